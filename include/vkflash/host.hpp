@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash/host.hpp: the convenience layer for programs without Vulkan code of their own. Opens a
+// device in one line, moves data, and computes attention on host arrays in one call. Programs that
+// own a VkDevice use vkflash.h alone.
+//
+// Errors are exceptions of type vkf::host::Error. A Device and everything made from it belongs to one
+// thread at a time. C++17.
+#ifndef VKFLASH_HOST_HPP
+#define VKFLASH_HOST_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "vkflash.h"
+
+namespace vkf::host {
+
+class Error : public std::runtime_error {
+public:
+    Error(VkfResult result, const std::string& text) : std::runtime_error(text), result_(result) {}
+    VkfResult result() const noexcept { return result_; }
+
+private:
+    VkfResult result_;
+};
+
+enum class DeviceKind { discrete, integrated, virtualGpu, cpu, other };
+
+struct MemoryHeap {
+    uint64_t bytes;
+    bool deviceLocal;
+};
+
+// What a physical device is and whether vkflash can run on it.
+struct DeviceSummary {
+    uint32_t index = 0; // as DeviceOptions::select takes it
+    std::string name;
+    DeviceKind kind = DeviceKind::other;
+    std::string driver; // name and version, "NVIDIA 580.159.04"
+    uint32_t apiVersion = 0;
+    uint32_t sharedMemoryBytes = 0;
+    uint32_t maxInvocations = 0;
+    uint32_t maxGroupCountX = 0;
+    uint32_t subgroupSize = 0;
+    uint32_t maxPushConstantBytes = 0;
+    float timestampPeriod = 0;
+    std::vector<MemoryHeap> heaps;
+    std::vector<std::string> extensions; // supported by the device
+    VkfFeatures features = 0;            // usable by vkflash
+    VkfResult usable = VKF_SUCCESS;
+    std::string reason; // why not, if not usable
+};
+
+// Every physical device of the system. Throws if there is no Vulkan loader.
+std::vector<DeviceSummary> listDevices();
+
+struct DeviceOptions {
+    // "" = the best: discrete before integrated before virtual before CPU. A number = that index of
+    // listDevices. Else: the first device whose name contains the text, letter case ignored.
+    std::string select;
+    // Load the Khronos validation layer with core and synchronization checks; error if not installed.
+    bool validation = false;
+    // Receives every validation warning and error. Without it they are counted only.
+    std::function<void(const std::string&)> onValidationMessage;
+    VkfFeatures withoutFeatures = 0; // do not enable these, as if the device lacked them
+    VkfQuirks quirks = 0;
+    uint32_t maxSharedMemoryBytes = 0; // 0 = the device's
+};
+
+// Where a buffer lives. `device` is the fastest for kernels; `staging` is mapped and host-cached.
+enum class Memory { device, staging };
+
+class Device;
+
+// A buffer with a device address. Move-only; must not outlive its Device.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+    ~Buffer();
+
+    uint64_t size() const noexcept;
+    VkBuffer handle() const noexcept;
+    VkDeviceAddress address() const noexcept;
+    void* mapped() const noexcept;         // staging only, else nullptr
+    VkfBinding binding(uint64_t offset = 0) const noexcept; // with the size that is left
+
+private:
+    friend class Device;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// An instance, a device, one compute queue, an allocator and a vkflash context.
+class Device {
+public:
+    explicit Device(const DeviceOptions& options = {});
+    Device(Device&&) noexcept;
+    Device& operator=(Device&&) noexcept;
+    ~Device();
+
+    const DeviceSummary& summary() const noexcept;
+    VkfContext context() const noexcept;
+    VkDevice handle() const noexcept;
+    VkPhysicalDevice physicalDevice() const noexcept;
+    VkInstance instance() const noexcept;
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept;
+    uint64_t validationMessageCount() const noexcept;
+
+    // Throws Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) naming the bytes asked for and left.
+    Buffer createBuffer(uint64_t bytes, Memory memory = Memory::device);
+    void upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
+    void download(void* to, const Buffer& from, uint64_t bytes, uint64_t offset = 0);
+    // Fills the whole buffer with a 32-bit pattern.
+    void fill(const Buffer& buffer, uint32_t pattern);
+
+    // Records through the callback, submits, waits, and returns the GPU seconds that passed between
+    // its first and last command (0 if the queue has no timestamps). Throws
+    // Error(VKF_ERROR_DEVICE_LOST) if the device is lost.
+    double submit(const std::function<void(VkCommandBuffer)>& record);
+
+    // Bytes in use by buffers of this device, and the largest that has been.
+    uint64_t bytesInUse() const noexcept;
+    uint64_t peakBytes() const noexcept;
+    void resetPeakBytes() noexcept;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Owns a VkfPlan. Throws what vkfCreatePlan refuses.
+class Plan {
+public:
+    Plan(const Device& device, const VkfProblem& problem);
+    Plan(Plan&& other) noexcept;
+    Plan& operator=(Plan&& other) noexcept;
+    ~Plan();
+
+    VkfPlan handle() const noexcept { return plan_; }
+    const VkfProblem& problem() const noexcept { return problem_; }
+    const VkfPlanInfo& info() const noexcept { return info_; }
+
+private:
+    VkfPlan plan_ = nullptr;
+    VkfProblem problem_;
+    VkfPlanInfo info_;
+};
+
+// Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
+// many elements). lse and keyLengths are used if the problem asks for them.
+struct HostTensors {
+    const void* q = nullptr;
+    const void* k = nullptr;
+    const void* v = nullptr;
+    const int32_t* keyLengths = nullptr;
+    void* o = nullptr;
+    float* lse = nullptr;
+};
+
+// A plan with its tensors on the device, to run any number of times.
+class Attention {
+public:
+    Attention(Device& device, const VkfProblem& problem);
+
+    const Plan& plan() const noexcept { return plan_; }
+    void upload(const HostTensors& tensors); // q, k, v, keyLengths
+    // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
+    // is called after each step with the share done.
+    double run(const std::function<void(double)>& progress = {});
+    void download(const HostTensors& tensors); // o, lse; elements between rows keep their values
+    VkfBindings bindings() const noexcept;
+
+private:
+    Device* device_;
+    Plan plan_;
+    Buffer q_, k_, v_, o_, lse_, keyLengths_, scratch_;
+};
+
+struct AttentionReport {
+    VkfPlanInfo plan{};
+    double seconds = 0; // on the GPU
+};
+
+// Everything in one call: upload, run, download.
+AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
+                          const std::function<void(double)>& progress = {});
+
+} // namespace vkf::host
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/problem.h: the description of one attention call, shared by the library and the CPU
+ * reference. It knows no Vulkan and holds no addresses: the same problem serves every call of its
+ * shape.
+ *
+ * For query row i of Nq and key j of Nk, head h of H over Hkv, in this order:
+ *
+ *     s = scale * dot(q[i], k[j])
+ *     s = softcap * tanh(s / softcap)             if softcap > 0
+ *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi
+ *     s = s + bias[b, h, i, j]                    if bias
+ *     key j is dropped                            if causal, window, lengths or a mask say so
+ *     p = softmax over the keys that are left, a sink logit joining the denominator once
+ *     o[i] = sum p[j] v[j],  lse[i] = ln sum exp(s)
+ *
+ * Scores, the softmax state and o accumulate in fp32 whatever the storage types. The bytes of
+ * dropped keys and values never reach a result, NaN and infinity included. A row with no visible
+ * key gives o = 0 exactly and lse = -infinity (with a sink: the sink).
+ *
+ * Causal alignment, shown for (Nq, Nk) = (2, 5) and (5, 2), 1 = visible:
+ *
+ *     bottom-right  1 1 1 1 0   0 0        top-left  1 0 0 0 0   1 0
+ *                   1 1 1 1 1   0 0                  1 1 0 0 0   1 1
+ *                               0 0                              1 1
+ *                               1 0                              1 1
+ *                               1 1                              1 1
+ *
+ * The definition is that of FlashAttention (Dao et al. 2022, arXiv 2205.14135) with the alignment
+ * of its version 2.1; docs/semantics.md has the whole contract.
+ *
+ * Every struct starts with structSize where a caller fills it on its own: set it to sizeof. Zero in
+ * a field means its documented default, so start from a zeroed struct.
+ */
+#ifndef VKFLASH_PROBLEM_H
+#define VKFLASH_PROBLEM_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t VkfBool;
+
+/* Storage type of a tensor's elements. Block types hold 32 elements along the head dimension, in
+ * the GGUF layouts. */
+typedef enum VkfType {
+    VKF_TYPE_F32 = 0,
+    VKF_TYPE_F16 = 1,
+    VKF_TYPE_BF16 = 2,
+    VKF_TYPE_F8_E4M3 = 3,
+    VKF_TYPE_Q8_0 = 4,
+    VKF_TYPE_Q4_0 = 5,
+    VKF_TYPE_Q4_1 = 6,
+    VKF_TYPE_Q5_0 = 7,
+    VKF_TYPE_Q5_1 = 8,
+    VKF_TYPE_BOOL8 = 9,  /* masks: one byte an element, nonzero = keep */
+    VKF_TYPE_BOOL1 = 10, /* masks: one bit an element, little-endian, 1 = keep */
+    VKF_TYPE_FORCE_INT32 = 0x7fffffff
+} VkfType;
+
+/* Where the diagonal of a causal mask or window lies when Nq and Nk differ. */
+typedef enum VkfAlignment {
+    VKF_ALIGNMENT_BOTTOM_RIGHT = 0, /* row i stands at key i + Nk - Nq */
+    VKF_ALIGNMENT_TOP_LEFT = 1,     /* row i stands at key i */
+    VKF_ALIGNMENT_FORCE_INT32 = 0x7fffffff
+} VkfAlignment;
+
+/* The kernels. A path name is also what the program's --path takes. */
+typedef enum VkfPath {
+    VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
+    VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
+    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
+    VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, matrix units; not in this version */
+    VKF_PATH_DECODE = 4,   /* "decode": few query rows, keys split; not in this version */
+    VKF_PATH_FORCE_INT32 = 0x7fffffff
+} VkfPath;
+
+/* How much precision the products may give up. Accumulation is fp32 in all of them. */
+typedef enum VkfPrecision {
+    VKF_PRECISION_DEFAULT = 0, /* products in the storage type's precision or better */
+    VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never matrix units of a narrower type */
+    VKF_PRECISION_FORCE_INT32 = 0x7fffffff
+} VkfPrecision;
+
+/* One tensor of logical shape [batch, heads, rows, dim]. Strides are in elements; the innermost
+ * dimension is contiguous. All three strides zero means the dense layout [batch, heads, rows, dim].
+ * For [batch, rows, heads, dim] give rowStride = heads * dim and headStride = dim. A stride of zero
+ * beside nonzero ones repeats that dimension (inputs only). Every element address, as base +
+ * element offset * element size, is computed in 64 bits. */
+typedef struct VkfTensor {
+    VkfType type;
+    uint32_t reserved; /* 0 */
+    uint64_t batchStride;
+    uint64_t headStride;
+    uint64_t rowStride;
+} VkfTensor;
+
+/* Keys visible around the diagonal: with p = i + offset of the alignment, keep p - left <= j <= p +
+ * right, both inclusive. -1 = unlimited. "W keys including itself" is left = W - 1, right = 0. */
+typedef struct VkfWindow {
+    VkfBool enabled;
+    uint32_t firstKeys; /* this many first keys are always visible; 0 = none. Not in this version. */
+    int64_t left;
+    int64_t right;
+} VkfWindow;
+
+/* An additive bias or a boolean mask, logically [batch, heads, queryRows, keys], broadcast by
+ * strides of 0. */
+typedef struct VkfBias {
+    VkfBool enabled;
+    VkfType type;
+    uint64_t batchStride;
+    uint64_t headStride;
+    uint64_t rowStride;
+} VkfBias;
+
+/* K and V in pages: logical key j of sequence b lies in page table[b * maxPages + j / pageSize], row
+ * j % pageSize. The tensors' batchStride is then the stride between pages. */
+typedef struct VkfPaging {
+    VkfBool enabled;
+    uint32_t pageSize; /* rows, a power of two */
+    uint32_t maxPages; /* entries of the block table for each sequence */
+    uint32_t reserved; /* 0 */
+} VkfPaging;
+
+/* Probabilities dropped by a counter-based generator over (batch, head, row, key); kept ones are
+ * scaled by 1 / (1 - probability). Row sums and lse are those of the undropped probabilities. */
+typedef struct VkfDropout {
+    float probability; /* 0 = off */
+    uint32_t reserved; /* 0 */
+    uint64_t seed;
+} VkfDropout;
+
+typedef struct VkfProblem {
+    size_t structSize;
+
+    /* Shape. A zero batch, queryHeads, queryRows or valueDim makes an empty output, which is right
+     * and records nothing. keys = 0 makes every row empty: o = 0, lse = -infinity. */
+    uint32_t batch;
+    uint32_t queryHeads;
+    uint32_t kvHeads; /* query head h reads KV head h / (queryHeads / kvHeads); divides queryHeads */
+    uint32_t queryRows;
+    uint32_t keys;
+    uint32_t headDim;  /* D of q and k, 1 to 256 in this version */
+    uint32_t valueDim; /* D of v and o; 0 = headDim */
+    VkfPath path;
+
+    VkfTensor q; /* [batch, queryHeads, queryRows, headDim] */
+    VkfTensor k; /* [batch, kvHeads, keys, headDim] */
+    VkfTensor v; /* [batch, kvHeads, keys, valueDim] */
+    VkfTensor o; /* [batch, queryHeads, queryRows, valueDim]; elements must not overlap */
+
+    float scale;   /* 0 = 1 / sqrt(headDim) */
+    float softcap; /* 0 = off */
+
+    VkfBool causal; /* the same as a window with right = 0 */
+    VkfAlignment alignment;
+    VkfWindow window;
+
+    /* Per-sequence key lengths: binding keyLengths holds int32 [batch], read on the device. Keys at
+     * and past the length are dropped, and the bottom-right alignment uses the length for Nk.
+     * Values outside [0, keys] are clamped into it. */
+    VkfBool keyLengths;
+
+    /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
+    VkfBool lse;
+
+    /* Refused as unsupported in this version where they are not zero. */
+    VkfBias bias;
+    VkfBias mask;
+    VkfBool alibi;       /* usual slopes for queryHeads heads, or binding alibiSlopes if custom */
+    VkfBool alibiCustom; /* slopes from the binding, fp32 [queryHeads] */
+    VkfBool sinks;       /* binding sinks, fp32 [queryHeads] */
+    VkfBool packed;      /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
+    VkfBool documents;   /* binding documentIds: a row sees its own document only */
+    VkfBool weights;     /* also write the probabilities */
+    VkfPaging paging;
+    VkfDropout dropout;
+    uint32_t maskBlock; /* block-sparse mask: rows and keys of a block; 0 = off */
+    uint32_t kvSplits;  /* 0 = chosen by the library; n fixes the number of key splits */
+
+    VkfPrecision precision;
+
+    /* Most operations (multiply and add counted apart) in one step of the plan, so that no single
+     * submission runs into a watchdog. 0 = VKF_DEFAULT_STEP_OPERATIONS. */
+    uint32_t reserved; /* 0 */
+    uint64_t maxStepOperations;
+} VkfProblem;
+
+/* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */
+#define VKF_DEFAULT_STEP_OPERATIONS UINT64_C(1000000000000)
+
+/* VKF_SUCCESS if the problem is well formed and within what this version can do on some device.
+ * Thread-safe, needs no device. */
+VKF_API VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message);
+
+/* The strides of one of the problem's tensors with the dense default filled in, and how far it
+ * reaches. */
+typedef enum VkfTensorRole {
+    VKF_TENSOR_Q = 0,
+    VKF_TENSOR_K = 1,
+    VKF_TENSOR_V = 2,
+    VKF_TENSOR_O = 3,
+    VKF_TENSOR_FORCE_INT32 = 0x7fffffff
+} VkfTensorRole;
+
+typedef struct VkfTensorLayout {
+    VkfType type;
+    uint32_t batch;
+    uint32_t heads;
+    uint32_t rows;
+    uint32_t dim;
+    uint32_t reserved;
+    uint64_t batchStride;
+    uint64_t headStride;
+    uint64_t rowStride;
+    uint64_t elements; /* from the first to one past the last that is touched; 0 if empty */
+} VkfTensorLayout;
+
+/* For a problem that vkfCheckProblem accepts. Thread-safe. */
+VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role);
+
+/* Bytes of one element of F32, F16 or BF16; 0 for other types. */
+VKF_API size_t vkfTypeBytes(VkfType type);
+
+/* "f32", "f16", ...; never NULL. */
+VKF_API const char* vkfTypeName(VkfType type);
+
+/* "auto", "scalar", ...; never NULL. */
+VKF_API const char* vkfPathName(VkfPath path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

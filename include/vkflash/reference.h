@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/reference.h: attention on the CPU, the yardstick for every kernel. It takes the same
+ * VkfProblem as the library, knows no Vulkan, and follows the contract to the letter in fp64.
+ */
+#ifndef VKFLASH_REFERENCE_H
+#define VKFLASH_REFERENCE_H
+
+#include "problem.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the reference computes. All agree; they differ in order and rounding. */
+typedef enum VkfReferenceAlgorithm {
+    /* Row by row: all scores, their maximum, the sum, the weighted sum. fp64. */
+    VKF_REFERENCE_DIRECT = 0,
+    /* FlashAttention's tiled online softmax, outer loop over query tiles, inner loop over K/V tiles,
+     * state (m, l, o) (Dao 2023, arXiv 2307.08691, algorithm 1). fp64. */
+    VKF_REFERENCE_TILED = 1,
+    /* The same rounding where the portable kernel rounds: fp32 everywhere, dot products and weighted
+     * sums by fused multiply-add in the order of the index, base-2 exponentials, o rounded to its
+     * storage type. Its error is the yardstick for the kernels' errors. */
+    VKF_REFERENCE_TILED_FP32 = 2,
+    VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
+} VkfReferenceAlgorithm;
+
+/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths may be
+ * NULL if the problem has none. */
+typedef struct VkfReferenceInputs {
+    size_t structSize;
+    const void* q;
+    const void* k;
+    const void* v;
+    const int32_t* keyLengths;
+} VkfReferenceInputs;
+
+typedef struct VkfReferenceOptions {
+    size_t structSize;
+    VkfReferenceAlgorithm algorithm;
+    uint32_t tileRows;  /* of the tiled algorithms; 0 = 64 */
+    uint32_t tileKeys;  /* 0 = 64 */
+    uint32_t threads;   /* 0 = one for each processor */
+    /* Compute query rows rowBegin, rowBegin + rowStride, ... only; the rest of the output is left
+     * alone. 0 = all rows. For checking a sample of a large problem. */
+    uint32_t rowBegin;
+    uint32_t rowStride;
+    /* Called now and then from the calling thread with the share done, 0 to 1. Optional. */
+    void (*progress)(void* user, double share);
+    void* user;
+} VkfReferenceOptions;
+
+/* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
+ * queryRows], or NULL. options may be NULL. Refuses what vkfCheckProblem refuses. */
+VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                        const VkfReferenceOptions* options, double* o, double* lse,
+                                        VkfMessage* message);
+
+/* ---- Online softmax -------------------------------------------------------------------------- */
+
+/* The state after some keys of one row: m = maximum score so far, l = sum exp(s - m), o = sum exp(s -
+ * m) v, not yet divided by l (Milakov and Gimelshein 2018, arXiv 1805.02867). Empty: m = -infinity,
+ * l = 0, o = 0. o has room for `dim` numbers and belongs to the caller. */
+typedef struct VkfOnlineSoftmax {
+    double m;
+    double l;
+    double* o;
+    uint32_t dim;
+} VkfOnlineSoftmax;
+
+/* Makes the state empty. */
+VKF_API void vkfOnlineSoftmaxReset(VkfOnlineSoftmax* state);
+/* Adds `count` keys: scores[count], values as rows of `dim` numbers, valueStride apart. A score of
+ * -infinity is a dropped key; its value is not read. */
+VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint32_t count,
+                                    const double* values, size_t valueStride);
+/* Adds another state over other keys of the same row. Associative; the empty state is neutral. */
+VKF_API void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other);
+/* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
+VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
+
+/* ---- Types ------------------------------------------------------------------------------------ */
+
+/* Reads and writes one element of F32, F16 or BF16. Writing rounds to nearest, ties to even; a finite
+ * value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. */
+VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
+VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
+
+/* ---- Verdict ---------------------------------------------------------------------------------- */
+
+/* Result of comparing an output with the fp64 reference. Bound: twice the largest error of
+ * VKF_REFERENCE_TILED_FP32 against fp64 on the same inputs, plus a floor of a few units in the last
+ * place of the output type at the largest magnitude of the exact output. NaN and infinity must
+ * stand where the reference has them. */
+typedef struct VkfVerdict {
+    size_t structSize;
+    VkfBool passed;
+    double oError;    /* largest |o - reference| */
+    double oBound;
+    double lseError;  /* 0 without lse */
+    double lseBound;
+    double oRms;      /* root mean square of the reference's o, for scale */
+    uint64_t worstElement; /* dense index into o of the largest error */
+    double worstValue;
+    double worstReference;
+} VkfVerdict;
+
+/* Compares o (the problem's type and strides) and lse (fp32, dense, or NULL) with the reference on the
+ * rows that options select. tileKeys in options should be the plan's. */
+VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                     const VkfReferenceOptions* options, const void* o,
+                                     const float* lse, VkfVerdict* verdict, VkfMessage* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

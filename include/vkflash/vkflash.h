@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/vkflash.h: exact fused attention recorded into an application's own command buffer.
+ *
+ * The library borrows and never owns: the application gives it instance, physical device, device
+ * and vkGetInstanceProcAddr. It has no queue, submits nothing, waits for nothing, and owns no
+ * device memory; a context owns pipelines and nothing else. Use in order:
+ *
+ *     vkfGetDeviceRequirements   before vkCreateDevice: extensions and features to enable
+ *     vkfCreateContext           once a device
+ *     vkfCreatePlan              once a problem (shape, types, masks): checks it, picks kernel and
+ *                                tiles, creates or reuses pipelines
+ *     vkfGetPlanInfo             scratch bytes, steps, what was chosen
+ *     vkfCmdAttention            any number of times, with the addresses of this call
+ *
+ * Threads: a context may be used from several threads at once. A plan is immutable: any number of
+ * threads may record it at once, each into its own command buffer. Destroying needs that nobody
+ * else uses the object, and that no submitted command buffer still uses the plan's context.
+ *
+ * Structs start with structSize = sizeof(struct): a larger one than this version knows is refused
+ * with VKF_ERROR_STRUCT_SIZE, so that programs built against older headers keep working.
+ * Messages may be NULL everywhere.
+ */
+#ifndef VKFLASH_VKFLASH_H
+#define VKFLASH_VKFLASH_H
+
+#include <vulkan/vulkan_core.h>
+
+#include "problem.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct VkfContext_T* VkfContext;
+typedef struct VkfPlan_T* VkfPlan;
+
+/* ---- Device requirements ------------------------------------------------------------------- */
+
+/* Device features this library can use. A bit set in VkfContextCreateInfo::features promises that
+ * the device was created with the feature (and the extension it belongs to) enabled. */
+typedef enum VkfFeatureBits {
+    VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0, /* needed always */
+    VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16 and bf16 tensors */
+    VKF_FEATURE_FULL_SUBGROUPS = 1 << 2, /* subgroupSizeControl and computeFullSubgroups: reductions
+                                            by subgroup operations instead of shared memory */
+    VKF_FEATURE_FORCE_INT32 = 0x7fffffff
+} VkfFeatureBits;
+typedef uint32_t VkfFeatures;
+
+/* A physical device, before or after a VkDevice exists. */
+typedef struct VkfDeviceQuery {
+    size_t structSize;
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr;
+    VkInstance instance; /* created for Vulkan 1.2 or later */
+    VkPhysicalDevice physicalDevice;
+} VkfDeviceQuery;
+
+#define VKF_MAX_DEVICE_EXTENSIONS 16
+
+/* What to enable on the device. The feature structs are linked into a chain that starts at
+ * `features` (pass &requirements.features as VkDeviceCreateInfo::pNext, pEnabledFeatures = NULL) and
+ * points into this struct: do not copy or move it before vkCreateDevice. An application with a
+ * chain of its own enables the same members there. */
+typedef struct VkfDeviceRequirements {
+    size_t structSize;
+    VkfFeatures usableFeatures; /* supported by the device and enabled by the chain below */
+    VkfFeatures neededFeatures; /* without these vkfCreateContext fails */
+    uint32_t extensionCount;    /* device extensions that belong to usableFeatures; static strings */
+    const char* extensions[VKF_MAX_DEVICE_EXTENSIONS];
+    VkPhysicalDeviceFeatures2 features;
+    VkPhysicalDevice16BitStorageFeatures storage16;
+    VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress;
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl;
+} VkfDeviceRequirements;
+
+/* Fills *requirements (structSize set by the caller). VKF_ERROR_MISSING_FEATURE names what the
+ * device lacks. Creates nothing. Thread-safe. */
+VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query,
+                                           VkfDeviceRequirements* requirements,
+                                           VkfMessage* message);
+
+/* ---- Context ------------------------------------------------------------------------------- */
+
+/* Driver trouble to work around. The library sets what it knows from the driver's identity; an
+ * application can add to it. */
+typedef enum VkfQuirkBits {
+    VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0, /* shuffles give wrong results: reduce in shared memory */
+    VKF_QUIRK_FORCE_INT32 = 0x7fffffff
+} VkfQuirkBits;
+typedef uint32_t VkfQuirks;
+
+typedef struct VkfContextCreateInfo {
+    size_t structSize;
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr;
+    VkInstance instance;
+    VkPhysicalDevice physicalDevice;
+    VkDevice device;
+    VkfFeatures features; /* enabled on the device; usually VkfDeviceRequirements::usableFeatures */
+    VkfQuirks quirks;     /* added to the built-in ones */
+    VkPipelineCache pipelineCache;              /* optional; used under the context's own lock */
+    const VkAllocationCallbacks* allocator;     /* optional; also for host memory of the library */
+    uint32_t maxSharedMemoryBytes;              /* 0 = the device's limit; less forces smaller tiles */
+} VkfContextCreateInfo;
+
+/* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
+VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context,
+                                   VkfMessage* message);
+
+/* Destroys the pipelines. Every plan of the context must have been destroyed. NULL is ignored. */
+VKF_API void vkfDestroyContext(VkfContext context);
+
+/* VKF_SUCCESS if vkfCreatePlan would accept the problem. Creates nothing. Thread-safe. */
+VKF_API VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message);
+
+/* The same for a device that has no VkDevice yet, assuming that every usable feature gets enabled.
+ * vkfCheckProblem answers without any device. */
+VKF_API VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem,
+                                         VkfMessage* message);
+
+/* ---- Plan ---------------------------------------------------------------------------------- */
+
+/* Checks the problem, chooses path and tiles, and creates the pipelines that are not there yet (the
+ * only slow part: the driver compiles). The problem is copied. */
+VKF_API VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan,
+                                VkfMessage* message);
+
+/* NULL is ignored. Recorded command buffers stay valid: pipelines belong to the context. */
+VKF_API void vkfDestroyPlan(VkfPlan plan);
+
+typedef struct VkfPlanInfo {
+    size_t structSize;
+    VkfPath path;              /* the path chosen, never AUTO */
+    uint32_t stepCount;        /* 0 when the output is empty */
+    VkDeviceSize scratchBytes; /* 0 for the fused paths of this version */
+    VkDeviceSize scratchAlignment;
+    uint32_t tileRows;          /* query rows a workgroup works on */
+    uint32_t tileKeys;          /* keys of one K/V tile */
+    uint32_t workgroupSize;     /* invocations */
+    uint32_t sharedMemoryBytes; /* a workgroup */
+    uint32_t subgroupReductions; /* 1 = by subgroup operations, 0 = in shared memory */
+    double operations;           /* multiplications and additions of the visible pairs */
+    double minimumBytes;         /* q, k, v read once, o and lse written once */
+    char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
+} VkfPlanInfo;
+
+/* Fills *info (structSize set by the caller). Thread-safe. */
+VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message);
+
+/* ---- Record -------------------------------------------------------------------------------- */
+
+/* Device memory of one tensor or array: either an address, or a buffer created with
+ * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
+ * size, 4 bytes at least for fp32 and int32. size = bytes available from there, checked if not zero. */
+typedef struct VkfBinding {
+    VkDeviceAddress address; /* used if not zero */
+    VkBuffer buffer;         /* used if address is zero */
+    VkDeviceSize offset;     /* bytes, added to either */
+    VkDeviceSize size;       /* bytes from there to the end of what may be touched; 0 = not checked */
+} VkfBinding;
+
+/* Addresses of one call. Bindings that the problem does not use are ignored. */
+typedef struct VkfBindings {
+    size_t structSize;
+    VkfBinding q;
+    VkfBinding k;
+    VkfBinding v;
+    VkfBinding o;
+    VkfBinding lse;
+    VkfBinding keyLengths;
+    VkfBinding scratch; /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
+                           run at the same time. */
+} VkfBindings;
+
+/* Records every step of the plan into a command buffer in the recording state, outside a render
+ * pass, of a queue family with compute. Allocates nothing; takes under two microseconds.
+ *
+ * Disturbs the compute pipeline binding and push constants, no descriptor sets.
+ * Barriers: writes to q, k, v and keyLengths must have been made available to
+ * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse
+ * and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
+ * anything reads o or lse. Barriers between the plan's own dispatches are recorded by the library. */
+VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan,
+                                  const VkfBindings* bindings, VkfMessage* message);
+
+/* The same for steps [firstStep, firstStep + stepCount) only, so that a long call can be spread over
+ * several submissions. All steps must run, each once, in order, on one queue, with the same bindings
+ * and nothing else writing scratch in between; the result then has the same bits. */
+VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan,
+                                       const VkfBindings* bindings, uint32_t firstStep,
+                                       uint32_t stepCount, VkfMessage* message);
+
+/* ---- Shaders in this build ------------------------------------------------------------------- */
+
+/* Shader variants compiled into the library, or why one is not: index from 0 until it returns
+ * VKF_ERROR_INVALID_ARGUMENT. *missingReason is NULL if the variant is there. Thread-safe. */
+VKF_API VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
