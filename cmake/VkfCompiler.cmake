@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# Build type, standards, warnings and sanitizers: everything that every target of the project shares.
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  get_property(VKF_MULTI_CONFIG GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(NOT CMAKE_BUILD_TYPE AND NOT VKF_MULTI_CONFIG)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  if(NOT MSVC)
+    set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+    set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+  endif()
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endif()
+
+include(GNUInstallDirs)
+
+set(VKF_WARNING_FLAGS
+  $<$<CXX_COMPILER_ID:MSVC>:/W4>
+  $<$<NOT:$<CXX_COMPILER_ID:MSVC>>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>)
+set(VKF_WARNING_ERROR_FLAGS $<IF:$<CXX_COMPILER_ID:MSVC>,/WX,-Werror>)
+
+# -static-lib*: programs may run under another C library's loader (see VkfToolchainRoot.cmake), where
+# the sanitizer's shared runtime would have to be found again.
+if(VKFLASH_SANITIZE)
+  set(VKF_SANITIZE_FLAGS -fsanitize=${VKFLASH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND VKFLASH_SANITIZE MATCHES "address")
+    set(VKF_SANITIZE_LINK_FLAGS -static-libasan -static-libubsan)
+  endif()
+endif()
+
+# Every target of the project, libraries and programs alike, calls this once.
+function(vkf_target_defaults target)
+  target_compile_features(${target} PRIVATE cxx_std_20 c_std_11)
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    C_EXTENSIONS OFF
+    POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden
+    C_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  if(VKFLASH_WARNINGS OR VKFLASH_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE ${VKF_WARNING_FLAGS})
+  endif()
+  if(VKFLASH_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE ${VKF_WARNING_ERROR_FLAGS})
+  endif()
+  if(VKFLASH_SANITIZE)
+    target_compile_options(${target} PRIVATE ${VKF_SANITIZE_FLAGS})
+    target_link_options(${target} PUBLIC ${VKF_SANITIZE_FLAGS} ${VKF_SANITIZE_LINK_FLAGS})
+  endif()
+endfunction()

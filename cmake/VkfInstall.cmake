@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Installs headers, libraries, the CMake package (components reference and host) and vkflash.pc.
+include(CMakePackageConfigHelpers)
+
+set(VKF_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vkflash")
+set(VKF_COMPONENTS vkflash)
+if(VKFLASH_BUILD_REFERENCE)
+  list(APPEND VKF_COMPONENTS reference)
+endif()
+if(VKFLASH_BUILD_HOST)
+  list(APPEND VKF_COMPONENTS host)
+endif()
+
+# One export file a component, so that a program that wants the core alone depends on nothing else.
+foreach(component ${VKF_COMPONENTS})
+  set(target vkflash)
+  if(NOT component STREQUAL "vkflash")
+    set(target vkflash_${component})
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${component})
+  install(TARGETS ${target} EXPORT ${component}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT ${component} NAMESPACE vkflash:: FILE vkflash-${component}.cmake
+    DESTINATION ${VKF_CMAKE_DIR})
+endforeach()
+if(VKFLASH_BUILD_TOOLS)
+  install(TARGETS vkflash_cli)
+endif()
+
+configure_package_config_file(cmake/vkflashConfig.cmake.in vkflashConfig.cmake
+  INSTALL_DESTINATION ${VKF_CMAKE_DIR})
+# The interface may change with a minor version until 1.0.
+write_basic_package_version_file(vkflashConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/vkflashConfig.cmake"
+  "${PROJECT_BINARY_DIR}/vkflashConfigVersion.cmake"
+  DESTINATION ${VKF_CMAKE_DIR})
+
+configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

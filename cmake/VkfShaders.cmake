@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+# Compiles the shader variants of a JSON table to SPIR-V and embeds them as C++ arrays.
+#
+# An entry of "variants":
+#   name         of the variant; the library finds it by this
+#   file         GLSL entry point, relative to the table
+#   defines      macros, "NAME" or "NAME=VALUE"
+#   target_env   as glslang's --target-env takes it
+#   extensions   GLSL extensions that not every glslang knows. If this one does not, the variant is
+#                left out of the build and its table entry says why.
+
+# Sets ${result} to a reason if the compiler does not know the GLSL extension, else to "".
+function(vkf_probe_glsl_extension extension result)
+  set(cached VKF_GLSL_HAS_${extension})
+  if(NOT DEFINED ${cached})
+    set(source "${CMAKE_BINARY_DIR}/probes/${extension}.comp")
+    file(WRITE "${source}" "#version 450\n#extension ${extension} : require\n"
+      "layout(local_size_x = 1) in;\nvoid main() {}\n")
+    get_property(glslang GLOBAL PROPERTY VKF_GLSLANG_COMMAND)
+    execute_process(
+      COMMAND ${glslang} -S comp --target-env vulkan1.3 -V "${source}" -o "${source}.spv"
+      RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(status EQUAL 0)
+      set(has ON)
+    else()
+      set(has OFF)
+    endif()
+    set(${cached} ${has} CACHE INTERNAL "Whether glslang knows ${extension}")
+  endif()
+  if(${cached})
+    set(${result} "" PARENT_SCOPE)
+  else()
+    set(${result} "built with a glslang that does not know ${extension}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(vkf_json_list variable json key)
+  set(values)
+  string(JSON count ERROR_VARIABLE ignored LENGTH "${json}" ${key})
+  if(count)
+    math(EXPR last "${count} - 1")
+    foreach(i RANGE ${last})
+      string(JSON value GET "${json}" ${key} ${i})
+      list(APPEND values "${value}")
+    endforeach()
+  endif()
+  set(${variable} "${values}" PARENT_SCOPE)
+endfunction()
+
+# vkf_compile_shader(<entry of the table> <folder of the sources>)
+# Adds the rule for one variant and sets VKF_ENTRY to its line "name|spv file|reason" for
+# WriteShaderTable.cmake.
+function(vkf_compile_shader entry source_dir)
+  string(JSON name GET "${entry}" name)
+  string(JSON file GET "${entry}" file)
+  string(JSON target_env GET "${entry}" target_env)
+  vkf_json_list(extensions "${entry}" extensions)
+  foreach(extension ${extensions})
+    vkf_probe_glsl_extension(${extension} reason)
+    if(reason)
+      message(STATUS "Leaving out shader variant ${name}: ${reason}")
+      set(VKF_ENTRY "${name}||${reason}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+
+  vkf_json_list(defines "${entry}" defines)
+  list(TRANSFORM defines PREPEND -D)
+  set(spv "${CMAKE_CURRENT_BINARY_DIR}/${name}.spv")
+  get_property(glslang GLOBAL PROPERTY VKF_GLSLANG_COMMAND)
+  add_custom_command(
+    OUTPUT "${spv}"
+    COMMAND ${glslang} --quiet -V -g0 --target-env ${target_env} ${defines} "-I${source_dir}"
+      --depfile "${spv}.d" -o "${spv}" "${source_dir}/${file}"
+    DEPENDS "${source_dir}/${file}"
+    DEPFILE "${spv}.d"
+    COMMENT "Compiling shader ${name}"
+    VERBATIM)
+  set(VKF_ENTRY "${name}|${spv}|" PARENT_SCOPE)
+  set_property(GLOBAL APPEND PROPERTY VKF_SPIRV_FILES "${target_env}|${spv}")
+endfunction()
+
+# vkf_add_shaders(<table>): defines the target vkflash_shaders.
+function(vkf_add_shaders table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(READ ${table} json)
+  string(JSON count LENGTH "${json}" variants)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE ${last})
+    string(JSON entry GET "${json}" variants ${i})
+    vkf_compile_shader("${entry}" "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND entries "${VKF_ENTRY}")
+  endforeach()
+
+  set(list_file "${CMAKE_CURRENT_BINARY_DIR}/variants.txt")
+  list(JOIN entries "\n" text)
+  file(CONFIGURE OUTPUT "${list_file}" CONTENT "${text}\n" @ONLY)
+  get_property(spirv GLOBAL PROPERTY VKF_SPIRV_FILES)
+  list(TRANSFORM spirv REPLACE "^[^|]*\\|" "")
+  set(cpp "${CMAKE_CURRENT_BINARY_DIR}/shader_table.cpp")
+  add_custom_command(
+    OUTPUT "${cpp}"
+    COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "OUTPUT=${cpp}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
+    DEPENDS "${list_file}" ${spirv} "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
+    COMMENT "Embedding shaders"
+    VERBATIM)
+  add_custom_target(vkflash_shaders DEPENDS "${cpp}")
+  set_property(TARGET vkflash_shaders PROPERTY VKF_SHADER_TABLE "${cpp}")
+endfunction()
+
+# vkf_embed_shaders(<target>): compiles the table of shaders into the target.
+function(vkf_embed_shaders target)
+  get_target_property(cpp vkflash_shaders VKF_SHADER_TABLE)
+  set_source_files_properties("${cpp}" TARGET_DIRECTORY ${target} PROPERTIES GENERATED ON)
+  target_sources(${target} PRIVATE "${cpp}")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  add_dependencies(${target} vkflash_shaders)
+endfunction()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# Tests are registered in groups, by Catch2 tag: a driver starts once a group, and a run's summary
+# stays readable. A label says when a group runs: "quick" in ./dev test quick, "full" only in the whole
+# suite.
+set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
+
+# Runs ahead of every test program: a toolchain root's loader, with its driver and layers.
+function(vkf_set_test_environment)
+  set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "${VKF_RUN_ENVIRONMENT}")
+endfunction()
+
+# vkf_add_test_group(<name> <Catch2 tags> <quick|full>)
+# The tests run in the repository's root folder, so that they find tests/ and samples/ there.
+function(vkf_add_test_group name tags label)
+  add_test(NAME ${name}
+    COMMAND ${VKF_RUN_PREFIX} $<TARGET_FILE:vkflash_tests> ${tags}
+      --reporter console --reporter "JUnit::out=${VKF_REPORT_DIR}/${name}.xml"
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  file(MAKE_DIRECTORY "${VKF_REPORT_DIR}")
+  # 4 is Catch2's exit status when every test case was skipped.
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900 SKIP_RETURN_CODE 4)
+  vkf_set_test_environment(${name})
+  set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
+endfunction()
+
+# Adds the test "skipped_cases", last: where a group passed but skipped some of its cases, it lists
+# them and shows up in ctest's summary as skipped, so that a skip never looks like a pass.
+function(vkf_report_skipped_cases)
+  get_property(groups GLOBAL PROPERTY VKF_TEST_GROUPS)
+  add_test(NAME skipped_cases
+    COMMAND ${CMAKE_COMMAND} -D "REPORTS=${VKF_REPORT_DIR}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/ListSkippedCases.cmake")
+  set_tests_properties(skipped_cases PROPERTIES
+    LABELS "quick;full"
+    DEPENDS "${groups}"
+    SKIP_REGULAR_EXPRESSION "skipped test cases:")
+endfunction()
+
+# Adds the test "spirv_val": every shader variant of this build is valid SPIR-V.
+function(vkf_add_spirv_test)
+  get_property(spirv_val GLOBAL PROPERTY VKF_SPIRV_VAL_COMMAND)
+  get_property(files GLOBAL PROPERTY VKF_SPIRV_FILES)
+  add_test(NAME spirv_val
+    COMMAND ${CMAKE_COMMAND} -D "SPIRV_VAL=${spirv_val}" -D "FILES=${files}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/ValidateSpirv.cmake")
+  set_tests_properties(spirv_val PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "spirv-val was not found")
+endfunction()
