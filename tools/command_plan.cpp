@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash plan: what would be done for a shape, without doing it.
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "error.hpp"
+#include "options.hpp"
+#include "text.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct PlanOptions {
+    ShapeOptions shape;
+    MathOptions math;
+    DeviceFlags device;
+    bool json = false;
+};
+
+void printJson(const host::Device& device, const VkfPlanInfo& info) {
+    const nlohmann::ordered_json document = {{"device", device.summary().name},
+                                             {"path", vkfPathName(info.path)},
+                                             {"tileRows", info.tileRows},
+                                             {"tileKeys", info.tileKeys},
+                                             {"workgroupSize", info.workgroupSize},
+                                             {"sharedMemoryBytes", info.sharedMemoryBytes},
+                                             {"subgroupReductions", info.subgroupReductions != 0},
+                                             {"steps", info.stepCount},
+                                             {"scratchBytes", info.scratchBytes},
+                                             {"scratchAlignment", info.scratchAlignment},
+                                             {"operations", info.operations},
+                                             {"minimumBytes", info.minimumBytes},
+                                             {"description", info.description}};
+    fmt::print("{}\n", document.dump(2));
+}
+
+void printText(const host::Device& device, const VkfPlanInfo& info) {
+    fmt::print("device      {}\n", device.summary().name);
+    fmt::print("path        {}\n", vkfPathName(info.path));
+    fmt::print("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n",
+               info.tileRows, info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
+    fmt::print("reductions  {}\n",
+               info.subgroupReductions ? "subgroup operations" : "in shared memory");
+    fmt::print("steps       {}\n", info.stepCount);
+    fmt::print("scratch     {}\n", bytesText(static_cast<double>(info.scratchBytes)));
+    fmt::print("operations  {}\n", operationsText(info.operations));
+    fmt::print("least data  {}\n", bytesText(info.minimumBytes));
+    fmt::print("in short    {}\n", info.description);
+}
+
+void plan(const PlanOptions& options) {
+    const VkfProblem problem = makeProblem(options.shape, options.math);
+    const host::Device device = openDevice(options.device);
+    const host::Plan plan(device, problem);
+    if (options.device.validation)
+        checkValidation(device);
+    options.json ? printJson(device, plan.info()) : printText(device, plan.info());
+}
+
+} // namespace
+
+void addPlanCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<PlanOptions>();
+    CLI::App* command =
+        program.add_subcommand("plan", "What would be done for a shape, without doing it.");
+    addShapeOptions(*command, options->shape);
+    addMathOptions(*command, options->math);
+    addDeviceOptions(*command, options->device);
+    command->add_flag("--json", options->json, "for programs");
+    command->callback([options, &action] { action = [options] { plan(*options); }; });
+}
+
+} // namespace vkf::tools

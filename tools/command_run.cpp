@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash run: attention on tensors from files.
+#include <cstdio>
+#include <memory>
+
+#include "commands.hpp"
+#include "error.hpp"
+#include "inputs.hpp"
+#include "options.hpp"
+#include "outputs.hpp"
+#include "progress.hpp"
+#include "verdict.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct RunOptions {
+    InputFiles inputs;
+    OutputFiles outputs;
+    MathOptions math;
+    DeviceFlags device;
+    std::string outputType; // empty = q's
+    bool verify = false;
+};
+
+VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
+    VkfProblem problem = problemOf(inputs);
+    applyMathOptions(options.math, problem);
+    if (!options.outputType.empty())
+        problem.o.type = parseType("--output-type", options.outputType);
+    problem.lse = options.outputs.lse.empty() ? 0 : 1;
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
+        failInput("{}, shape {}: {}", inputs.source, shapeText(inputs.q.shape), message.text);
+    return problem;
+}
+
+// Zeroed memory for a result.
+Tensor allocate(ElementType type, Shape shape, const char* flag) {
+    const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(type));
+    if (!bytes)
+        failInput("{}: an output of shape {} does not fit 64 bits", flag, shapeText(shape));
+    return {type, std::move(shape), std::vector<std::byte>(*bytes)};
+}
+
+void run(const RunOptions& options) {
+    const Inputs inputs = loadInputs(options.inputs);
+    const VkfProblem problem = makeProblem(options, inputs);
+    checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
+
+    Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
+    Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
+    host::HostTensors tensors;
+    tensors.q = inputs.q.bytes.data();
+    tensors.k = inputs.k.bytes.data();
+    tensors.v = inputs.v.bytes.data();
+    tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
+    tensors.o = o.bytes.data();
+    tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
+
+    host::Device device = openDevice(options.device);
+    host::AttentionReport report;
+    {
+        Progress progress("attention");
+        report = host::attention(device, problem, tensors,
+                                 [&progress](double share) { progress.update(share); });
+    }
+    if (options.device.validation)
+        checkValidation(device);
+
+    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n",
+                                   device.summary().name, report.plan.description,
+                                   report.seconds * 1e3);
+    if (options.verify) {
+        const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
+        requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
+        text += verdictText(verdict, problem.lse != 0);
+    }
+    writeOutputs(options.outputs, o, lse);
+    text += fmt::format("wrote   {} {} {}\n", options.outputs.o, shapeText(o.shape),
+                        elementName(o.type));
+    if (problem.lse)
+        text += fmt::format("wrote   {} {} {}\n", options.outputs.lse, shapeText(lse.shape),
+                            elementName(lse.type));
+    fmt::print("{}", text);
+}
+
+} // namespace
+
+void addRunCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<RunOptions>();
+    CLI::App* command = program.add_subcommand("run", "Attention on tensors from files.");
+    addInputOptions(*command, options->inputs);
+    command
+        ->add_option("-o,--output", options->outputs.o,
+                     "where the result goes: .npy, or .safetensors with a tensor named o")
+        ->required();
+    command->add_option("--lse", options->outputs.lse,
+                        "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
+    command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
+    addMathOptions(*command, options->math);
+    addDeviceOptions(*command, options->device);
+    command->add_flag("--verify", options->verify,
+                      "compare with the CPU reference before writing; above the bound is a failure");
+    command->callback([options, &action] { action = [options] { run(*options); }; });
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#ifndef VKFLASH_TOOLS_COMMANDS_HPP
+#define VKFLASH_TOOLS_COMMANDS_HPP
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace vkf::tools {
+
+// What the chosen sub-command does, run after all flags are parsed. Errors are exceptions.
+using Action = std::function<void()>;
+
+void addInfoCommand(CLI::App& program, Action& action);
+void addRunCommand(CLI::App& program, Action& action);
+void addPlanCommand(CLI::App& program, Action& action);
+void addVerifyCommand(CLI::App& program, Action& action);
+void addDemoCommand(CLI::App& program, Action& action);
+void addBenchCommand(CLI::App& program, Action& action);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// How the program ends when it cannot do what it was asked: one line on stderr and a status.
+#ifndef VKFLASH_TOOLS_ERROR_HPP
+#define VKFLASH_TOOLS_ERROR_HPP
+
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace vkf::tools {
+
+enum ExitStatus {
+    exitDone = 0,     // everything asked for is written and right
+    exitFailed = 1,   // device, memory, disk, or a result that is not right
+    exitBadInput = 2, // flags or files that the caller can put right
+};
+
+class ProgramError : public std::runtime_error {
+public:
+    ProgramError(ExitStatus status, const std::string& text)
+        : std::runtime_error(text), status_(status) {}
+    ExitStatus status() const noexcept { return status_; }
+
+private:
+    ExitStatus status_;
+};
+
+template <typename... Args>
+[[noreturn]] void failInput(fmt::format_string<Args...> format, Args&&... args) {
+    throw ProgramError(exitBadInput, fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args> [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+    throw ProgramError(exitFailed, fmt::format(format, std::forward<Args>(args)...));
+}
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "inputs.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "error.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// Dimensions counted from the innermost, so that they are the same at every rank.
+enum Axis : size_t { axisDim = 0, axisRow = 1, axisHead = 2, axisBatch = 3 };
+
+constexpr std::array<const char*, 4> axisNames = {"head dimensions", "rows", "heads", "sequences"};
+
+uint32_t extent(const Tensor& tensor, Axis axis) {
+    const size_t rank = tensor.shape.size();
+    return axis < rank ? static_cast<uint32_t>(tensor.shape[rank - 1 - axis]) : 1;
+}
+
+// A tensor and how messages call it.
+struct Source {
+    const Tensor* tensor;
+    std::string name;
+};
+
+void checkShape(const Source& source) {
+    const Tensor& tensor = *source.tensor;
+    const VkfType type = vkfTypeOf(tensor.type);
+    if (type == VKF_TYPE_FORCE_INT32)
+        failInput("{}: holds {}, not floating-point numbers", source.name, elementName(tensor.type));
+    if (tensor.shape.size() < 2 || tensor.shape.size() > 4)
+        failInput("{}: has shape {}, which is none of [N, D], [H, N, D], [B, H, N, D]", source.name,
+                  shapeText(tensor.shape));
+    for (const uint64_t value : tensor.shape)
+        if (value > UINT32_MAX)
+            failInput("{}: has shape {}, the limit of a dimension is {}", source.name,
+                      shapeText(tensor.shape), UINT32_MAX);
+    if (tensor.shape.back() == 0)
+        failInput("{}: has shape {}, the head dimension must be at least 1", source.name,
+                  shapeText(tensor.shape));
+}
+
+void checkSame(const Source& a, const Source& b, Axis axis) {
+    if (extent(*a.tensor, axis) != extent(*b.tensor, axis))
+        failInput("{}: shape {} does not fit {}, shape {}: {} and {} {}", b.name,
+                  shapeText(b.tensor->shape), a.name, shapeText(a.tensor->shape),
+                  extent(*b.tensor, axis), extent(*a.tensor, axis), axisNames[axis]);
+}
+
+void checkTogether(const Source& q, const Source& k, const Source& v) {
+    for (const Source* source : {&q, &k, &v})
+        checkShape(*source);
+    for (const Source* source : {&k, &v})
+        if (source->tensor->shape.size() != q.tensor->shape.size())
+            failInput("{}: shape {} has not as many dimensions as {}, shape {}", source->name,
+                      shapeText(source->tensor->shape), q.name, shapeText(q.tensor->shape));
+    checkSame(q, k, axisBatch);
+    checkSame(q, v, axisBatch);
+    checkSame(q, k, axisDim);
+    checkSame(k, v, axisHead);
+    checkSame(k, v, axisRow);
+    const uint32_t heads = extent(*q.tensor, axisHead);
+    const uint32_t kvHeads = extent(*k.tensor, axisHead);
+    if (kvHeads == 0 ? heads != 0 : heads % kvHeads != 0)
+        failInput("{}: {} query heads are not a multiple of the {} KV heads of {}", q.name, heads,
+                  kvHeads, k.name);
+}
+
+int64_t lengthAt(const Tensor& lengths, size_t index) {
+    if (lengths.type == ElementType::i64) {
+        int64_t value = 0;
+        std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
+        return value;
+    }
+    int32_t value = 0;
+    std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
+    return value;
+}
+
+std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, const Tensor& k,
+                               const std::string& kName) {
+    const uint32_t batch = extent(k, axisBatch);
+    const uint32_t keys = extent(k, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
+    if (file.shape != Shape{batch})
+        failInput("{}: has shape {}, one length for each sequence is [{}]", name,
+                  shapeText(file.shape), batch);
+    std::vector<int32_t> lengths;
+    for (size_t i = 0; i < batch; ++i) {
+        const int64_t length = lengthAt(file, i);
+        if (length < 0 || length > keys || length > INT32_MAX)
+            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", name, length,
+                      i, keys, kName);
+        lengths.push_back(static_cast<int32_t>(length));
+    }
+    return lengths;
+}
+
+// A FormatError of the call gets the file's name in front of it.
+template <typename Load> auto named(const std::string& name, Load load) {
+    try {
+        return load();
+    } catch (const FormatError& error) {
+        failInput("{}: {}", name, error.what());
+    }
+}
+
+Tensor loadArray(const FlagFile& file, const std::string& name) {
+    if (formatOf(file.path) == FileFormat::safetensors)
+        failInput("{}: takes a .npy file; a .safetensors file goes to --tensors", name);
+    return named(name, [&] { return loadNpy(file.path); });
+}
+
+void checkGiven(const InputFiles& files) {
+    const bool arrays = !files.q.empty() || !files.k.empty() || !files.v.empty();
+    if (!files.tensors.empty() && arrays)
+        failInput("--tensors {}: takes the place of --q, --k and --v, not both", files.tensors);
+    if (!files.tensors.empty())
+        return;
+    for (const auto& [flag, path] : {FlagFile{"--q", files.q}, {"--k", files.k}, {"--v", files.v}})
+        if (path.empty())
+            failInput("{}: is missing; give --q, --k and --v, or --tensors", flag);
+}
+
+} // namespace
+
+void addInputOptions(CLI::App& command, InputFiles& files) {
+    command.add_option("--q", files.q, ".npy of [B, H, N, D], [H, N, D] or [N, D], float32 or float16");
+    command.add_option("--k", files.k, ".npy of the keys, with H or fewer heads that divide it");
+    command.add_option("--v", files.v, ".npy of the values");
+    command.add_option("--tensors", files.tensors,
+                       ".safetensors with q, k and v in F32, F16 or BF16, in place of those three");
+    command.add_option("--lengths", files.lengths, ".npy of [B], int32 or int64: keys of each sequence");
+}
+
+std::vector<FlagFile> filesGiven(const InputFiles& files) {
+    std::vector<FlagFile> given;
+    for (const FlagFile& file : {FlagFile{"--q", files.q},
+                                 {"--k", files.k},
+                                 {"--v", files.v},
+                                 {"--tensors", files.tensors},
+                                 {"--lengths", files.lengths}})
+        if (!file.path.empty())
+            given.push_back(file);
+    return given;
+}
+
+Inputs loadInputs(const InputFiles& files) {
+    checkGiven(files);
+    Inputs inputs;
+    std::array<std::string, 3> names = {"--q " + files.q, "--k " + files.k, "--v " + files.v};
+    if (files.tensors.empty()) {
+        inputs.q = loadArray({"--q", files.q}, names[0]);
+        inputs.k = loadArray({"--k", files.k}, names[1]);
+        inputs.v = loadArray({"--v", files.v}, names[2]);
+    } else {
+        const std::string name = "--tensors " + files.tensors;
+        const std::array<std::string, 3> wanted = {"q", "k", "v"};
+        std::vector<Tensor> tensors =
+            named(name, [&] { return loadSafetensors(files.tensors, wanted); });
+        inputs.q = std::move(tensors[0]);
+        inputs.k = std::move(tensors[1]);
+        inputs.v = std::move(tensors[2]);
+        for (size_t i = 0; i < names.size(); ++i)
+            names[i] = name + ": tensor " + wanted[i];
+    }
+    checkTogether({&inputs.q, names[0]}, {&inputs.k, names[1]}, {&inputs.v, names[2]});
+    if (!files.lengths.empty()) {
+        const std::string name = "--lengths " + files.lengths;
+        inputs.lengths = toLengths(loadArray({"--lengths", files.lengths}, name), name, inputs.k, names[1]);
+    }
+    inputs.source = names[0];
+    return inputs;
+}
+
+VkfProblem problemOf(const Inputs& inputs) {
+    auto problem = make<VkfProblem>();
+    problem.batch = extent(inputs.q, axisBatch);
+    problem.queryHeads = extent(inputs.q, axisHead);
+    problem.kvHeads = extent(inputs.k, axisHead);
+    problem.queryRows = extent(inputs.q, axisRow);
+    problem.keys = extent(inputs.k, axisRow);
+    problem.headDim = extent(inputs.q, axisDim);
+    problem.valueDim = extent(inputs.v, axisDim);
+    problem.q = dense(vkfTypeOf(inputs.q.type));
+    problem.k = dense(vkfTypeOf(inputs.k.type));
+    problem.v = dense(vkfTypeOf(inputs.v.type));
+    problem.o = problem.q;
+    problem.keyLengths = inputs.lengths.empty() ? 0 : 1;
+    return problem;
+}
+
+VkfType vkfTypeOf(ElementType type) {
+    switch (type) {
+    case ElementType::f32:
+        return VKF_TYPE_F32;
+    case ElementType::f16:
+        return VKF_TYPE_F16;
+    case ElementType::bf16:
+        return VKF_TYPE_BF16;
+    default:
+        return VKF_TYPE_FORCE_INT32;
+    }
+}
+
+ElementType elementTypeOf(VkfType type) {
+    for (const ElementType known : {ElementType::f32, ElementType::f16, ElementType::bf16})
+        if (vkfTypeOf(known) == type)
+            return known;
+    failInput("{} tensors cannot be written to files", vkfTypeName(type));
+}
+
+Shape outputShape(const Inputs& inputs) {
+    Shape shape = inputs.q.shape;
+    shape.back() = inputs.v.shape.back();
+    return shape;
+}
+
+Shape lseShape(const Inputs& inputs) {
+    Shape shape = inputs.q.shape;
+    shape.pop_back();
+    return shape;
+}
+
+} // namespace vkf::tools

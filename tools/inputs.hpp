@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// The tensors of one attention call from files, checked against each other.
+#ifndef VKFLASH_TOOLS_INPUTS_HPP
+#define VKFLASH_TOOLS_INPUTS_HPP
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "tensor_file.hpp"
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+// Empty = not given.
+struct InputFiles {
+    std::string q;
+    std::string k;
+    std::string v;
+    std::string tensors; // one .safetensors with q, k and v
+    std::string lengths;
+};
+
+void addInputOptions(CLI::App& command, InputFiles& files);
+
+// A flag and its path, as error messages name them.
+struct FlagFile {
+    const char* flag;
+    std::string path;
+};
+
+// Those that were given.
+std::vector<FlagFile> filesGiven(const InputFiles& files);
+
+struct Inputs {
+    Tensor q, k, v;
+    std::vector<int32_t> lengths; // empty if there is no file
+    std::string source;           // of q, for messages: "--q q.npy"
+};
+
+// ProgramError names flag, file and limit.
+Inputs loadInputs(const InputFiles& files);
+
+// Shape and input types of the call; o has the type of q.
+VkfProblem problemOf(const Inputs& inputs);
+
+VkfType vkfTypeOf(ElementType type);
+ElementType elementTypeOf(VkfType type);
+
+// Shape of o or lse, with as many dimensions as q has.
+Shape outputShape(const Inputs& inputs);
+Shape lseShape(const Inputs& inputs);
+
+} // namespace vkf::tools
+
+#endif

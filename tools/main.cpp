@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// The program `vkflash`: one sub-command in each command_*.cpp. Its contract: status 0 only if all that
+// was asked for is written and right; otherwise one line on stderr.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "commands.hpp"
+#include "error.hpp"
+#include "vkflash/host.hpp"
+
+namespace {
+
+using vkf::tools::Action;
+using vkf::tools::ExitStatus;
+
+// File names may hold line breaks; the message stays one line.
+ExitStatus report(ExitStatus status, std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    fmt::print(stderr, "vkflash: {}\n", text);
+    return status;
+}
+
+// A full disk or a closed pipe must come back as an error from the write, not end the process with
+// half-written files left behind.
+void turnWriteSignalsIntoErrors() {
+#if !defined(_WIN32)
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+#endif
+}
+
+ExitStatus perform(const Action& action) {
+    try {
+        action();
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+            return report(vkf::tools::exitFailed,
+                          fmt::format("standard output: {}", std::strerror(errno)));
+        return vkf::tools::exitDone;
+    } catch (const vkf::tools::ProgramError& error) {
+        std::fflush(stdout);
+        return report(error.status(), error.what());
+    } catch (const vkf::host::Error& error) {
+        std::fflush(stdout);
+        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT ||
+                             error.result() == VKF_ERROR_UNSUPPORTED;
+        return report(refused ? vkf::tools::exitBadInput : vkf::tools::exitFailed, error.what());
+    } catch (const std::bad_alloc&) {
+        return report(vkf::tools::exitFailed, "out of host memory");
+    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
+        return report(vkf::tools::exitFailed,
+                      fmt::format("standard output: {}", error.code().message()));
+    } catch (const std::exception& error) {
+        return report(vkf::tools::exitFailed, error.what());
+    }
+}
+
+std::string versionText() {
+    return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    turnWriteSignalsIntoErrors();
+    CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
+    program.set_version_flag("--version", versionText());
+    program.require_subcommand(1);
+
+    Action action;
+    for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
+                           vkf::tools::addPlanCommand, vkf::tools::addVerifyCommand,
+                           vkf::tools::addDemoCommand, vkf::tools::addBenchCommand})
+        add(program, action);
+
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
+            return program.exit(error); // --help and --version
+        return report(vkf::tools::exitBadInput,
+                      fmt::format("{} (see vkflash --help)", error.what()));
+    }
+    return perform(action);
+}

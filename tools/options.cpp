@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "options.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+#include "error.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+template <typename Value> struct Choice {
+    const char* name;
+    Value value;
+};
+
+template <typename Value>
+Value parseChoice(const char* flag, const std::string& text, std::span<const Choice<Value>> choices) {
+    std::string names;
+    for (const Choice<Value>& choice : choices) {
+        if (text == choice.name)
+            return choice.value;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
+    }
+    failInput("{} {}: takes one of {}", flag, text, names);
+}
+
+constexpr std::array<Choice<VkfAlignment>, 2> alignments = {
+    {{"bottom-right", VKF_ALIGNMENT_BOTTOM_RIGHT}, {"top-left", VKF_ALIGNMENT_TOP_LEFT}}};
+constexpr std::array<Choice<VkfPath>, 5> paths = {{{"auto", VKF_PATH_AUTO},
+                                                   {"scalar", VKF_PATH_SCALAR},
+                                                   {"standard", VKF_PATH_STANDARD},
+                                                   {"coopmat", VKF_PATH_COOPMAT},
+                                                   {"decode", VKF_PATH_DECODE}}};
+constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
+    {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
+constexpr std::array<Choice<VkfType>, 3> types = {
+    {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
+
+// Finite, because no other value has a meaning; zero would silently mean the default.
+float parseFactor(const char* flag, const std::string& text) {
+    float value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end || !std::isfinite(value))
+        failInput("{} {}: takes a finite number", flag, text);
+    return value;
+}
+
+VkfWindow parseWindow(const std::string& text) {
+    VkfWindow window{};
+    window.enabled = 1;
+    const char* const end = text.data() + text.size();
+    const auto left = std::from_chars(text.data(), end, window.left);
+    bool valid = left.ec == std::errc() && left.ptr != end && *left.ptr == ',';
+    if (valid) {
+        const auto right = std::from_chars(left.ptr + 1, end, window.right);
+        valid = right.ec == std::errc() && right.ptr == end;
+    }
+    if (!valid || window.left < -1 || window.right < -1)
+        failInput("--window {}: takes LEFT,RIGHT, two whole numbers of keys, -1 for no limit", text);
+    return window;
+}
+
+} // namespace
+
+void addMathOptions(CLI::App& command, MathOptions& options) {
+    // Without a value it means the usual alignment.
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--causal",
+            [&options](const std::vector<std::string>& values) {
+                options.causal = values.empty() || values[0].empty() ? "bottom-right" : values[0];
+            },
+            "row i sees keys up to its own: bottom-right (default) or top-left alignment")
+        ->expected(0, 1)
+        ->type_name("ALIGNMENT");
+    command.add_option("--window", options.window,
+                       "keys visible LEFT and RIGHT of a row's own, both inclusive; -1 = no limit");
+    command.add_option("--alignment", options.alignment,
+                       "where a window's diagonal lies: bottom-right (default) or top-left");
+    command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
+    command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
+    command.add_option("--path", options.path, "auto, scalar, standard, coopmat or decode");
+    command.add_option("--precision", options.precision, "of the products: default or fp32");
+}
+
+void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
+    if (!options.causal.empty()) {
+        problem.causal = 1;
+        problem.alignment = parseChoice<VkfAlignment>("--causal", options.causal, alignments);
+    }
+    if (!options.alignment.empty()) {
+        const auto alignment = parseChoice<VkfAlignment>("--alignment", options.alignment, alignments);
+        if (problem.causal && alignment != problem.alignment)
+            failInput("--alignment {}: is not the one that --causal {} asks for", options.alignment,
+                      options.causal);
+        problem.alignment = alignment;
+    }
+    if (!options.window.empty())
+        problem.window = parseWindow(options.window);
+    if (!options.scale.empty()) {
+        problem.scale = parseFactor("--scale", options.scale);
+        if (problem.scale == 0)
+            failInput("--scale {}: must not be zero", options.scale);
+    }
+    if (!options.softcap.empty()) {
+        problem.softcap = parseFactor("--softcap", options.softcap);
+        if (problem.softcap < 0)
+            failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
+    }
+    problem.path = parseChoice<VkfPath>("--path", options.path, paths);
+    problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
+}
+
+void addShapeOptions(CLI::App& command, ShapeOptions& options) {
+    command.add_option("--batch", options.batch, "sequences")->capture_default_str();
+    command.add_option("--heads", options.heads, "query heads")->capture_default_str();
+    command.add_option("--kv-heads", options.kvHeads, "KV heads (default: as many)");
+    command.add_option("--rows", options.rows, "query rows")->capture_default_str();
+    command.add_option("--keys", options.keys, "keys (default: as many as rows)")
+        ->each([&options](const std::string&) { options.keysGiven = true; });
+    command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
+    command.add_option("--value-dim", options.valueDim, "head dimension of v and o (default: D)");
+    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")
+        ->capture_default_str();
+    command.add_flag("--lse", options.lse, "also the logarithms of the softmax sums");
+}
+
+VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
+    auto problem = make<VkfProblem>();
+    problem.batch = shape.batch;
+    problem.queryHeads = shape.heads;
+    problem.kvHeads = shape.kvHeads != 0 ? shape.kvHeads : shape.heads;
+    problem.queryRows = shape.rows;
+    problem.keys = shape.keysGiven ? shape.keys : shape.rows;
+    problem.headDim = shape.dim;
+    problem.valueDim = shape.valueDim;
+    problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", shape.type));
+    problem.lse = shape.lse ? 1 : 0;
+    applyMathOptions(math, problem);
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
+        failInput("{}", message.text);
+    return problem;
+}
+
+void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
+    command.add_option("--device", flags.device,
+                       "number of the device in `vkflash info`, or a part of its name (default: the "
+                       "best)");
+    command.add_flag("--validation", flags.validation,
+                     "load the Vulkan validation layer; its messages are failures");
+}
+
+host::Device openDevice(const DeviceFlags& flags) {
+    host::DeviceOptions options;
+    options.select = flags.device;
+    options.validation = flags.validation;
+    options.onValidationMessage = [](const std::string& text) {
+        fmt::print(stderr, "validation: {}\n", text);
+    };
+    try {
+        return host::Device(options);
+    } catch (const host::Error& error) {
+        if (flags.device.empty())
+            throw;
+        fail("--device {}: {}", flags.device, error.what());
+    }
+}
+
+void checkValidation(const host::Device& device) {
+    if (device.validationMessageCount() != 0)
+        fail("--validation: {} messages of the validation layer", device.validationMessageCount());
+}
+
+VkfType parseType(const char* flag, const std::string& text) {
+    return parseChoice<VkfType>(flag, text, types);
+}
+
+const char* precisionName(VkfPrecision precision) {
+    return precision == VKF_PRECISION_FP32 ? "fp32" : "default";
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Flags that several sub-commands share, and the way from their text to a VkfProblem. Every refusal
+// is a ProgramError that names the flag, what it was given and what it takes.
+#ifndef VKFLASH_TOOLS_OPTIONS_HPP
+#define VKFLASH_TOOLS_OPTIONS_HPP
+
+#include <cstdint>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+// What is computed, apart from shape and types.
+struct MathOptions {
+    std::string causal;    // empty = not causal
+    std::string alignment; // of causal mask and window; empty = bottom-right
+    std::string window;
+    std::string scale;
+    std::string softcap;
+    std::string path = "auto";
+    std::string precision = "default";
+};
+
+void addMathOptions(CLI::App& command, MathOptions& options);
+void applyMathOptions(const MathOptions& options, VkfProblem& problem);
+
+// A shape without tensors.
+struct ShapeOptions {
+    uint32_t batch = 1;
+    uint32_t heads = 8;
+    uint32_t kvHeads = 0; // 0 = heads
+    uint32_t rows = 1024;
+    uint32_t keys = 0; // 0 = rows, unless given
+    uint32_t dim = 64;
+    uint32_t valueDim = 0; // 0 = dim
+    std::string type = "f16";
+    bool keysGiven = false;
+    bool lse = false;
+};
+
+void addShapeOptions(CLI::App& command, ShapeOptions& options);
+VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
+
+struct DeviceFlags {
+    std::string device;
+    bool validation = false;
+};
+
+void addDeviceOptions(CLI::App& command, DeviceFlags& flags);
+// Validation messages go to stderr as they come; checkValidation fails if there were any.
+host::Device openDevice(const DeviceFlags& flags);
+void checkValidation(const host::Device& device);
+
+// "f32", "f16" or "bf16", given to a flag.
+VkfType parseType(const char* flag, const std::string& text);
+
+const char* precisionName(VkfPrecision precision);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#ifndef VKFLASH_TOOLS_PROGRESS_HPP
+#define VKFLASH_TOOLS_PROGRESS_HPP
+
+#include <chrono>
+#include <string>
+
+namespace vkf::tools {
+
+// A bar on stderr for work that takes long: drawn only if stderr is a terminal and two seconds have
+// passed, erased when the object goes out of scope.
+class Progress {
+public:
+    explicit Progress(std::string label);
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    ~Progress();
+
+    void update(double share); // 0 to 1
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::string label_;
+    Clock::time_point start_ = Clock::now();
+    Clock::time_point drawn_{};
+    bool terminal_;
+    bool visible_ = false;
+};
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+//
+// Numbers for people.
+#ifndef VKFLASH_TOOLS_TEXT_HPP
+#define VKFLASH_TOOLS_TEXT_HPP
+
+#include <string>
+
+namespace vkf::tools {
+
+std::string bytesText(double bytes);           // "12.5 KiB"
+std::string operationsText(double operations); // "1.07 G"
+std::string timeText(double seconds);          // "3.21 ms"
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "verdict.hpp"
+
+#include <algorithm>
+
+#include "error.hpp"
+#include "progress.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors,
+                        const VkfPlanInfo& plan, uint32_t sampleRows) {
+    auto inputs = make<VkfReferenceInputs>();
+    inputs.q = tensors.q;
+    inputs.k = tensors.k;
+    inputs.v = tensors.v;
+    inputs.keyLengths = tensors.keyLengths;
+
+    Progress progress("checking on the CPU");
+    auto options = make<VkfReferenceOptions>();
+    options.tileKeys = plan.tileKeys;
+    if (sampleRows != 0)
+        options.rowStride = std::max(1U, problem.queryRows / sampleRows);
+    options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
+    options.user = &progress;
+
+    auto verdict = make<VkfVerdict>();
+    VkfMessage message{};
+    if (const VkfResult result =
+            vkfReferenceVerify(&problem, &inputs, &options, tensors.o, tensors.lse, &verdict, &message);
+        result != VKF_SUCCESS)
+        throw host::Error(result, fmt::format("the CPU reference failed: {}", message.text));
+    return verdict;
+}
+
+std::string errorText(double error, double bound) {
+    return fmt::format("error {:.2g}, bound {:.2g}", error, bound);
+}
+
+std::string verdictText(const VkfVerdict& verdict, bool lse) {
+    std::string text = fmt::format("o       {} (rms of o {:.2g})\n",
+                                   errorText(verdict.oError, verdict.oBound), verdict.oRms);
+    if (lse)
+        text += fmt::format("lse     {}\n", errorText(verdict.lseError, verdict.lseBound));
+    return text;
+}
+
+void requirePassed(const VkfVerdict& verdict, const std::string& what) {
+    if (verdict.passed)
+        return;
+    if (verdict.oError > verdict.oBound || verdict.lseError <= verdict.lseBound)
+        fail("{}: wrong result: o differs from the reference by {:.3g}, the bound is {:.3g} (element {}: "
+             "{:.9g}, reference {:.9g})",
+             what, verdict.oError, verdict.oBound, verdict.worstElement, verdict.worstValue,
+             verdict.worstReference);
+    fail("{}: wrong result: lse differs from the reference by {:.3g}, the bound is {:.3g}", what,
+         verdict.lseError, verdict.lseBound);
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#ifndef VKFLASH_TOOLS_VERDICT_HPP
+#define VKFLASH_TOOLS_VERDICT_HPP
+
+#include <cstdint>
+#include <string>
+
+#include "vkflash/host.hpp"
+#include "vkflash/reference.h"
+
+namespace vkf::tools {
+
+// Compares o and lse with the fp64 reference on the CPU, with a progress bar. sampleRows = 0: every
+// query row, else about so many rows of each head, spread evenly.
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors,
+                        const VkfPlanInfo& plan, uint32_t sampleRows = 0);
+
+// "error 1.2e-05, bound 3.0e-05"
+std::string errorText(double error, double bound);
+
+// Error and bound of o, and of lse if there is one, a line each.
+std::string verdictText(const VkfVerdict& verdict, bool lse);
+
+// ProgramError with the worst element if it did not pass.
+void requirePassed(const VkfVerdict& verdict, const std::string& what);
+
+} // namespace vkf::tools
+
+#endif
