@@ -136,8 +136,8 @@ typedef struct VkfDropout {
 typedef struct VkfProblem {
     size_t structSize;
 
-    /* Shape. A zero batch, queryHeads, queryRows or valueDim makes an empty output, which is right
-     * and records nothing. keys = 0 makes every row empty: o = 0, lse = -infinity. */
+    /* Shape. A zero batch, queryHeads or queryRows makes an empty output, which is right and records
+     * nothing. keys = 0 makes every row empty: o = 0, lse = -infinity. */
     uint32_t batch;
     uint32_t queryHeads;
     uint32_t kvHeads; /* query head h reads KV head h / (queryHeads / kvHeads); divides queryHeads */

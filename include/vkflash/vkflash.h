@@ -100,7 +100,7 @@ typedef struct VkfContextCreateInfo {
     VkfFeatures features; /* enabled on the device; usually VkfDeviceRequirements::usableFeatures */
     VkfQuirks quirks;     /* added to the built-in ones */
     VkPipelineCache pipelineCache;              /* optional; used under the context's own lock */
-    const VkAllocationCallbacks* allocator;     /* optional; also for host memory of the library */
+    const VkAllocationCallbacks* allocator;     /* optional; handed on to the Vulkan calls */
     uint32_t maxSharedMemoryBytes;              /* 0 = the device's limit; less forces smaller tiles */
 } VkfContextCreateInfo;
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// Stored elements to fp32 and back: fp32 always, fp16 and bf16 where VKF_STORAGE_16BIT is defined. The
+// conversions are integer arithmetic and unpackHalf2x16, so that no device needs fp16 arithmetic.
+#ifndef VKF_ELEMENT_GLSL
+#define VKF_ELEMENT_GLSL
+
+#ifdef VKF_STORAGE_16BIT
+#extension GL_EXT_shader_16bit_storage : require
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer HalfWord {
+    uint16_t value;
+};
+#endif
+
+#define VKF_LARGEST_F16 65504.0
+
+uint elementBytes(uint type) {
+    return type == VKF_STORED_F32 ? 4 : 2;
+}
+
+// Whether four elements at a time can be moved: every row of the head starts on such a boundary.
+bool isAligned4(uvec2 head_address, uint row_stride, uint type) {
+    return ((head_address.x | row_stride) & (elementBytes(type) * 4 - 1)) == 0;
+}
+
+vec2 unpackBf16(uint pair) {
+    return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u));
+}
+
+// Round to nearest, ties to even; a NaN keeps its quiet bit, a finite value past the largest stays
+// finite.
+uint packBf16(float x) {
+    uint bits = floatBitsToUint(x);
+    uint magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return (bits >> 16) | 0x40u;
+    }
+    uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    bool overflowed = magnitude != 0x7f800000u && (rounded & 0x7fffu) == 0x7f80u;
+    return overflowed ? rounded - 1 : rounded;
+}
+
+// The same for fp16. packHalf2x16 may round either way, so the rounding is done here first: fp16 keeps
+// 10 bits of the fraction, subnormals fewer, by adding and subtracting a number whose last place
+// is the one to keep.
+uint packF16(float x) {
+    float magnitude = abs(x);
+    if (!(magnitude < uintBitsToFloat(0x7f800000u))) {
+        return packHalf2x16(vec2(x, 0.0)) & 0xffffu;
+    }
+    magnitude = min(magnitude, 2.0 * VKF_LARGEST_F16);
+    uint exponent = max(floatBitsToUint(magnitude) & 0x7f800000u, 0x38800000u); // at least 2^-14
+    float last_place = uintBitsToFloat(exponent + (13u << 23));                 // 2^13 * 2^exponent
+    precise float shifted = magnitude + last_place;
+    precise float rounded = shifted - last_place;
+    rounded = min(rounded, VKF_LARGEST_F16);
+    return packHalf2x16(vec2(x < 0.0 ? -rounded : rounded, 0.0)) & 0xffffu;
+}
+
+float loadElement(uvec2 address, uint type) {
+    if (type == VKF_STORED_F32) {
+        return uintBitsToFloat(Word(address).value);
+    }
+#ifdef VKF_STORAGE_16BIT
+    uint bits = uint(HalfWord(address).value);
+    return type == VKF_STORED_F16 ? unpackHalf2x16(bits).x : unpackBf16(bits).x;
+#else
+    return 0.0;
+#endif
+}
+
+vec4 loadAligned4(uvec2 address, uint type) {
+    if (type == VKF_STORED_F32) {
+        return uintBitsToFloat(Word4(address).value);
+    }
+    uvec2 pairs = Word2(address).value;
+    return type == VKF_STORED_F16 ? vec4(unpackHalf2x16(pairs.x), unpackHalf2x16(pairs.y))
+                                  : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
+}
+
+// Elements [column, column + 4) of a row of `dim` elements; 0 past its end.
+vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4) {
+    uint bytes = elementBytes(type);
+    if (aligned4 && column + 4 <= dim) {
+        return loadAligned4(add64(row_address, uvec2(column * bytes, 0)), type);
+    }
+    vec4 x = vec4(0.0);
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+        if (column + i < dim) {
+            x[i] = loadElement(add64(row_address, uvec2((column + i) * bytes, 0)), type);
+        }
+    }
+    return x;
+}
+
+void storeElement(uvec2 address, uint type, float x) {
+    if (type == VKF_STORED_F32) {
+        Word(address).value = floatBitsToUint(x);
+        return;
+    }
+#ifdef VKF_STORAGE_16BIT
+    HalfWord(address).value = uint16_t(type == VKF_STORED_F16 ? packF16(x) : packBf16(x));
+#endif
+}
+
+void storeAligned4(uvec2 address, uint type, vec4 x) {
+    if (type == VKF_STORED_F32) {
+        Word4(address).value = floatBitsToUint(x);
+    } else if (type == VKF_STORED_F16) {
+        Word2(address).value =
+            uvec2(packF16(x.x) | packF16(x.y) << 16, packF16(x.z) | packF16(x.w) << 16);
+    } else {
+        Word2(address).value =
+            uvec2(packBf16(x.x) | packBf16(x.y) << 16, packBf16(x.z) | packBf16(x.w) << 16);
+    }
+}
+
+void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
+    uint bytes = elementBytes(type);
+    if (aligned4 && column + 4 <= dim) {
+        storeAligned4(add64(row_address, uvec2(column * bytes, 0)), type, x);
+        return;
+    }
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+        if (column + i < dim) {
+            storeElement(add64(row_address, uvec2((column + i) * bytes, 0)), type, x[i]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// From q . k to a final score, and from the softmax state to lse. Scores are in units of log2, so that
+// an exponential is one exp2.
+#ifndef VKF_FINAL_SCORE_GLSL
+#define VKF_FINAL_SCORE_GLSL
+
+#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+#define LN2 0.693147180559945309
+
+// Own tanh: the built-in one may lose all relative accuracy near 0, which a softcap multiplies. The
+// polynomial is a fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
+float tanhAccurate(float x) {
+    float a = abs(x);
+    float u = x * x;
+    float p = fma(fma(fma(fma(-0.00609671418, u, 0.0209971797), u, -0.0538509078), u, 0.133327693), u,
+                  -0.333333284);
+    float near = fma(x * u, p, x);
+    float far = 1.0 - 2.0 / (exp2(a * 2.88539008) + 1.0); // 2 / ln 2
+    return a < 0.625 ? near : (x < 0.0 ? -far : far);
+}
+
+// From q . k to the score in units of log2: scale, softcap.
+float finalScore(float s) {
+    s *= params.score_scale;
+    return HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
+}
+
+// lse of one row, dense [batch, heads, rows], from its m and its whole l.
+void storeLse(Item item, uint row, float m, float l) {
+    uint heads = params.heads & 0xffffu;
+    uvec2 index = add64(multiply64(item.batch * heads + item.head, params.query_rows), uvec2(row, 0));
+    uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
+    float lse = l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2;
+    Word(add64(params.lse, bytes)).value = floatBitsToUint(lse);
+}
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// From a work item's number to the tile, head and sequence it stands for.
+#ifndef VKF_ITEM_GLSL
+#define VKF_ITEM_GLSL
+
+// Where an invocation stands in its workgroup. The lanes of one group are neighbours in one subgroup
+// where subgroup operations are used; the subgroup's own numbering decides, because nothing ties
+// gl_LocalInvocationIndex to it.
+uint threadIndex() {
+#ifdef VKF_SUBGROUPS
+    return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
+    return gl_LocalInvocationIndex;
+#endif
+}
+
+// Work items count row tiles fastest, then query heads, then sequences, so that workgroups that run
+// together share K and V. Under a mask the last tiles see most keys and come first.
+Item itemOf(uint number) {
+    uint heads = params.heads & 0xffffu;
+    uint row_tiles = (params.query_rows + TILE_ROWS - 1) / TILE_ROWS;
+    uint tile = number % row_tiles;
+    uint sequence_head = number / row_tiles;
+
+    Item item;
+    item.head = sequence_head % heads;
+    item.batch = sequence_head / heads;
+    item.kv_head = item.head / (params.heads >> 16);
+    item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
+    item.keys = params.keys;
+    if (HAS_KEY_LENGTHS) {
+        uvec2 address = add64(params.key_lengths, uvec2(item.batch * 4, 0));
+        item.keys = uint(clamp(int(Word(address).value), 0, int(params.keys)));
+    }
+    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    return item;
+}
+
+#endif

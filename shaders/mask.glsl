@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so
+// one range describes every mask of this kind, and it only moves to the right as the row grows.
+#ifndef VKF_MASK_GLSL
+#define VKF_MASK_GLSL
+
+ivec2 visibleKeys(Item item, uint row) {
+    int keys = int(item.keys);
+    if (!HAS_WINDOW) {
+        return ivec2(0, keys);
+    }
+    int diagonal = int(row) + item.offset;
+    return ivec2(max(diagonal - params.window_left, 0), min(diagonal + params.window_right + 1, keys));
+}
+
+// What a tile of rows needs to know about the mask.
+struct TileMask {
+    ivec2 any; // keys that some row of the tile may see
+    ivec2 all; // keys that every row of the tile sees; empty if y <= x
+};
+
+TileMask tileMask(Item item) {
+    uint last_row = min(item.row_begin + TILE_ROWS, params.query_rows) - 1;
+    ivec2 first = visibleKeys(item, item.row_begin);
+    ivec2 last = visibleKeys(item, last_row);
+    return TileMask(ivec2(first.x, last.y), ivec2(last.x, first.y));
+}
+
+// Whether keys [begin, end) need a look at each (row, key) pair.
+bool isCut(TileMask mask, uint begin, uint end) {
+    return int(begin) < mask.all.x || int(end) > mask.all.y;
+}
+
+bool isVisible(ivec2 visible, uint key) {
+    return int(key) >= visible.x && int(key) < visible.y;
+}
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// o += p v as one invocation sees it. Of the THREAD_ROWS query rows of its group each lane holds
+// THREAD_COLUMNS4 words of four columns of o: word lane, lane + LANES, ... Neighbouring lanes so read
+// neighbouring words of v, all lanes of a group the same word of p (a broadcast), and rescaling a row
+// of o needs no other group.
+#ifndef VKF_OUTPUT_GLSL
+#define VKF_OUTPUT_GLSL
+
+#include "dropped.glsl"
+
+const uint SCORE_WORDS = VKF_SCORE_ROW_WORDS(TILE_KEYS);
+
+// Probabilities on their way from the lanes that made them to the lanes that need them.
+shared vec4 p_tile[VKF_P_WORDS(TILE_ROWS, TILE_KEYS)];
+
+vec4 o_tile[THREAD_ROWS * THREAD_COLUMNS4];
+
+void clearOutput() {
+    [[unroll]] for (uint i = 0; i < THREAD_ROWS * THREAD_COLUMNS4; i++) {
+        o_tile[i] = vec4(0.0);
+    }
+}
+
+void storeProbability(uint group, uint lane, uint row, uint key, float p) {
+    uint column = lane + key * LANES;
+    p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + column / 4][column % 4] = p;
+}
+
+// o += p v over the staged keys, which are keys [key_begin, key_begin + CHUNK_KEYS) of the tile. `cut`
+// says that some p may be DROPPED.
+void accumulateOutput(uint group, uint lane, uint key_begin, bool cut) {
+    for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
+        vec4 v[4 * THREAD_COLUMNS4];
+        [[unroll]] for (uint key = 0; key < 4; key++) {
+            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+                v[key * THREAD_COLUMNS4 + c] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
+            }
+        }
+        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+            vec4 p = p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + (key_begin + key4) / 4];
+            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+                vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
+                if (cut) {
+                    [[unroll]] for (uint key = 0; key < 4; key++) {
+                        vec4 sum = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
+                        o = p[key] == DROPPED ? o : sum;
+                    }
+                } else {
+                    [[unroll]] for (uint key = 0; key < 4; key++) {
+                        o = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
+                    }
+                }
+                o_tile[row * THREAD_COLUMNS4 + c] = o;
+            }
+        }
+    }
+}
+
+// Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
+// exact 0 of whatever o holds.
+void storeOutput(Item item, uint group, uint lane, float factor[THREAD_ROWS]) {
+    Rows o = rowsOf(params.o, VKF_O, TYPE_O, item.batch, item.head);
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        uint i = item.row_begin + group * THREAD_ROWS + row;
+        if (i < params.query_rows) {
+            uvec2 address = rowAddress(o.address, VKF_O, i);
+            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+                vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];
+                storeRow4(address, (lane + c * LANES) * 4, VALUE_DIM, TYPE_O, o.aligned4,
+                          factor[row] == 0.0 ? vec4(0.0) : x);
+            }
+        }
+    }
+}
+
+#endif

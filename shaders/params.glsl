@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// The constants and push constants of a call, and what follows from them.
+//
+// Rule for variants: macros choose types and extensions, because GLSL cannot specialize those;
+// specialization constants choose every number and boolean; push constants carry what differs from
+// call to call.
+#ifndef VKF_PARAMS_GLSL
+#define VKF_PARAMS_GLSL
+
+#include "shared/attention_params.h"
+
+layout(local_size_x_id = VKF_ID_WORKGROUP_SIZE) in;
+
+layout(constant_id = VKF_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
+layout(constant_id = VKF_ID_LANES) const uint LANES = 8;
+layout(constant_id = VKF_ID_THREAD_ROWS) const uint THREAD_ROWS = 4;
+layout(constant_id = VKF_ID_THREAD_KEYS) const uint THREAD_KEYS = 4;
+layout(constant_id = VKF_ID_THREAD_COLUMNS) const uint THREAD_COLUMNS4 = 2;
+layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 4;
+layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 16;
+layout(constant_id = VKF_ID_HEAD_DIM) const uint HEAD_DIM = 64;
+layout(constant_id = VKF_ID_VALUE_DIM) const uint VALUE_DIM = 64;
+layout(constant_id = VKF_ID_TYPE_Q) const uint TYPE_Q = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_K) const uint TYPE_K = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_V) const uint TYPE_V = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
+layout(constant_id = VKF_ID_WINDOW) const bool HAS_WINDOW = false;
+layout(constant_id = VKF_ID_TOP_LEFT) const bool TOP_LEFT = false;
+layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
+layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
+layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
+layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
+
+const uint THREAD_GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes, each with rows of its own
+const uint TILE_ROWS = THREAD_GROUPS * THREAD_ROWS;
+const uint TILE_KEYS = LANES * THREAD_KEYS;
+const uint VALUE_DIM4 = LANES * THREAD_COLUMNS4; // columns of o in the tile, in fours, >= VALUE_DIM / 4
+const uint DIM_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint KEY_CHUNKS = TILE_KEYS / CHUNK_KEYS;
+
+layout(push_constant, std430) uniform PushConstants {
+    AttentionParams params;
+};
+
+// Which tile of which head of which sequence a workgroup works on.
+struct Item {
+    uint batch;
+    uint head;
+    uint kv_head;
+    uint row_begin; // first query row of the tile
+    uint keys;      // keys of this sequence
+    int offset;     // query row i stands at key i + offset
+};
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What host and shader must agree on, written once and included by both languages: the push
+ * constants, the numbers of the specialization constants, and the shared-memory size of a tile.
+ * Only 4- and 8-byte members, widest first, so that C++ and std430 lay them out alike.
+ */
+#ifndef VKF_ATTENTION_PARAMS_H
+#define VKF_ATTENTION_PARAMS_H
+
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+namespace vkf::shared {
+using Address = uint64_t;
+using Uint = uint32_t;
+using Int = int32_t;
+using Float = float;
+#else
+#define Address uvec2
+#define Uint uint
+#define Int int
+#define Float float
+#endif
+
+/* Index of a tensor in the stride arrays and in the type constants. */
+#define VKF_Q 0
+#define VKF_K 1
+#define VKF_V 2
+#define VKF_O 3
+
+/* One call of a kernel. 128 bytes, what every Vulkan 1.2 device has.
+ *
+ * Row strides are in bytes; head and batch strides in bytes >> stride_shift (a specialization constant,
+ * 0 unless a stride passes 4 GiB). Rows and keys stay below 2^30, and the window is clamped to that,
+ * so that i + offset +- window fits an int. */
+struct AttentionParams {
+    Address q;
+    Address k;
+    Address v;
+    Address o;
+    Address lse;
+    Address key_lengths;
+    Uint row_stride[4];
+    Uint head_stride[4];
+    Uint batch_stride[4];
+    Uint query_rows;
+    Uint keys;
+    Float score_scale; /* scale * log2(e), or scale / softcap */
+    Float softcap;     /* softcap * log2(e) */
+    Int window_left;
+    Int window_right;
+    Uint heads;      /* query heads | (query heads / kv heads) << 16 */
+    Uint first_item; /* work item of workgroup 0: steps of one call differ in it */
+};
+
+#define VKF_MAX_ROWS 0x3fffffff
+#define VKF_UNLIMITED_LEFT 0x40000000
+#define VKF_UNLIMITED_RIGHT 0x3fffffff
+#define VKF_MAX_HEADS 65535
+
+/* Values of the type constants; those of VkfType. */
+#define VKF_STORED_F32 0
+#define VKF_STORED_F16 1
+#define VKF_STORED_BF16 2
+
+/* Specialization constants. The first group is the tile, the second the problem. */
+#define VKF_ID_WORKGROUP_SIZE 0
+#define VKF_ID_LANES 1           /* invocations that share a query row, a power of two */
+#define VKF_ID_THREAD_ROWS 2     /* query rows an invocation owns */
+#define VKF_ID_THREAD_KEYS 3     /* keys of a tile an invocation owns */
+#define VKF_ID_THREAD_COLUMNS 4  /* columns of o an invocation owns, in fours */
+#define VKF_ID_CHUNK_DIM 5       /* columns of q and k staged at once, in fours */
+#define VKF_ID_CHUNK_KEYS 6      /* rows of v staged at once */
+#define VKF_ID_HEAD_DIM 7
+#define VKF_ID_VALUE_DIM 8
+#define VKF_ID_TYPE_Q 9
+#define VKF_ID_TYPE_K 10
+#define VKF_ID_TYPE_V 11
+#define VKF_ID_TYPE_O 12
+#define VKF_ID_WINDOW 13         /* bool: a window or causal mask */
+#define VKF_ID_TOP_LEFT 14       /* bool */
+#define VKF_ID_KEY_LENGTHS 15    /* bool */
+#define VKF_ID_SOFTCAP 16        /* bool */
+#define VKF_ID_LSE 17            /* bool */
+#define VKF_ID_STRIDE_SHIFT 18
+#define VKF_ID_COUNT 19
+
+/* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
+ * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
+ * calls in the size of an array. */
+#define VKF_STAGED_ROW_WORDS(chunk_dim4) ((chunk_dim4) + 1)
+#define VKF_SCORE_ROW_WORDS(tile_keys) ((tile_keys) / 4 + 1)
+#define VKF_Q_WORDS(tile_rows, chunk_dim4) ((tile_rows) * VKF_STAGED_ROW_WORDS(chunk_dim4))
+#define VKF_K_WORDS(tile_keys, chunk_dim4) ((tile_keys) * VKF_STAGED_ROW_WORDS(chunk_dim4))
+#define VKF_V_WORDS(chunk_keys, value_dim4) ((chunk_keys) * (value_dim4))
+#define VKF_MAX_WORDS(a, b) ((a) > (b) ? (a) : (b))
+#define VKF_P_WORDS(tile_rows, tile_keys) ((tile_rows) * VKF_SCORE_ROW_WORDS(tile_keys))
+
+#ifdef __cplusplus
+static_assert(sizeof(AttentionParams) == 128);
+static_assert(offsetof(AttentionParams, row_stride) == 48);
+static_assert(offsetof(AttentionParams, query_rows) == 96);
+static_assert(offsetof(AttentionParams, first_item) == 124);
+} // namespace vkf::shared
+#endif
+
+#endif

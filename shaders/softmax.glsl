@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// The online softmax of one invocation's rows, in base 2 (Milakov and Gimelshein 2018; FlashAttention-2,
+// Dao 2023, algorithm 1). After some tiles of keys, for each row:
+//
+//     m  the largest score so far, -inf before the first visible key; the same in every lane
+//     l  the sum of 2^(s - m) over this lane's keys; the lanes' parts are added once, at the end
+//     o  the sum of 2^(s - m) v
+#ifndef VKF_SOFTMAX_GLSL
+#define VKF_SOFTMAX_GLSL
+
+float m_row[THREAD_ROWS];
+float l_row[THREAD_ROWS];
+
+void clearSoftmax() {
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        m_row[row] = MINUS_INFINITY;
+        l_row[row] = 0.0;
+    }
+}
+
+#ifdef VKF_SUBGROUPS
+void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+    [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+            x[row] = max(x[row], subgroupShuffleXor(x[row], distance));
+        }
+    }
+}
+
+void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+    [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+            x[row] += subgroupShuffleXor(x[row], distance);
+        }
+    }
+}
+#else
+// Through p_tile, whose rows have at least as many places as a group has lanes. Every invocation of the
+// workgroup must arrive.
+void exchangeOverLanes(float x[THREAD_ROWS], uint group, uint lane) {
+    barrier();
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + lane / 4][lane % 4] = x[row];
+    }
+    barrier();
+}
+
+float exchanged(uint group, uint row, uint lane) {
+    return p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + lane / 4][lane % 4];
+}
+
+void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+    exchangeOverLanes(x, group, lane);
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        for (uint other = 0; other < LANES; other++) {
+            x[row] = max(x[row], exchanged(group, row, other));
+        }
+    }
+    barrier();
+}
+
+void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+    exchangeOverLanes(x, group, lane);
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        x[row] = 0.0;
+        for (uint other = 0; other < LANES; other++) {
+            x[row] += exchanged(group, row, other);
+        }
+    }
+    barrier();
+}
+#endif
+
+// Scores of the tile that starts at key_begin become probabilities in p_tile; m, l and o follow. `cut`
+// says that the mask must be asked about each pair.
+void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
+    float m_tile[THREAD_ROWS];
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        ivec2 visible = visibleKeys(item, item.row_begin + group * THREAD_ROWS + row);
+        m_tile[row] = m_row[row];
+        [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+            float s = finalScore(s_tile[row * THREAD_KEYS + key]);
+            if (cut && !isVisible(visible, key_begin + lane + key * LANES)) {
+                s = MINUS_INFINITY;
+            }
+            s_tile[row * THREAD_KEYS + key] = s;
+            m_tile[row] = max(m_tile[row], s);
+        }
+    }
+    maximumOverLanes(m_tile, group, lane);
+
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        ivec2 visible = visibleKeys(item, item.row_begin + group * THREAD_ROWS + row);
+        // A row that has seen nothing yet would subtract infinity from infinity.
+        float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
+        float alpha = exp2(m_row[row] - m);
+        float l = l_row[row] * alpha;
+        [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+            float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
+            if (cut && !isVisible(visible, key_begin + lane + key * LANES)) {
+                p = DROPPED;
+            } else {
+                l += p;
+            }
+            storeProbability(group, lane, row, key, p);
+        }
+        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+            o_tile[row * THREAD_COLUMNS4 + c] *= alpha;
+        }
+        m_row[row] = m_tile[row];
+        l_row[row] = l;
+    }
+}
+
+#endif

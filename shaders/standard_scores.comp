@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. The matrix S
+// stands in the place of o: o's address and strides are those of S. One workgroup makes one tile; keys
+// that a row does not see are left to the second pass, which does not read them.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "params.glsl"
+#include "address.glsl"
+#include "element.glsl"
+#include "item.glsl"
+#include "mask.glsl"
+#include "stage.glsl"
+#include "final_score.glsl"
+#include "scores.glsl"
+
+void storeScores(Item item, uint key_begin, uint group, uint lane) {
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        uint i = item.row_begin + group * THREAD_ROWS + row;
+        if (i < params.query_rows) {
+            uvec2 address = rowAddress(head, VKF_O, i);
+            [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+                uint j = key_begin + lane + key * LANES;
+                if (j < params.keys) {
+                    float s = finalScore(s_tile[row * THREAD_KEYS + key]);
+                    Word(add64(address, uvec2(j * 4, 0))).value = floatBitsToUint(s);
+                }
+            }
+        }
+    }
+}
+
+void main() {
+    uint thread = threadIndex();
+    uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    uint key_begin = number % key_tiles * TILE_KEYS;
+    Item item = itemOf(number / key_tiles);
+    TileMask mask = tileMask(item);
+    if (int(key_begin) >= mask.any.y || int(key_begin + TILE_KEYS) <= mask.any.x) {
+        return; // no row of the tile sees these keys
+    }
+
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, item.batch, item.head);
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, item.batch, item.kv_head);
+    clearScores();
+    for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+        barrier(); // the last readers of the stages are done
+        stageQ(q, item, chunk, thread);
+        stageK(k, mask.any, key_begin, chunk, thread);
+        barrier();
+        accumulateScores(thread / LANES, thread % LANES);
+    }
+    storeScores(item, key_begin, thread / LANES, thread % LANES);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// What the library needs to know about a device, read once, as plain data. Everything that decides
+// (tuning, plan) takes this and no handle, so that it can be tested without a device.
+#pragma once
+
+#include <cstdint>
+
+#include <vkflash/vkflash.h>
+
+#include "functions.hpp"
+
+namespace vkf {
+
+struct Caps {
+    uint32_t apiVersion = 0;
+    VkDriverId driver{};
+    uint32_t maxSharedMemoryBytes = 0;
+    uint32_t maxInvocations = 0; // in a workgroup, of which the first dimension may take all
+    uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
+    uint32_t subgroupSize = 0;
+    bool subgroupShuffle = false;      // in compute shaders
+    bool subgroupSizeRequired = false; // a pipeline can ask for subgroupSize
+    VkfFeatures features = 0;          // supported; in a context: enabled
+    VkfQuirks quirks = 0;
+
+    // Whether lanes may talk through subgroup shuffles: only full subgroups of a known size tell an
+    // invocation where it stands.
+    bool subgroupReductions() const {
+        return (features & VKF_FEATURE_FULL_SUBGROUPS) != 0 && subgroupShuffle && subgroupSizeRequired &&
+               (quirks & VKF_QUIRK_NO_SUBGROUP_SHUFFLE) == 0;
+    }
+};
+
+// Reads limits, features and quirks of a physical device.
+VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
+
+} // namespace vkf

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// The Vulkan functions in use, loaded through the application's vkGetInstanceProcAddr, so that the
+// library links no loader and shares no global table with anybody.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <vkflash/types.h>
+
+namespace vkf {
+
+#define VKF_INSTANCE_FUNCTIONS(X)                                                                                      \
+    X(vkEnumerateDeviceExtensionProperties)                                                                            \
+    X(vkGetDeviceProcAddr)                                                                                             \
+    X(vkGetPhysicalDeviceFeatures2)                                                                                    \
+    X(vkGetPhysicalDeviceProperties2)
+
+#define VKF_DEVICE_FUNCTIONS(X)                                                                                        \
+    X(vkCmdBindPipeline)                                                                                               \
+    X(vkCmdDispatch)                                                                                                   \
+    X(vkCmdPipelineBarrier)                                                                                            \
+    X(vkCmdPushConstants)                                                                                              \
+    X(vkCreateComputePipelines)                                                                                        \
+    X(vkCreatePipelineLayout)                                                                                          \
+    X(vkCreateShaderModule)                                                                                            \
+    X(vkDestroyPipeline)                                                                                               \
+    X(vkDestroyPipelineLayout)                                                                                         \
+    X(vkDestroyShaderModule)                                                                                           \
+    X(vkGetBufferDeviceAddress)
+
+#define VKF_DECLARE(name) PFN_##name name = nullptr;
+
+struct InstanceFunctions {
+    VKF_INSTANCE_FUNCTIONS(VKF_DECLARE)
+};
+
+struct DeviceFunctions {
+    VKF_DEVICE_FUNCTIONS(VKF_DECLARE)
+};
+
+#undef VKF_DECLARE
+
+VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance,
+                                InstanceFunctions* functions, VkfMessage* message);
+
+VkfResult loadDeviceFunctions(const InstanceFunctions& instanceFunctions, VkDevice device, DeviceFunctions* functions,
+                              VkfMessage* message);
+
+} // namespace vkf

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "pipelines.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "message.hpp"
+#include "shader_table.hpp"
+#include "vulkan_result.hpp"
+
+namespace vkf {
+namespace {
+
+// The name that shaders/variants.json gives the variant: the kernel, then its extensions.
+std::string binaryName(const Variant& variant) {
+    constexpr std::array kernelNames = {"attention_scalar", "standard_scores", "standard_softmax", "standard_output"};
+    std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
+    if (variant.subgroups) {
+        name += "_subgroups";
+    }
+    if (variant.storage16) {
+        name += "_storage16";
+    }
+    return name;
+}
+
+const ShaderBinary* findBinary(const std::string& name) {
+    for (size_t i = 0; i < shaderBinaryCount; i++) {
+        if (name == shaderBinaries[i].name) {
+            return &shaderBinaries[i];
+        }
+    }
+    return nullptr;
+}
+
+// Constant i lies at offset 4 i of the data.
+std::array<VkSpecializationMapEntry, VKF_ID_COUNT> constantMap() {
+    std::array<VkSpecializationMapEntry, VKF_ID_COUNT> map{};
+    for (uint32_t i = 0; i < map.size(); i++) {
+        map[i] = {i, i * static_cast<uint32_t>(sizeof(uint32_t)), sizeof(uint32_t)};
+    }
+    return map;
+}
+
+} // namespace
+
+Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
+                     const VkAllocationCallbacks* allocator)
+    : functions_(functions), device_(device), cache_(cache), allocator_(allocator) {}
+
+Pipelines::~Pipelines() {
+    for (const auto& [variant, pipeline] : pipelines_) {
+        functions_.vkDestroyPipeline(device_, pipeline, allocator_);
+    }
+    if (layout_ != VK_NULL_HANDLE) {
+        functions_.vkDestroyPipelineLayout(device_, layout_, allocator_);
+    }
+}
+
+VkfResult Pipelines::initialize(VkfMessage* message) {
+    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shared::AttentionParams)};
+    VkPipelineLayoutCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    const VkResult result = functions_.vkCreatePipelineLayout(device_, &info, allocator_, &layout_);
+    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreatePipelineLayout");
+}
+
+VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+    const std::lock_guard lock(mutex_);
+    const auto [entry, isNew] = pipelines_.try_emplace(variant, VK_NULL_HANDLE);
+    if (isNew) {
+        if (const VkfResult result = compile(variant, &entry->second, message); result != VKF_SUCCESS) {
+            pipelines_.erase(entry);
+            return result;
+        }
+    }
+    *pipeline = entry->second;
+    return VKF_SUCCESS;
+}
+
+VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
+    const std::string name = binaryName(variant);
+    const ShaderBinary* binary = findBinary(name);
+    if (binary == nullptr || binary->words == nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
+                    binary == nullptr ? "no such variant" : binary->missingReason);
+    }
+    VkShaderModuleCreateInfo moduleInfo{};
+    moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    moduleInfo.codeSize = binary->wordCount * sizeof(uint32_t);
+    moduleInfo.pCode = binary->words;
+    VkShaderModule module = VK_NULL_HANDLE;
+    VkResult result = functions_.vkCreateShaderModule(device_, &moduleInfo, allocator_, &module);
+    if (result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkCreateShaderModule");
+    }
+
+    static const auto map = constantMap();
+    const VkSpecializationInfo specialization{static_cast<uint32_t>(map.size()), map.data(),
+                                              sizeof(variant.constants), variant.constants.data()};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroupSize{};
+    subgroupSize.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+    subgroupSize.requiredSubgroupSize = variant.subgroupSize;
+    VkComputePipelineCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.stage.pSpecializationInfo = &specialization;
+    info.layout = layout_;
+    if (variant.subgroups) {
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+        info.stage.pNext = &subgroupSize;
+    }
+    result = functions_.vkCreateComputePipelines(device_, cache_, 1, &info, allocator_, pipeline);
+    functions_.vkDestroyShaderModule(device_, module, allocator_);
+    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreateComputePipelines");
+}
+
+} // namespace vkf

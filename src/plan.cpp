@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "plan.hpp"
+
+#include <cstdio>
+#include <memory>
+
+#include "boundary.hpp"
+#include "context.hpp"
+#include "versioned.hpp"
+
+namespace vkf {
+namespace {
+
+VkfResult checkContext(VkfContext context, VkfMessage* message) {
+    return context != nullptr ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
+}
+
+VkfResult scheduleFor(const Caps& caps, const VkfProblem* problem, CheckedProblem* checked, Schedule* schedule,
+                      VkfMessage* message) {
+    const VkfResult result = checkProblem(problem, checked, message);
+    return result == VKF_SUCCESS ? makeSchedule(caps, *checked, schedule, message) : result;
+}
+
+VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
+    if (const VkfResult result = checkContext(context, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (plan == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
+    }
+    auto created = std::make_unique<VkfPlan_T>();
+    created->context = context;
+    if (const VkfResult result = scheduleFor(context->caps, problem, &created->problem, &created->schedule, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    for (const Phase& phase : created->schedule.phases) {
+        VkPipeline pipeline = VK_NULL_HANDLE;
+        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+        created->pipelines.push_back(pipeline);
+    }
+    *plan = created.release();
+    return VKF_SUCCESS;
+}
+
+double elementsOf(const VkfTensorLayout& layout) {
+    return static_cast<double>(layout.batch) * layout.heads * layout.rows * layout.dim;
+}
+
+double minimumBytes(const CheckedProblem& problem) {
+    double bytes = 0;
+    for (const VkfTensorLayout& layout : problem.layouts) {
+        bytes += elementsOf(layout) * static_cast<double>(vkfTypeBytes(layout.type));
+    }
+    const VkfProblem& p = problem.given;
+    return bytes + (p.lse != 0 ? 4.0 * p.batch * p.queryHeads * p.queryRows : 0.0);
+}
+
+void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
+    const VkfProblem& p = plan.problem.given;
+    std::snprintf(info->description, sizeof info->description,
+                  "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u threads, %u B shared, %s, %u step%s",
+                  vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
+                  vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type),
+                  info->tileRows, info->tileKeys, info->workgroupSize, info->sharedMemoryBytes,
+                  info->subgroupReductions != 0 ? "subgroups" : "no subgroups", info->stepCount,
+                  info->stepCount == 1 ? "" : "s");
+}
+
+VkfPlanInfo planInfo(const VkfPlan_T& plan) {
+    const Schedule& schedule = plan.schedule;
+    const VkfProblem& p = plan.problem.given;
+    VkfPlanInfo info{};
+    info.structSize = sizeof info;
+    info.path = schedule.path;
+    info.stepCount = schedule.steps();
+    info.scratchBytes = schedule.scratchBytes;
+    info.scratchAlignment = 16;
+    info.tileRows = schedule.tile.rows();
+    info.tileKeys = schedule.tile.keys();
+    info.workgroupSize = schedule.tile.workgroupSize;
+    info.sharedMemoryBytes = schedule.tile.sharedBytes();
+    info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
+    info.operations = visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 *
+                      (static_cast<double>(p.headDim) + p.valueDim);
+    info.minimumBytes = minimumBytes(plan.problem);
+    describe(plan, &info);
+    return info;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message) {
+    return vkf::guarded(message, [&] {
+        vkf::CheckedProblem checked{};
+        vkf::Schedule schedule;
+        const VkfResult result = vkf::checkContext(context, message);
+        return result == VKF_SUCCESS ? vkf::scheduleFor(context->caps, problem, &checked, &schedule, message)
+                                     : result;
+    });
+}
+
+VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message) {
+    return vkf::guarded(message, [&] {
+        VkfDeviceQuery known{};
+        vkf::Caps caps;
+        vkf::CheckedProblem checked{};
+        vkf::Schedule schedule;
+        if (const VkfResult result = vkf::readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
+            return result;
+        }
+        if (const VkfResult result = vkf::readCaps(known, &caps, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        return vkf::scheduleFor(caps, problem, &checked, &schedule, message);
+    });
+}
+
+VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::createPlan(context, problem, plan, message); });
+}
+
+void vkfDestroyPlan(VkfPlan plan) { delete plan; }
+
+VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message) {
+    if (plan == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
+    }
+    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message);
+}

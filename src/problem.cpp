@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../shaders/shared/attention_params.h"
+#include "message.hpp"
+#include "versioned.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr std::array roleNames = {"q", "k", "v", "o"};
+
+bool isStored(VkfType type) { return type == VKF_TYPE_F32 || type == VKF_TYPE_F16 || type == VKF_TYPE_BF16; }
+
+bool isFinite(float x) { return std::isfinite(x); }
+
+// What the description has room for and this version cannot do.
+VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        bool asked;
+        const char* name;
+    } features[] = {
+        {p.bias.enabled != 0, "bias"},
+        {p.mask.enabled != 0, "mask"},
+        {p.alibi != 0 || p.alibiCustom != 0, "alibi"},
+        {p.sinks != 0, "sinks"},
+        {p.packed != 0, "packed (variable-length) sequences"},
+        {p.documents != 0, "documents"},
+        {p.weights != 0, "weights"},
+        {p.paging.enabled != 0, "paging"},
+        {p.dropout.probability != 0.0F, "dropout"},
+        {p.maskBlock != 0, "maskBlock"},
+        {p.kvSplits > 1, "kvSplits over 1"},
+        {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
+        {p.path == VKF_PATH_COOPMAT, "path coopmat"},
+        {p.path == VKF_PATH_DECODE, "path decode"},
+    };
+    for (const auto& feature : features) {
+        if (feature.asked) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s is not in this version", feature.name);
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult checkValues(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        VkfBool value;
+        const char* name;
+    } booleans[] = {
+        {p.causal, "causal"},           {p.keyLengths, "keyLengths"},     {p.lse, "lse"},
+        {p.window.enabled, "window.enabled"}, {p.bias.enabled, "bias.enabled"}, {p.mask.enabled, "mask.enabled"},
+        {p.alibi, "alibi"},             {p.alibiCustom, "alibiCustom"},   {p.sinks, "sinks"},
+        {p.packed, "packed"},           {p.documents, "documents"},       {p.weights, "weights"},
+        {p.paging.enabled, "paging.enabled"},
+    };
+    for (const auto& boolean : booleans) {
+        if (boolean.value > 1) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; it must be 0 or 1", boolean.name,
+                        boolean.value);
+        }
+    }
+    const struct {
+        int value;
+        int last;
+        const char* name;
+    } enumerations[] = {
+        {p.path, VKF_PATH_DECODE, "path"},
+        {p.alignment, VKF_ALIGNMENT_TOP_LEFT, "alignment"},
+        {p.precision, VKF_PRECISION_FP32, "precision"},
+    };
+    for (const auto& enumeration : enumerations) {
+        if (enumeration.value < 0 || enumeration.value > enumeration.last) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %d; it must be 0 to %d", enumeration.name,
+                        enumeration.value, enumeration.last);
+        }
+    }
+    if (!isFinite(p.scale)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is not finite");
+    }
+    if (!isFinite(p.softcap) || p.softcap < 0.0F) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "softcap is %g; it must be finite and not negative",
+                    static_cast<double>(p.softcap));
+    }
+    if (!isFinite(p.dropout.probability) || p.dropout.probability < 0.0F || p.dropout.probability >= 1.0F) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "dropout.probability is %g; it must be in [0, 1)",
+                    static_cast<double>(p.dropout.probability));
+    }
+    if (p.window.enabled != 0 && (p.window.left < -1 || p.window.right < -1)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "window is (%lld, %lld); both must be -1 (unlimited) or more",
+                    static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
+    }
+    if (p.reserved != 0 || p.dropout.reserved != 0 || p.paging.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        uint32_t value;
+        uint32_t limit;
+        const char* name;
+    } limits[] = {
+        {p.headDim, maxHeadDim, "headDim"},
+        {p.valueDim, maxHeadDim, "valueDim"},
+        {p.queryHeads, VKF_MAX_HEADS, "queryHeads"},
+        {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
+        {p.queryRows, VKF_MAX_ROWS, "queryRows"},
+        {p.keys, VKF_MAX_ROWS, "keys"},
+    };
+    if (p.headDim == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0");
+    }
+    for (const auto& dimension : limits) {
+        if (dimension.value > dimension.limit) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %u is over the limit of %u", dimension.name,
+                        dimension.value, dimension.limit);
+        }
+    }
+    if (p.queryHeads > 0 && (p.kvHeads == 0 || p.queryHeads % p.kvHeads != 0)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "queryHeads %u is not a multiple of kvHeads %u", p.queryHeads,
+                    p.kvHeads);
+    }
+    return VKF_SUCCESS;
+}
+
+// Distance from the first element to one past the last, false if it passes 2^62 elements.
+bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
+    constexpr uint64_t most = uint64_t{1} << 62;
+    *elements = 0;
+    if (layout.batch == 0 || layout.heads == 0 || layout.rows == 0 || layout.dim == 0) {
+        return true;
+    }
+    uint64_t total = layout.dim;
+    const uint64_t steps[3][2] = {{layout.batch - 1, layout.batchStride},
+                                  {layout.heads - 1, layout.headStride},
+                                  {layout.rows - 1, layout.rowStride}};
+    for (const auto& step : steps) {
+        if (step[0] != 0 && step[1] > (most - total) / step[0]) {
+            return false;
+        }
+        total += step[0] * step[1];
+    }
+    *elements = total;
+    return true;
+}
+
+// Whether no two elements share an address: sorted by stride, each dimension steps over all that the
+// smaller ones reach.
+bool isInjective(const VkfTensorLayout& layout) {
+    std::array<std::array<uint64_t, 2>, 3> dimensions = {{{layout.batchStride, layout.batch},
+                                                          {layout.headStride, layout.heads},
+                                                          {layout.rowStride, layout.rows}}};
+    std::sort(dimensions.begin(), dimensions.end());
+    uint64_t covered = layout.dim;
+    for (const auto& [stride, size] : dimensions) {
+        if (size <= 1) {
+            continue;
+        }
+        if (stride < covered) {
+            return false;
+        }
+        covered += stride * (size - 1);
+    }
+    return true;
+}
+
+VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
+    const char* name = roleNames[static_cast<size_t>(role)];
+    if (tensor.type < 0 || tensor.type > VKF_TYPE_BOOL1) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is no VkfType", name, tensor.type);
+    }
+    if (!isStored(tensor.type)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: f32, f16, bf16",
+                    vkfTypeName(tensor.type), name);
+    }
+    if (tensor.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    }
+    if (!reach(*layout, &layout->elements)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 elements", name);
+    }
+    if (role == VKF_TENSOR_O && layout->elements != 0 && !isInjective(*layout)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "the strides of o make elements overlap (batch %llu, head %llu, row %llu)",
+                    static_cast<unsigned long long>(layout->batchStride),
+                    static_cast<unsigned long long>(layout->headStride),
+                    static_cast<unsigned long long>(layout->rowStride));
+    }
+    return VKF_SUCCESS;
+}
+
+// Shape and strides of one tensor; elements is left 0.
+VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
+    const std::array<const VkfTensor*, 4> tensors = {&p.q, &p.k, &p.v, &p.o};
+    const VkfTensor& tensor = *tensors[static_cast<size_t>(role)];
+    const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+    const bool ofHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
+
+    VkfTensorLayout layout{};
+    layout.type = tensor.type;
+    layout.batch = p.batch;
+    layout.heads = ofQueries ? p.queryHeads : p.kvHeads;
+    layout.rows = ofQueries ? p.queryRows : p.keys;
+    layout.dim = ofHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
+    layout.batchStride = tensor.batchStride;
+    layout.headStride = tensor.headStride;
+    layout.rowStride = tensor.rowStride;
+    if (layout.batchStride == 0 && layout.headStride == 0 && layout.rowStride == 0) {
+        layout.rowStride = layout.dim;
+        layout.headStride = uint64_t{layout.rows} * layout.dim;
+        layout.batchStride = layout.headStride * layout.heads;
+    }
+    return layout;
+}
+
+} // namespace
+
+VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message) {
+    CheckedProblem c{};
+    VkfProblem& p = c.given;
+    if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    for (const auto check : {checkValues, checkShape, checkNotBuiltYet}) {
+        if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    const std::array<const VkfTensor*, 4> tensors = {&p.q, &p.k, &p.v, &p.o};
+    for (size_t i = 0; i < tensors.size(); i++) {
+        const auto role = static_cast<VkfTensorRole>(i);
+        c.layouts[i] = shapeOf(p, role);
+        if (const VkfResult result = checkTensor(*tensors[i], role, &c.layouts[i], message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+
+    c.empty = c.layout(VKF_TENSOR_O).elements == 0;
+    c.windowLeft = p.window.enabled != 0 ? p.window.left : -1;
+    c.windowRight = p.window.enabled != 0 ? p.window.right : -1;
+    if (p.causal != 0) {
+        c.windowRight = 0;
+    }
+    if (p.valueDim == 0) {
+        p.valueDim = p.headDim;
+    }
+    if (p.scale == 0.0F) {
+        p.scale = 1.0F / std::sqrt(static_cast<float>(p.headDim));
+    }
+    if (p.maxStepOperations == 0) {
+        p.maxStepOperations = VKF_DEFAULT_STEP_OPERATIONS;
+    }
+    *checked = c;
+    return VKF_SUCCESS;
+}
+
+double visiblePairs(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const double rows = p.queryRows;
+    const double keys = p.keys;
+    if (!problem.windowed()) {
+        return rows * keys;
+    }
+    const double offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0.0 : keys - rows;
+    // Pairs with j < i + c, for all rows: c + i clamped into [0, keys], summed in closed form.
+    const auto keysBefore = [rows, keys](double c) {
+        const double firstOpen = std::clamp(-c, 0.0, rows);       // rows before it see nothing
+        const double firstFull = std::clamp(keys - c, 0.0, rows); // rows from it on see all
+        const double partial = firstFull - firstOpen;
+        return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * keys;
+    };
+    const double before = problem.windowRight < 0
+                              ? rows * keys
+                              : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
+    const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
+    return std::max(before - hidden, 0.0);
+}
+
+} // namespace vkf
+
+VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message) {
+    vkf::CheckedProblem checked{};
+    return vkf::checkProblem(problem, &checked, message);
+}
+
+VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
+    vkf::CheckedProblem checked{};
+    if (role < VKF_TENSOR_Q || role > VKF_TENSOR_O ||
+        vkf::checkProblem(problem, &checked, nullptr) != VKF_SUCCESS) {
+        return VkfTensorLayout{};
+    }
+    return checked.layout(role);
+}

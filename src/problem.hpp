@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// A checked problem with its defaults filled in: what the rest of the library works with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <vkflash/problem.h>
+
+namespace vkf {
+
+inline constexpr uint32_t maxHeadDim = 256;
+
+// Indexed by VkfTensorRole.
+using Layouts = std::array<VkfTensorLayout, 4>;
+
+struct CheckedProblem {
+    VkfProblem given; // valueDim, scale and maxStepOperations no longer 0
+    Layouts layouts;
+    int64_t windowLeft;  // -1 = unlimited; causal folded in
+    int64_t windowRight; // -1 = unlimited
+    bool empty;          // the output has no elements
+
+    const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
+    bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
+};
+
+// Everything that can be said without a device. Fills *checked on success.
+VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message);
+
+// (query row, key) pairs that are visible if every sequence has all its keys, for one head.
+double visiblePairs(const CheckedProblem& problem);
+
+} // namespace vkf

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "quirks.hpp"
+
+namespace vkf {
+
+VkfQuirks driverQuirks(VkDriverId driver) {
+    switch (driver) {
+    case VK_DRIVER_ID_MOLTENVK:
+        // Shuffles on AMD GPUs under MoltenVK return wrong lanes: github.com/ggml-org/llama.cpp/pull/23218
+        return VKF_QUIRK_NO_SUBGROUP_SHUFFLE;
+    default:
+        return 0;
+    }
+}
+
+} // namespace vkf

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+//
+// Known driver trouble, as named bits set in one place.
+#pragma once
+
+#include <vkflash/vkflash.h>
+
+namespace vkf {
+
+// The quirks of a driver, from its identity.
+VkfQuirks driverQuirks(VkDriverId driver);
+
+} // namespace vkf

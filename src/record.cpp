@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+
+#include "context.hpp"
+#include "message.hpp"
+#include "plan.hpp"
+#include "versioned.hpp"
+
+namespace vkf {
+namespace {
+
+// Addresses of one call, resolved and checked.
+struct Addresses {
+    std::array<VkDeviceAddress, 6> operand{}; // by Operand
+    VkDeviceAddress lse = 0;
+    VkDeviceAddress keyLengths = 0;
+};
+
+struct Need {
+    const char* name;
+    const VkfBinding* binding;
+    VkDeviceAddress* address;
+    uint64_t bytes; // 0 = nothing is touched
+    uint64_t alignment;
+};
+
+VkfResult resolve(const VkfPlan_T& plan, const Need& need, VkfMessage* message) {
+    if (need.bytes == 0) {
+        return VKF_SUCCESS;
+    }
+    const VkfBinding& binding = *need.binding;
+    VkDeviceAddress base = binding.address;
+    if (base == 0 && binding.buffer != VK_NULL_HANDLE) {
+        VkBufferDeviceAddressInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+        info.buffer = binding.buffer;
+        base = plan.context->functions.vkGetBufferDeviceAddress(plan.context->device, &info);
+    }
+    if (base == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
+    }
+    *need.address = base + binding.offset;
+    if (*need.address % need.alignment != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the address of %s, 0x%llx, is not aligned to %llu bytes",
+                    need.name, static_cast<unsigned long long>(*need.address),
+                    static_cast<unsigned long long>(need.alignment));
+    }
+    if (binding.size != 0 && binding.size < need.bytes) {
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", need.name,
+                    static_cast<unsigned long long>(need.bytes), static_cast<unsigned long long>(binding.size));
+    }
+    return VKF_SUCCESS;
+}
+
+uint64_t layoutBytes(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+
+VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
+    const VkfProblem& p = plan.problem.given;
+    const Layouts& layouts = plan.problem.layouts;
+    auto& operand = addresses->operand;
+    const auto at = [&operand](Operand which) { return &operand[static_cast<size_t>(which)]; };
+    const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
+        const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
+        return Need{name, &binding, at(which), layoutBytes(layout), vkfTypeBytes(layout.type)};
+    };
+    const uint64_t rows = uint64_t{p.batch} * p.queryHeads * p.queryRows;
+    const std::array needs = {
+        tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
+        tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
+        tensor("v", bindings.v, Operand::v, VKF_TENSOR_V),
+        tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
+        Need{"lse", &bindings.lse, &addresses->lse, p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
+        Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
+             p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
+        Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
+    };
+    for (const Need& need : needs) {
+        if (const VkfResult result = resolve(plan, need, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch must be given; the plan needs %llu bytes",
+                    static_cast<unsigned long long>(plan.schedule.scratchBytes));
+    }
+    return VKF_SUCCESS;
+}
+
+void recordBarrier(const DeviceFunctions& functions, VkCommandBuffer commandBuffer) {
+    VkMemoryBarrier barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    functions.vkCmdPipelineBarrier(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses) {
+    shared::AttentionParams params = phase.params;
+    const auto operand = [&](uint32_t place) { return addresses.operand[static_cast<size_t>(phase.operands[place])]; };
+    params.q = operand(VKF_Q);
+    params.k = operand(VKF_K);
+    params.v = operand(VKF_V);
+    params.o = operand(VKF_O);
+    params.lse = phase.writesLse ? addresses.lse : 0;
+    params.key_lengths = addresses.keyLengths;
+    return params;
+}
+
+// Steps [first, last) of one phase, counted from its own first.
+void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
+                 uint32_t first, uint32_t last) {
+    const DeviceFunctions& functions = plan.context->functions;
+    const Phase& phase = plan.schedule.phases[index];
+    const VkPipelineLayout layout = plan.context->pipelines.layout();
+    if (index > 0 && first == 0) {
+        recordBarrier(functions, commandBuffer);
+    }
+    shared::AttentionParams params = paramsOf(phase, addresses);
+    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    for (uint32_t step = first; step < last; step++) {
+        params.first_item = step * phase.itemsPerStep;
+        functions.vkCmdPushConstants(commandBuffer, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
+        functions.vkCmdDispatch(commandBuffer, std::min(phase.itemsPerStep, phase.items - params.first_item), 1, 1);
+    }
+}
+
+VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const VkfBindings* given, uint32_t firstStep,
+                 uint32_t stepCount, VkfMessage* message) {
+    VkfBindings bindings{};
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    Addresses addresses;
+    if (!plan.schedule.phases.empty()) {
+        if (const VkfResult result = resolveAll(plan, bindings, &addresses, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    const uint64_t end = uint64_t{firstStep} + stepCount;
+    uint64_t phaseBegin = 0;
+    for (size_t i = 0; i < plan.schedule.phases.size(); i++) {
+        const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
+        const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
+        const uint64_t last = std::min(end, phaseEnd);
+        if (first < last) {
+            recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
+                        static_cast<uint32_t>(last - phaseBegin));
+        }
+        phaseBegin = phaseEnd;
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                          VkfMessage* message) {
+    return vkfCmdAttentionSteps(commandBuffer, plan, bindings, 0, plan == nullptr ? 0 : plan->schedule.steps(),
+                                message);
+}
+
+VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || plan == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", plan == nullptr ? "plan" : "commandBuffer");
+    }
+    const uint32_t steps = plan->schedule.steps();
+    if (uint64_t{firstStep} + stepCount > steps) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "steps %u to %llu: the plan has %u", firstStep,
+                         static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
+    }
+    return vkf::record(commandBuffer, *plan, bindings, firstStep, stepCount, message);
+}

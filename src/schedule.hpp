@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// What a plan does, decided from plain data: which kernels run in which order, over how many work
+// items, in how many steps. No handle, so it can be tested without a device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "caps.hpp"
+#include "problem.hpp"
+#include "tuning.hpp"
+#include "variant.hpp"
+
+namespace vkf {
+
+// Invocations on a row of the unfused softmax: every Vulkan device has that many.
+inline constexpr uint32_t standardSoftmaxLanes = 128;
+
+// Where a kernel finds the memory that stands in the place of q, k, v and o.
+enum class Operand : uint32_t { none, q, k, v, o, scratch };
+
+// One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
+// first waits for the one before it.
+struct Phase {
+    Variant variant;
+    std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
+    shared::AttentionParams params{};  // addresses and first_item left 0
+    bool writesLse = false;
+    uint32_t items = 0;
+    uint32_t itemsPerStep = 0;
+
+    uint32_t steps() const { return (items + itemsPerStep - 1) / itemsPerStep; }
+};
+
+struct Schedule {
+    VkfPath path{};
+    Tile tile;
+    uint64_t scratchBytes = 0;
+    std::vector<Phase> phases; // none if the output is empty
+
+    uint32_t steps() const;
+};
+
+// Chooses path, tiles and steps, or says why the device cannot do it.
+VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message);
+
+} // namespace vkf

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "../shaders/shared/attention_params.h"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+
+// A tile before the head dimensions are known, best first.
+struct Candidate {
+    uint32_t groups; // of lanes
+    uint32_t lanes;
+    uint32_t threadRows;
+    uint32_t threadKeys;
+    uint32_t chunkDim4; // at most
+    uint32_t chunkKeys; // at most
+};
+
+constexpr std::array candidates = {
+    Candidate{8, 16, 8, 4, 8, 32},
+    Candidate{8, 16, 4, 4, 8, 32},
+    Candidate{8, 16, 4, 2, 8, 16},
+    Candidate{16, 8, 4, 4, 8, 16},
+    Candidate{8, 8, 4, 4, 8, 16},
+    Candidate{8, 8, 2, 4, 4, 8},
+    Candidate{16, 4, 2, 4, 4, 8},
+    Candidate{16, 4, 1, 4, 4, 4},
+    Candidate{32, 4, 1, 4, 2, 4},
+};
+
+// More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
+constexpr uint32_t mostRegisters = 176;
+
+Tile tileOf(const Candidate& candidate, uint32_t headDim, uint32_t valueDim) {
+    Tile tile;
+    tile.lanes = candidate.lanes;
+    tile.workgroupSize = candidate.groups * candidate.lanes;
+    tile.threadRows = candidate.threadRows;
+    tile.threadKeys = candidate.threadKeys;
+    tile.threadColumns4 = (valueDim + 4 * candidate.lanes - 1) / (4 * candidate.lanes);
+    tile.chunkDim4 = std::min(candidate.chunkDim4, (headDim + 3) / 4);
+    tile.chunkKeys = std::min(candidate.chunkKeys, tile.keys());
+    return tile;
+}
+
+bool fits(const Tile& tile, const Caps& caps) {
+    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        return false;
+    }
+    return !caps.subgroupReductions() ||
+           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+}
+
+} // namespace
+
+uint32_t Tile::sharedBytes() const {
+    const uint32_t kWords = VKF_K_WORDS(keys(), chunkDim4);
+    const uint32_t vWords = VKF_V_WORDS(chunkKeys, lanes * threadColumns4);
+    const uint32_t qWords = VKF_Q_WORDS(rows(), chunkDim4);
+    const uint32_t pWords = VKF_P_WORDS(rows(), keys());
+    return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * wordBytes;
+}
+
+uint32_t Tile::registers() const {
+    const uint32_t s = threadRows * threadKeys;
+    const uint32_t o = threadRows * threadColumns4 * 4;
+    const uint32_t fragments = std::max(threadKeys * 4, threadColumns4 * 16) + 8;
+    return s + o + fragments + 2 * threadRows;
+}
+
+Tile chooseScalarTile(const Caps& caps, uint32_t headDim, uint32_t valueDim, uint32_t queryRows) {
+    Tile last;
+    for (const Candidate& candidate : candidates) {
+        const Tile tile = tileOf(candidate, headDim, valueDim);
+        if (!fits(tile, caps)) {
+            continue;
+        }
+        last = tile;
+        const bool halfEmpty = tile.rows() >= 2 * std::max(queryRows, 8U);
+        if (tile.registers() <= mostRegisters && !halfEmpty) {
+            return tile;
+        }
+    }
+    return last;
+}
+
+} // namespace vkf

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// Tile choice as a pure function of what a device is and what is asked.
+#pragma once
+
+#include <cstdint>
+
+#include "caps.hpp"
+
+namespace vkf {
+
+// How the tiled kernels spread a tile over a workgroup; shaders/scores.glsl and output.glsl tell what
+// the numbers mean.
+struct Tile {
+    uint32_t workgroupSize = 0;
+    uint32_t lanes = 0;          // invocations that share a query row
+    uint32_t threadRows = 0;     // query rows of an invocation
+    uint32_t threadKeys = 0;     // keys of an invocation
+    uint32_t threadColumns4 = 0; // columns of o of an invocation, in fours
+    uint32_t chunkDim4 = 0;      // columns of q and k staged at once, in fours
+    uint32_t chunkKeys = 0;      // rows of v staged at once
+
+    uint32_t rows() const { return workgroupSize / lanes * threadRows; }
+    uint32_t keys() const { return lanes * threadKeys; }
+    uint32_t sharedBytes() const;
+    // fp32 registers that hold an invocation's part of s, o and the fragments multiplied at a time.
+    uint32_t registers() const;
+};
+
+// The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.
+Tile chooseScalarTile(const Caps& caps, uint32_t headDim, uint32_t valueDim, uint32_t queryRows);
+
+} // namespace vkf

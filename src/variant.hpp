@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What identifies a compiled pipeline: which kernel, built with which extensions, specialized how.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+
+#include "../shaders/shared/attention_params.h"
+
+namespace vkf {
+
+enum class Kernel : uint32_t { attentionScalar, standardScores, standardSoftmax, standardOutput };
+
+using Constants = std::array<uint32_t, VKF_ID_COUNT>;
+
+struct Variant {
+    Kernel kernel{};
+    bool storage16 = false; // 16-bit loads and stores
+    bool subgroups = false; // lanes talk by shuffles
+    uint32_t subgroupSize = 0; // required if subgroups
+    Constants constants{};
+
+    auto operator<=>(const Variant&) const = default;
+};
+
+} // namespace vkf
