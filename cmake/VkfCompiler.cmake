@@ -51,3 +51,30 @@ function(vkf_target_defaults target)
     target_link_options(${target} PUBLIC ${VKF_SANITIZE_FLAGS} ${VKF_SANITIZE_LINK_FLAGS})
   endif()
 endfunction()
+
+# vkf_add_library(<target> NAME <name> [SHARED_OPTION] SOURCES ... HEADERS ...)
+# A library of this project: vkflash::<name> inside the build and after install, with its public headers
+# (relative to include/). SHARED_OPTION: shared if VKFLASH_BUILD_SHARED is on, else always static.
+function(vkf_add_library target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SHARED_OPTION" "NAME" "SOURCES;HEADERS")
+  set(type STATIC)
+  if(arg_SHARED_OPTION AND VKFLASH_BUILD_SHARED)
+    set(type SHARED)
+  endif()
+  list(TRANSFORM arg_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/")
+
+  add_library(${target} ${type} ${arg_SOURCES})
+  add_library(vkflash::${arg_NAME} ALIAS ${target})
+  vkf_target_defaults(${target})
+  target_sources(${target} PUBLIC
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${arg_HEADERS})
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${arg_NAME}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    DEFINE_SYMBOL VKF_BUILDING)
+  if(type STREQUAL "SHARED")
+    target_compile_definitions(${target} PUBLIC VKF_SHARED)
+  endif()
+endfunction()

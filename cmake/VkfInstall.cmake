@@ -17,7 +17,6 @@ foreach(component ${VKF_COMPONENTS})
   if(NOT component STREQUAL "vkflash")
     set(target vkflash_${component})
   endif()
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${component})
   install(TARGETS ${target} EXPORT ${component}
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT ${component} NAMESPACE vkflash:: FILE vkflash-${component}.cmake
@@ -36,6 +35,17 @@ install(FILES
   "${PROJECT_BINARY_DIR}/vkflashConfigVersion.cmake"
   DESTINATION ${VKF_CMAKE_DIR})
 
+# A C program that links the static library also needs the C++ runtime.
+set(VKF_PC_CFLAGS "")
+set(VKF_PC_LIBS "")
+if(VKFLASH_BUILD_SHARED)
+  set(VKF_PC_CFLAGS "-DVKF_SHARED")
+elseif(APPLE)
+  set(VKF_PC_LIBS "-lc++")
+elseif(NOT MSVC)
+  set(VKF_PC_LIBS "-lstdc++")
+endif()
+file(RELATIVE_PATH VKF_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
