@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+# Part of ./dev: finds or fetches what the build and the tests need. Sets nothing up system-wide except
+# through apt-get, and that only as root.
+
+# Packages of a newer Debian, for Debian systems whose own are too old. They are unpacked into a folder
+# and run on the C library that comes with them; see cmake/VkfToolchainRoot.cmake.
+readonly vulkan_suite=testing
+readonly vulkan_packages=glslang-tools,spirv-tools,libvulkan-dev,libvulkan-volk-dev,libvulkan-memory-allocator-dev,mesa-vulkan-drivers,vulkan-validationlayers
+# Packages of the running release, backports included: our compiler links them.
+readonly cpp_packages=catch2,libcli11-dev,libfmt-dev,nlohmann-json3-dev
+
+# need_programs PACKAGE:PROGRAM... installs the packages whose program is not there.
+need_programs() {
+    local entry missing=()
+    for entry in "$@"; do
+        command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
+    done
+    if [ ${#missing[@]} -eq 0 ]; then return; fi
+    if ! command -v apt-get >/dev/null; then
+        die "please install: ${missing[*]}"
+    elif [ "$(id -u)" -ne 0 ]; then
+        die "please install what is missing:  sudo apt-get install ${missing[*]}"
+    fi
+    say "installing ${missing[*]}"
+    apt_get update -qq
+    DEBIAN_FRONTEND=noninteractive apt_get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
+}
+
+# A frozen mirror's release file has expired, which apt refuses unless told otherwise.
+apt_get() {
+    apt-get "$@" || apt-get -o Acquire::Check-Valid-Until=false "$@"
+}
+
+# The archive that this machine installs Debian packages from, and its release, as "URI CODENAME".
+debian_archive() {
+    [ -r /etc/os-release ] || return 1
+    local ID="" VERSION_CODENAME="" uri
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    [ "$ID" = debian ] || return 1
+    uri=$(awk -v suite="$VERSION_CODENAME" '
+        FILENAME ~ /\.sources$/ && /^URIs:/ { uri = $2 }
+        FILENAME ~ /\.sources$/ && /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) found = 1 }
+        FILENAME ~ /\.sources$/ && found && uri != "" { print uri; exit }
+        FILENAME ~ /\.sources$/ && /^$/ { uri = ""; found = 0 }
+        FILENAME ~ /\.list$/ && $1 == "deb" {
+            sub(/\[[^]]*\] */, ""); if ($3 == suite) { print $2; exit }
+        }' /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null)
+    [ -n "$uri" ] && echo "$uri $VERSION_CODENAME"
+}
+
+# unpack FOLDER PACKAGES RELEASE APT_LINE... : packages with their dependencies, nothing of them run.
+unpack() {
+    local folder=$1 packages=$2 release=$3 options=(--variant=extract)
+    shift 3
+    [ -t 2 ] || options+=(--quiet) # else it shows its progress
+    # The machine's own proxy and mirror settings hold here too.
+    while read -r line; do options+=(--aptopt="$line"); done < <(
+        apt-config dump --format '%f "%v";%n' 2>/dev/null |
+            grep -E '^Acquire::(https?::Proxy|Check-Valid-Until) ' || true)
+    options+=(--aptopt="APT::Default-Release \"$release\"" --include="$packages")
+    printf '%s\n' "$@" >"$folder.list"
+    mmdebstrap "${options[@]}" "" "$folder" "$folder.list" ||
+        mmdebstrap "${options[@]}" \
+            --aptopt='Acquire::Check-Valid-Until "false"' "" "$folder" "$folder.list"
+}
+
+# fetch_root GROUPS: makes the toolchain root for the groups (vulkan, cpp) that are missing and prints
+# its path. Kept in the user's cache, under a name that changes with the package lists.
+fetch_root() {
+    local groups=$1 archive uri codename hash root work
+    archive=$(debian_archive) ||
+        die "this system's Vulkan tools are missing or too old (see above), and they can be fetched for you on Debian only; install the Vulkan SDK and set VULKAN_SDK"
+    read -r uri codename <<<"$archive"
+    hash=$(echo "$groups $codename $vulkan_suite $vulkan_packages $cpp_packages" | sha256sum | cut -c1-12)
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/$hash"
+    if [ ! -e "$root" ]; then
+        need_programs mmdebstrap:mmdebstrap
+        mkdir -p "${root%/*}"
+        work=$(mktemp -d "$root.XXXXXX")
+        chmod 755 "$work"
+        case " $groups " in *" vulkan "*)
+            say "fetching Vulkan tools and drivers of Debian $vulkan_suite (about 150 MB)"
+            unpack "$work/vulkan" "$vulkan_packages" "$vulkan_suite" "deb $uri $vulkan_suite main" ;;
+        esac
+        case " $groups " in *" cpp "*)
+            say "fetching C++ libraries of Debian $codename"
+            unpack_cpp "$work/cpp" "$uri" "$codename" ;;
+        esac
+        # Another run may have been faster; then its root is as good.
+        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+    fi
+    echo "$root"
+}
+
+unpack_cpp() {
+    local folder=$1 uri=$2 codename=$3
+    if [ "$codename" = bookworm ]; then # its own Catch2 is 2.13
+        unpack "$folder" "$cpp_packages" bookworm-backports \
+            "deb $uri bookworm main" "deb $uri bookworm-backports main"
+    else
+        unpack "$folder" "$cpp_packages" "$codename" "deb $uri $codename main"
+    fi
+}
+
+# Finds out, once for every change of third_party/, whether this machine has everything; fetches what
+# is missing; and sets toolchain_root, empty if the machine's own tools do.
+ensure_toolchain() {
+    local setup=build/setup key
+    need_programs cmake:cmake ninja-build:ninja g++:c++
+    key=$(cat third_party/* cmake/VkfToolchainRoot.cmake | sha256sum)
+    if [ -r "$setup/root" ] && [ "$(cat "$setup/key")" = "$key" ]; then
+        toolchain_root=$(cat "$setup/root")
+        if [ -z "$toolchain_root" ] || [ -d "$toolchain_root" ]; then return; fi
+    fi
+    say "looking for the tools that the build needs"
+    mkdir -p build
+    toolchain_root=
+    if ! check_toolchain >build/setup.log 2>&1; then
+        grep -E '^-- .*(not found|too old)' build/setup.log >&2 || { cat build/setup.log >&2; exit 1; }
+        toolchain_root=$(fetch_root "$(tr ';' ' ' <"$setup/missing_groups.txt")")
+        check_toolchain >build/setup.log 2>&1 || { cat build/setup.log >&2; exit 1; }
+    fi
+    grep -E '^-- Using' build/setup.log >&2
+    echo "$key" >"$setup/key"
+    echo "$toolchain_root" >"$setup/root"
+}
+
+check_toolchain() {
+    rm -rf build/setup
+    cmake -G Ninja -S third_party -B build/setup -DVKFLASH_TOOLCHAIN_ROOT="$toolchain_root"
+}
