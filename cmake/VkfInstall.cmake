@@ -22,9 +22,6 @@ foreach(component ${VKF_COMPONENTS})
   install(EXPORT ${component} NAMESPACE vkflash:: FILE vkflash-${component}.cmake
     DESTINATION ${VKF_CMAKE_DIR})
 endforeach()
-if(VKFLASH_BUILD_TOOLS)
-  install(TARGETS vkflash_cli)
-endif()
 
 configure_package_config_file(cmake/vkflashConfig.cmake.in vkflashConfig.cmake
   INSTALL_DESTINATION ${VKF_CMAKE_DIR})
@@ -43,7 +40,7 @@ if(VKFLASH_BUILD_SHARED)
 elseif(APPLE)
   set(VKF_PC_LIBS "-lc++")
 elseif(NOT MSVC)
-  set(VKF_PC_LIBS "-lstdc++")
+  set(VKF_PC_LIBS "-lstdc++ -lm")
 endif()
 file(RELATIVE_PATH VKF_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
