@@ -21,12 +21,12 @@ set(VKF_WARNING_FLAGS
   $<$<NOT:$<CXX_COMPILER_ID:MSVC>>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>)
 set(VKF_WARNING_ERROR_FLAGS $<IF:$<CXX_COMPILER_ID:MSVC>,/WX,-Werror>)
 
-# -static-lib*: programs may run under another C library's loader (see VkfToolchainRoot.cmake), where
-# the sanitizer's shared runtime would have to be found again.
 if(VKFLASH_SANITIZE)
   set(VKF_SANITIZE_FLAGS -fsanitize=${VKFLASH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(VKF_SANITIZE_LINK_FLAGS ${VKF_RUN_LINK_FLAGS})
+  # Static, because a toolchain root's loader does not find the compiler's libraries.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND VKFLASH_SANITIZE MATCHES "address")
-    set(VKF_SANITIZE_LINK_FLAGS -static-libasan -static-libubsan)
+    list(APPEND VKF_SANITIZE_LINK_FLAGS -static-libasan -static-libubsan)
   endif()
 endif()
 

@@ -6,11 +6,15 @@
 #             of a newer system; its programs and drivers need its own C library
 #   cpp/      C++ libraries of this system's release, which this system's compiler can link
 #
-# Sets VKF_RUN_PREFIX, the words that start a program on the folder's own dynamic loader, and
-# VKF_RUN_ENVIRONMENT, the variables that show its driver and layers to a Vulkan loader. Both are
-# empty without vulkan/.
+# Sets, all empty without vulkan/:
+#   VKF_TOOL_PREFIX       words that start one of the folder's programs, on its own dynamic loader
+#   VKF_RUN_PREFIX        words that start a program of this build where it can use the folder's driver
+#   VKF_RUN_LINK_FLAGS    linker flags that such a program needs
+#   VKF_RUN_ENVIRONMENT   variables that show driver and layers to the Vulkan loader
 set(VKFLASH_TOOLCHAIN_ROOT "" CACHE PATH "Folder of unpacked packages, see cmake/VkfToolchainRoot.cmake")
+set(VKF_TOOL_PREFIX)
 set(VKF_RUN_PREFIX)
+set(VKF_RUN_LINK_FLAGS)
 set(VKF_RUN_ENVIRONMENT)
 
 if(EXISTS "${VKFLASH_TOOLCHAIN_ROOT}/cpp")
@@ -25,7 +29,15 @@ if(EXISTS "${VKFLASH_TOOLCHAIN_ROOT}/vulkan")
   endif()
   list(GET VKF_DYNAMIC_LOADER 0 VKF_DYNAMIC_LOADER)
   cmake_path(GET VKF_DYNAMIC_LOADER PARENT_PATH VKF_LIBRARY_DIR)
-  set(VKF_RUN_PREFIX "${VKF_DYNAMIC_LOADER}" --library-path "${VKF_LIBRARY_DIR}")
+  set(VKF_TOOL_PREFIX "${VKF_DYNAMIC_LOADER}" --library-path "${VKF_LIBRARY_DIR}")
+  if(VKFLASH_SANITIZE)
+    # Sanitizers find no function names in a program that another one has loaded, so it names its loader
+    # itself. DT_RPATH, not the newer RUNPATH, because that also serves what the driver loads.
+    set(VKF_RUN_LINK_FLAGS "LINKER:--dynamic-linker=${VKF_DYNAMIC_LOADER}"
+      "LINKER:-rpath=${VKF_LIBRARY_DIR}" LINKER:--disable-new-dtags)
+  else()
+    set(VKF_RUN_PREFIX ${VKF_TOOL_PREFIX})
+  endif()
   set(VKF_RUN_ENVIRONMENT
     "VK_DRIVER_FILES=${VKF_VULKAN_ROOT}/share/vulkan/icd.d/lvp_icd.json"
     "VK_LAYER_PATH=${VKF_VULKAN_ROOT}/share/vulkan/explicit_layer.d")
