@@ -4,8 +4,12 @@
 // device in one line, moves data, and computes attention on host arrays in one call. Programs that
 // own a VkDevice use vkflash.h alone.
 //
-// Errors are exceptions of type vkf::host::Error. A Device and everything made from it belongs to one
-// thread at a time. C++17.
+//     vkf::host::Device device;
+//     vkf::host::attention(device, problem, {q, k, v, nullptr, o});
+//
+// Errors are exceptions of type vkf::host::Error; std::bad_alloc where host memory runs out. A Device
+// and everything made from it belongs to one thread at a time; different Devices are independent. The
+// Vulkan loader is loaded at run time, and no environment variable is read here. C++17.
 #ifndef VKFLASH_HOST_HPP
 #define VKFLASH_HOST_HPP
 
@@ -56,31 +60,38 @@ struct DeviceSummary {
     std::string reason; // why not, if not usable
 };
 
-// Every physical device of the system. Throws if there is no Vulkan loader.
+// Every physical device of the system; none if no driver is installed. Throws
+// Error(VKF_ERROR_UNSUPPORTED) if there is no Vulkan loader.
 std::vector<DeviceSummary> listDevices();
 
 struct DeviceOptions {
-    // "" = the best: discrete before integrated before virtual before CPU. A number = that index of
-    // listDevices. Else: the first device whose name contains the text, letter case ignored.
+    // "" = the best that vkflash can use: discrete before integrated before virtual before CPU. A
+    // number = that index of listDevices. Else: the first device whose name contains the text, letter
+    // case ignored. An error lists the devices there are.
     std::string select;
     // Load the Khronos validation layer with core and synchronization checks; error if not installed.
     bool validation = false;
-    // Receives every validation warning and error. Without it they are counted only.
+    // Receives every validation warning and error, on the thread whose Vulkan call caused it, destroying
+    // the device included. Exceptions that it throws are dropped. Without it messages are counted only.
     std::function<void(const std::string&)> onValidationMessage;
     VkfFeatures withoutFeatures = 0; // do not enable these, as if the device lacked them
     VkfQuirks quirks = 0;
     uint32_t maxSharedMemoryBytes = 0; // 0 = the device's
+    // A submission that has not finished after this time counts as a lost device. Steps of a plan are
+    // far shorter; this is here so that no program hangs forever.
+    double submitTimeoutSeconds = 600;
 };
 
-// Where a buffer lives. `device` is the fastest for kernels; `staging` is mapped and host-cached.
+// Where a buffer lives. `device` is the fastest for kernels; `staging` is mapped, coherent and, where
+// the device has such memory, cached by the host.
 enum class Memory { device, staging };
 
-class Device;
+class DeviceState; // what Device, Buffer and Plan share; the last of them to go destroys it
 
-// A buffer with a device address. Move-only; must not outlive its Device.
+// A buffer with a device address, a multiple of 256. Move-only. An empty one has size 0 and no handle.
 class Buffer {
 public:
-    Buffer() = default;
+    Buffer() noexcept;
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     ~Buffer();
@@ -94,16 +105,15 @@ public:
 private:
     friend class Device;
     struct State;
+    explicit Buffer(std::unique_ptr<State> state) noexcept;
     std::unique_ptr<State> state_;
 };
 
-// An instance, a device, one compute queue, an allocator and a vkflash context.
+// An instance, a device, one compute queue, an allocator and a vkflash context. Copies share one
+// device. A moved-from Device may only be assigned to or destroyed.
 class Device {
 public:
     explicit Device(const DeviceOptions& options = {});
-    Device(Device&&) noexcept;
-    Device& operator=(Device&&) noexcept;
-    ~Device();
 
     const DeviceSummary& summary() const noexcept;
     VkfContext context() const noexcept;
@@ -111,28 +121,37 @@ public:
     VkPhysicalDevice physicalDevice() const noexcept;
     VkInstance instance() const noexcept;
     PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept;
+    uint32_t queueFamily() const noexcept; // of the queue that submit() uses
     uint64_t validationMessageCount() const noexcept;
 
-    // Throws Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) naming the bytes asked for and left.
+    // Contents are undefined at first. A buffer of 0 bytes has a handle and an address too. Throws
+    // Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) naming the bytes asked for and left.
     Buffer createBuffer(uint64_t bytes, Memory memory = Memory::device);
+    // Through a staging buffer of 16 MiB, however long the data. Throws
+    // Error(VKF_ERROR_INVALID_ARGUMENT) if the range is not within the buffer.
     void upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
     void download(void* to, const Buffer& from, uint64_t bytes, uint64_t offset = 0);
     // Fills the whole buffer with a 32-bit pattern.
     void fill(const Buffer& buffer, uint32_t pattern);
 
     // Records through the callback, submits, waits, and returns the GPU seconds that passed between
-    // its first and last command (0 if the queue has no timestamps). Throws
-    // Error(VKF_ERROR_DEVICE_LOST) if the device is lost.
+    // its first and last command (0 if the queue has no timestamps). Barriers around the recorded
+    // commands make all earlier writes visible to them and theirs to later submissions and the host.
+    // What the callback throws passes through, and nothing is submitted. Throws
+    // Error(VKF_ERROR_DEVICE_LOST) if the device is lost or submitTimeoutSeconds have passed; after
+    // that every further submission throws, and objects of a device that hangs are left to the end of
+    // the process.
     double submit(const std::function<void(VkCommandBuffer)>& record);
 
-    // Bytes in use by buffers of this device, and the largest that has been.
+    // Bytes of the buffers made by createBuffer that are alive, as they were asked for, and the most
+    // that has been. The device's own staging buffer is not counted.
     uint64_t bytesInUse() const noexcept;
     uint64_t peakBytes() const noexcept;
-    void resetPeakBytes() noexcept;
+    void resetPeakBytes() noexcept; // to the bytes in use now
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    friend class Plan;
+    std::shared_ptr<DeviceState> state_;
 };
 
 // Owns a VkfPlan. Throws what vkfCreatePlan refuses.
@@ -148,6 +167,7 @@ public:
     const VkfPlanInfo& info() const noexcept { return info_; }
 
 private:
+    std::shared_ptr<DeviceState> device_;
     VkfPlan plan_ = nullptr;
     VkfProblem problem_;
     VkfPlanInfo info_;
@@ -170,15 +190,18 @@ public:
     Attention(Device& device, const VkfProblem& problem);
 
     const Plan& plan() const noexcept { return plan_; }
-    void upload(const HostTensors& tensors); // q, k, v, keyLengths
+    // q, k, v, keyLengths. The bytes between rows are uploaded too, so they must be readable.
+    void upload(const HostTensors& tensors);
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
-    // is called after each step with the share done.
+    // is called after each step with the share done, 1 at the end.
     double run(const std::function<void(double)>& progress = {});
-    void download(const HostTensors& tensors); // o, lse; elements between rows keep their values
+    // o, lse. Elements between the rows of a strided o keep their values; such an o takes a temporary
+    // copy in host memory.
+    void download(const HostTensors& tensors);
     VkfBindings bindings() const noexcept;
 
 private:
-    Device* device_;
+    Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, keyLengths_, scratch_;
 };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// What an engine has anyway: an instance, a device, a queue, a command buffer and an allocator of its own
+// that hands out pieces of one large block of memory. Nothing in here comes from vkflash but the list of
+// features to enable.
+#pragma once
+
+#include <volk.h>
+
+#include <cstddef>
+#include <functional>
+
+#include <vkflash/vkflash.hpp>
+
+// A piece of the engine's one buffer.
+struct Allocation {
+    VkDeviceAddress address;
+    void* mapped;
+};
+
+class Gpu {
+public:
+    Gpu();
+    ~Gpu();
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+
+    VkInstance instance() const { return instance_; }
+    VkPhysicalDevice physicalDevice() const { return physicalDevice_; }
+    VkDevice device() const { return device_; }
+    VkfFeatures features() const { return features_; }
+
+    Allocation allocate(size_t bytes);
+    // Records a frame, submits it and waits for it.
+    void frame(const std::function<void(VkCommandBuffer)>& record);
+
+private:
+    void createDevice();
+    void createMemory();
+    void createCommands();
+
+    VkInstance instance_ = VK_NULL_HANDLE;
+    VkPhysicalDevice physicalDevice_ = VK_NULL_HANDLE;
+    VkDevice device_ = VK_NULL_HANDLE;
+    VkQueue queue_ = VK_NULL_HANDLE;
+    uint32_t queueFamily_ = 0;
+    VkfFeatures features_ = 0;
+    VkBuffer buffer_ = VK_NULL_HANDLE;
+    VkDeviceMemory memory_ = VK_NULL_HANDLE;
+    VkDeviceAddress address_ = 0;
+    std::byte* mapped_ = nullptr;
+    size_t used_ = 0;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkFence fence_ = VK_NULL_HANDLE;
+};

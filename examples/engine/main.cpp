@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// An engine that owns its device, memory and command buffer, and records one attention call between its
+// own commands. Prints the result for one query and what it must be; exit status 1 if they differ.
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "gpu.hpp"
+
+namespace {
+
+constexpr uint32_t heads = 4;
+constexpr uint32_t kvHeads = 2;
+constexpr uint32_t rows = 64;
+constexpr uint32_t dim = 32;
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS) {
+        throw std::runtime_error(std::string(vkfResultString(result)) + ": " + message.text);
+    }
+}
+
+vkf::Context createContext(const Gpu& gpu) {
+    auto info = vkf::make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = vkGetInstanceProcAddr;
+    info.instance = gpu.instance();
+    info.physicalDevice = gpu.physicalDevice();
+    info.device = gpu.device();
+    info.features = gpu.features();
+    vkf::Context context;
+    VkfMessage message{};
+    check(vkfCreateContext(&info, context.put(), &message), message);
+    return context;
+}
+
+// Causal self-attention with two KV heads for four query heads.
+VkfProblem describeProblem() {
+    auto problem = vkf::make<VkfProblem>();
+    problem.batch = 1;
+    problem.queryHeads = heads;
+    problem.kvHeads = kvHeads;
+    problem.queryRows = rows;
+    problem.keys = rows;
+    problem.headDim = dim;
+    problem.causal = 1;
+    return problem;
+}
+
+// All scores are equal, so that row i of head h is the mean of v[0..i] of head h / 2.
+void fill(const Allocation& q, const Allocation& k, const Allocation& v) {
+    for (uint32_t i = 0; i < heads * rows * dim; i++) {
+        static_cast<float*>(q.mapped)[i] = 1.0F;
+    }
+    for (uint32_t i = 0; i < kvHeads * rows * dim; i++) {
+        static_cast<float*>(k.mapped)[i] = 0.5F;
+        const uint32_t head = i / (rows * dim);
+        const uint32_t row = i / dim % rows;
+        static_cast<float*>(v.mapped)[i] = static_cast<float>(row) + 100.0F * static_cast<float>(head);
+    }
+}
+
+int run() {
+    Gpu gpu;
+    const Allocation q = gpu.allocate(heads * rows * dim * sizeof(float));
+    const Allocation k = gpu.allocate(kvHeads * rows * dim * sizeof(float));
+    const Allocation v = gpu.allocate(kvHeads * rows * dim * sizeof(float));
+    const Allocation o = gpu.allocate(heads * rows * dim * sizeof(float));
+    fill(q, k, v);
+
+    const vkf::Context context = createContext(gpu);
+    const VkfProblem problem = describeProblem();
+    VkfMessage message{};
+    vkf::Plan plan;
+    check(vkfCreatePlan(context.get(), &problem, plan.put(), &message), message);
+
+    auto bindings = vkf::make<VkfBindings>();
+    bindings.q.address = q.address;
+    bindings.k.address = k.address;
+    bindings.v.address = v.address;
+    bindings.o.address = o.address;
+    gpu.frame([&](VkCommandBuffer commandBuffer) {
+        check(vkfCmdAttention(commandBuffer, plan.get(), &bindings, &message), message);
+    });
+
+    bool right = true;
+    for (uint32_t head = 0; head < heads; head++) {
+        for (uint32_t row = 0; row < rows; row++) {
+            const float expected = 0.5F * static_cast<float>(row) + 100.0F * static_cast<float>(head / 2);
+            const float got = static_cast<float*>(o.mapped)[(head * rows + row) * dim];
+            right = right && std::abs(got - expected) < 1e-3F;
+        }
+    }
+    const float got = static_cast<float*>(o.mapped)[(3 * rows + 10) * dim];
+    std::printf("engine: head 3, row 10 is %.3f, must be 105.000: %s\n", static_cast<double>(got),
+                right ? "all rows right" : "WRONG");
+    return right ? 0 : 1;
+}
+
+} // namespace
+
+int main() {
+    try {
+        return run();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "engine: %s\n", error.what());
+        return 1;
+    }
+}

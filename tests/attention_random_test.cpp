@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// Random combinations of everything with everything. A failing case is found again by its seed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <random>
+
+#include "support/call.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+
+class Dice {
+public:
+    explicit Dice(uint32_t seed) : random_(seed) {}
+
+    template <size_t count> uint32_t of(const std::array<uint32_t, count>& values) {
+        return values[below(count)];
+    }
+    uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+    bool oneIn(uint32_t n) { return below(n) == 0; }
+
+private:
+    std::mt19937_64 random_;
+};
+
+constexpr std::array<uint32_t, 11> headDims = {1, 8, 40, 64, 72, 80, 96, 128, 160, 192, 256};
+constexpr std::array<uint32_t, 9> sizes = {1, 2, 7, 31, 64, 65, 97, 113, 203};
+constexpr std::array<uint32_t, 3> groups = {1, 2, 5};
+
+// Strides that leave gaps, with heads or rows outermost.
+void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
+    if (dice.oneIn(2)) {
+        return;
+    }
+    const uint64_t step = dim + dice.below(9);
+    if (dice.oneIn(2)) {
+        tensor.rowStride = step;
+        tensor.headStride = rows * step + dice.below(5);
+        tensor.batchStride = heads * tensor.headStride + dice.below(5);
+    } else {
+        tensor.headStride = step;
+        tensor.rowStride = heads * step + dice.below(5);
+        tensor.batchStride = rows * tensor.rowStride + dice.below(5);
+    }
+}
+
+void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
+    p.causal = dice.oneIn(3) ? 1 : 0;
+    p.alignment = dice.oneIn(2) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
+    if (dice.oneIn(3)) {
+        p.window.enabled = 1;
+        p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
+        p.window.right = static_cast<int64_t>(dice.below(120)) - 1;
+    }
+    if (dice.oneIn(3)) {
+        p.keyLengths = 1;
+        for (uint32_t b = 0; b < p.batch; b++) {
+            data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
+        }
+    }
+}
+
+VkfProblem randomProblem(Dice& dice, Data& data) {
+    vkf::test::Shape shape;
+    shape.B = 1 + dice.below(3);
+    shape.Hkv = 1 + dice.below(3);
+    shape.H = shape.Hkv * dice.of(groups);
+    shape.Nq = dice.of(sizes);
+    shape.Nk = dice.of(sizes);
+    shape.D = dice.of(headDims);
+    shape.Dv = dice.oneIn(2) ? dice.of(headDims) : shape.D;
+    VkfProblem p = vkf::test::problemOf(shape);
+    const auto type = [&dice] { return static_cast<VkfType>(dice.below(3)); };
+    p.q.type = type();
+    p.k.type = dice.oneIn(2) ? p.q.type : type();
+    p.v.type = dice.oneIn(2) ? p.q.type : type();
+    p.o.type = dice.oneIn(2) ? p.q.type : type();
+    scatter(dice, p.q, shape.H, shape.Nq, shape.D);
+    scatter(dice, p.k, shape.Hkv, shape.Nk, shape.D);
+    scatter(dice, p.v, shape.Hkv, shape.Nk, shape.Dv);
+    scatter(dice, p.o, shape.H, shape.Nq, shape.Dv);
+    p.lse = dice.oneIn(4) ? 0 : 1;
+    p.softcap = dice.oneIn(4) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
+    p.scale = dice.oneIn(3) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
+    p.maxStepOperations = dice.oneIn(4) ? 1 + dice.below(1000000) : 0;
+    chooseMasks(dice, p, data);
+    data.oOffset = dice.below(5);
+    return p;
+}
+
+void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_t count) {
+    for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
+        Dice dice(seed);
+        Data data;
+        data.seed = seed;
+        VkfProblem problem = randomProblem(dice, data);
+        problem.path = variation.path;
+        INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
+        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
+} // namespace
+
+TEST_CASE("a few random problems agree with the reference on every variation", "[attention_random_quick]") {
+    for (const vkf::test::Variation& variation : vkf::test::variations) {
+        runSeeds(variation, 1, 6);
+    }
+}
+
+TEST_CASE("random problems agree with the reference on the scalar path", "[attention_random]") {
+    runSeeds(vkf::test::variations[0], 1000, 150);
+}
+
+TEST_CASE("random problems agree with the reference without shuffles", "[attention_random]") {
+    runSeeds(vkf::test::variations[1], 2000, 60);
+}
+
+TEST_CASE("random problems agree with the reference in 16 KiB of shared memory", "[attention_random]") {
+    runSeeds(vkf::test::variations[2], 3000, 60);
+}
+
+TEST_CASE("random problems agree with the reference on the unfused baseline", "[attention_random]") {
+    runSeeds(vkf::test::variations[3], 4000, 60);
+}

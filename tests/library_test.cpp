@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+//
+// The C interface on a real device: requirements, context, plan, recording, steps, threads.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include <vkflash/vkflash.hpp>
+
+#include "support/call.hpp"
+#include "support/command_buffers.hpp"
+#include "support/device.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::host::Buffer;
+using vkf::test::problemOf;
+using vkf::test::testDevice;
+
+VkfDeviceQuery queryOf(const vkf::host::Device& device) {
+    auto query = vkf::make<VkfDeviceQuery>();
+    query.getInstanceProcAddr = device.getInstanceProcAddr();
+    query.instance = device.instance();
+    query.physicalDevice = device.physicalDevice();
+    return query;
+}
+
+VkfContextCreateInfo contextInfo(const vkf::host::Device& device) {
+    auto info = vkf::make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = device.getInstanceProcAddr();
+    info.instance = device.instance();
+    info.physicalDevice = device.physicalDevice();
+    info.device = device.handle();
+    info.features = device.summary().features;
+    return info;
+}
+
+// A small problem with all its memory in one buffer each.
+struct Call {
+    VkfProblem problem;
+    vkf::host::Plan plan;
+    Buffer q, k, v, o, lse, scratch;
+    VkfBindings bindings = vkf::make<VkfBindings>();
+
+    Call(vkf::host::Device& device, const VkfProblem& p)
+        : problem(p), plan(device, p), q(device.createBuffer(1 << 20)), k(device.createBuffer(1 << 20)),
+          v(device.createBuffer(1 << 20)), o(device.createBuffer(1 << 20)), lse(device.createBuffer(1 << 16)),
+          scratch(device.createBuffer(plan.info().scratchBytes + 16)) {
+        const vkf::test::Inputs inputs = vkf::test::makeInputs(p, {});
+        device.upload(q, inputs.q.data(), inputs.q.size());
+        device.upload(k, inputs.k.data(), inputs.k.size());
+        device.upload(v, inputs.v.data(), inputs.v.size());
+        bindings.q = q.binding();
+        bindings.k = k.binding();
+        bindings.v = v.binding();
+        bindings.o = o.binding();
+        bindings.lse = lse.binding();
+        bindings.scratch = scratch.binding();
+        bindings.scratch.size = plan.info().scratchBytes;
+    }
+
+    std::vector<std::byte> output(vkf::host::Device& device) const {
+        std::vector<std::byte> bytes(vkfTensorLayout(&problem, VKF_TENSOR_O).elements *
+                                     vkfTypeBytes(problem.o.type));
+        device.download(bytes.data(), o, bytes.size());
+        return bytes;
+    }
+
+    std::vector<std::byte> run(vkf::host::Device& device) {
+        device.fill(o, 0xffffffffU);
+        device.submit([&](VkCommandBuffer commandBuffer) {
+            REQUIRE(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+        });
+        return output(device);
+    }
+};
+
+// Result and message of recording with changed bindings.
+VkfResult recordResult(vkf::host::Device& device, const Call& call, const VkfBindings& bindings, std::string* words) {
+    VkfMessage message{};
+    VkfResult result = VKF_SUCCESS;
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        result = vkfCmdAttention(commandBuffer, call.plan.handle(), &bindings, &message);
+    });
+    *words = message.text;
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("device requirements come with a feature chain and name what is needed", "[library]") {
+    const VkfDeviceQuery query = queryOf(testDevice());
+    auto requirements = vkf::make<VkfDeviceRequirements>();
+    REQUIRE(vkfGetDeviceRequirements(&query, &requirements, nullptr) == VKF_SUCCESS);
+    CHECK((requirements.usableFeatures & requirements.neededFeatures) == requirements.neededFeatures);
+    CHECK(requirements.features.pNext == &requirements.storage16);
+    CHECK(requirements.bufferDeviceAddress.bufferDeviceAddress == VK_TRUE);
+
+    VkfMessage message{};
+    requirements.structSize = 3;
+    CHECK(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_ERROR_STRUCT_SIZE);
+    CHECK(vkfGetDeviceRequirements(&query, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfGetDeviceRequirements(nullptr, &requirements, &message) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a context refuses null handles and features that the device lacks", "[library]") {
+    const vkf::host::Device& device = testDevice();
+    VkfMessage message{};
+    VkfContext context = nullptr;
+
+    auto info = contextInfo(device);
+    info.device = VK_NULL_HANDLE;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    info = contextInfo(device);
+    info.getInstanceProcAddr = nullptr;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    info = contextInfo(device);
+    info.features |= 1U << 30;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_MISSING_FEATURE);
+    info = contextInfo(device);
+    info.features = 0;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_MISSING_FEATURE);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("BUFFER_DEVICE_ADDRESS"));
+    info = contextInfo(device);
+    info.structSize += 64;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_STRUCT_SIZE);
+    CHECK(vkfCreateContext(nullptr, &context, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(context == nullptr);
+    vkfDestroyContext(nullptr);
+    vkfDestroyPlan(nullptr);
+}
+
+TEST_CASE("support can be asked without creating anything", "[library]") {
+    const VkfDeviceQuery query = queryOf(testDevice());
+    VkfProblem problem = problemOf({1, 2, 1, 8, 8, 64, 0, VKF_TYPE_F16});
+    VkfMessage message{};
+    CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_SUCCESS);
+    CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_SUCCESS);
+    problem.headDim = 300;
+    CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("headDim 300"));
+    CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfIsSupported(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfIsSupportedByDevice(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a refused plan writes no handle", "[library]") {
+    VkfPlan plan = nullptr;
+    VkfProblem problem = problemOf({1, 3, 2, 8, 8, 64});
+    VkfMessage message{};
+    CHECK(vkfCreatePlan(testDevice().context(), &problem, &plan, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(plan == nullptr);
+    problem = problemOf({1, 1, 1, 8, 8, 64});
+    CHECK(vkfCreatePlan(testDevice().context(), &problem, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCreatePlan(nullptr, &problem, &plan, &message) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("plan info tells what was chosen", "[library]") {
+    VkfProblem problem = problemOf({2, 4, 2, 100, 200, 64, 32});
+    vkf::Plan plan;
+    REQUIRE(vkfCreatePlan(testDevice().context(), &problem, plan.put(), nullptr) == VKF_SUCCESS);
+    auto info = vkf::make<VkfPlanInfo>();
+    REQUIRE(vkfGetPlanInfo(plan.get(), &info, nullptr) == VKF_SUCCESS);
+    CHECK(info.path == VKF_PATH_SCALAR);
+    CHECK(info.stepCount == 1);
+    CHECK(info.scratchBytes == 0);
+    CHECK(info.operations == 2.0 * 4 * 100 * 200 * 2 * (64 + 32));
+    CHECK(info.minimumBytes == 4.0 * (2 * 4 * 100 * 96 + 2 * 2 * 200 * 96 + 2 * 4 * 100));
+    CHECK_THAT(std::string(info.description), ContainsSubstring("scalar: B=2 H=4/2 Nq=100 Nk=200 D=64/32"));
+    info.structSize = 1;
+    CHECK(vkfGetPlanInfo(plan.get(), &info, nullptr) == VKF_ERROR_STRUCT_SIZE);
+    CHECK(vkfGetPlanInfo(nullptr, &info, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("bindings are checked before anything is recorded", "[library]") {
+    vkf::host::Device& device = testDevice();
+    const Call call(device, problemOf({1, 2, 1, 33, 40, 64}));
+    std::string words;
+
+    VkfBindings bindings = call.bindings;
+    bindings.k = VkfBinding{};
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(words, ContainsSubstring("k has neither address nor buffer"));
+
+    bindings = call.bindings;
+    bindings.q.offset += 2;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(words, ContainsSubstring("address of q") && ContainsSubstring("not aligned to 4"));
+
+    bindings = call.bindings;
+    bindings.o.size = uint64_t{2} * 33 * 64 * 4 - 1;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_BINDING_TOO_SMALL);
+    CHECK_THAT(words, ContainsSubstring("o needs 16896 bytes; its binding has 16895"));
+
+    bindings = call.bindings;
+    bindings.lse = VkfBinding{};
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(words, ContainsSubstring("lse"));
+
+    bindings = call.bindings;
+    bindings.structSize = 0;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_STRUCT_SIZE);
+}
+
+TEST_CASE("scratch one byte short is refused, exactly enough is taken", "[library]") {
+    vkf::host::Device& device = testDevice();
+    VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64});
+    problem.path = VKF_PATH_STANDARD;
+    Call call(device, problem);
+    std::string words;
+
+    VkfBindings bindings = call.bindings;
+    bindings.scratch.size -= 1;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_BINDING_TOO_SMALL);
+    CHECK_THAT(words, ContainsSubstring("scratch needs"));
+    bindings.scratch.size = 0;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_BINDING_TOO_SMALL);
+    CHECK(recordResult(device, call, call.bindings, &words) == VKF_SUCCESS);
+}
+
+TEST_CASE("buffers and addresses bind the same memory", "[library]") {
+    vkf::host::Device& device = testDevice();
+    Call call(device, problemOf({1, 2, 1, 33, 40, 64}));
+    const std::vector<std::byte> byAddress = call.run(device);
+    for (VkfBinding* binding : {&call.bindings.q, &call.bindings.k, &call.bindings.v, &call.bindings.o}) {
+        binding->address = 0;
+    }
+    call.bindings.q.buffer = call.q.handle();
+    call.bindings.k.buffer = call.k.handle();
+    call.bindings.v.buffer = call.v.handle();
+    call.bindings.o.buffer = call.o.handle();
+    CHECK(call.run(device) == byAddress);
+}
+
+TEST_CASE("a call in many steps and submissions gives the same bits as in one", "[library]") {
+    vkf::host::Device& device = testDevice();
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {
+        VkfProblem problem = problemOf({2, 4, 2, 200, 90, 40, 0, VKF_TYPE_F16});
+        problem.causal = 1;
+        problem.path = path;
+        Call whole(device, problem);
+        const std::vector<std::byte> expected = whole.run(device);
+
+        problem.maxStepOperations = 1;
+        Call split(device, problem);
+        const uint32_t steps = split.plan.info().stepCount;
+        REQUIRE(steps > 8);
+        device.fill(split.o, 0xffffffffU);
+        for (uint32_t first = 0; first < steps; first += 5) {
+            device.submit([&](VkCommandBuffer commandBuffer) {
+                REQUIRE(vkfCmdAttentionSteps(commandBuffer, split.plan.handle(), &split.bindings, first,
+                                             std::min(5U, steps - first), nullptr) == VKF_SUCCESS);
+            });
+        }
+        CHECK(split.output(device) == expected);
+    }
+}
+
+TEST_CASE("steps past the end of a plan are refused", "[library]") {
+    vkf::host::Device& device = testDevice();
+    const Call call(device, problemOf({1, 1, 1, 8, 8, 8}));
+    VkfMessage message{};
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdAttentionSteps(commandBuffer, call.plan.handle(), &call.bindings, 0, 2, &message) ==
+              VKF_ERROR_INVALID_ARGUMENT);
+        CHECK_THAT(std::string(message.text), ContainsSubstring("the plan has 1"));
+        CHECK(vkfCmdAttentionSteps(commandBuffer, call.plan.handle(), &call.bindings, UINT32_MAX, UINT32_MAX,
+                                   &message) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(vkfCmdAttentionSteps(commandBuffer, call.plan.handle(), &call.bindings, 1, 0, &message) == VKF_SUCCESS);
+        CHECK(vkfCmdAttention(commandBuffer, nullptr, &call.bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    });
+    CHECK(vkfCmdAttention(VK_NULL_HANDLE, call.plan.handle(), &call.bindings, &message) ==
+          VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("an empty output records nothing and needs no bindings", "[library]") {
+    vkf::host::Device& device = testDevice();
+    const VkfProblem problem = problemOf({0, 1, 1, 8, 8, 8});
+    const vkf::host::Plan plan(device, problem);
+    CHECK(plan.info().stepCount == 0);
+    const auto bindings = vkf::make<VkfBindings>();
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+    });
+}
+
+TEST_CASE("threads create plans of one context at once", "[library]") {
+    const VkfContext context = testDevice().context();
+    std::vector<std::thread> threads;
+    std::vector<VkfResult> results(64, VKF_ERROR_VULKAN);
+    for (size_t t = 0; t < 4; t++) {
+        threads.emplace_back([&results, context, t] {
+            for (size_t i = 0; i < 16; i++) {
+                // Half of the shapes meet in several threads.
+                const auto dim = static_cast<uint32_t>(i % 2 == 0 ? 11 + i : 11 + 16 * t + i);
+                const VkfProblem problem = problemOf({1, 1, 1, 8, 8, dim});
+                vkf::Plan plan;
+                results[16 * t + i] = vkfCreatePlan(context, &problem, plan.put(), nullptr);
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const VkfResult result : results) {
+        CHECK(result == VKF_SUCCESS);
+    }
+}
+
+TEST_CASE("threads record one plan at once, each into its own command buffer", "[library]") {
+    std::vector<std::thread> threads;
+    const VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64});
+    vkf::host::Device& device = testDevice();
+    Call shared(device, problem);
+    const std::vector<std::byte> expected = shared.run(device);
+
+    vkf::test::CommandBuffers commands(device, 4);
+    std::vector<Call> calls;
+    for (int t = 0; t < 4; t++) {
+        calls.emplace_back(device, problem);
+    }
+    for (size_t t = 0; t < 4; t++) {
+        threads.emplace_back([&, t] {
+            commands.record(t, [&](VkCommandBuffer commandBuffer) {
+                for (int i = 0; i < 200; i++) {
+                    vkfCmdAttention(commandBuffer, shared.plan.handle(), &calls[t].bindings, nullptr);
+                    commands.barrier(commandBuffer);
+                }
+            });
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    commands.submitAll();
+    for (const Call& call : calls) {
+        CHECK(call.output(device) == expected);
+    }
+}
+
+TEST_CASE("every shader variant is in this build", "[library]") {
+    uint32_t index = 0;
+    const char* name = nullptr;
+    const char* missing = nullptr;
+    for (; vkfGetShaderVariant(index, &name, &missing) == VKF_SUCCESS; index++) {
+        INFO(name);
+        CHECK(missing == nullptr);
+    }
+    CHECK(index >= 9);
+    CHECK(vkfGetShaderVariant(0, nullptr, &missing) == VKF_ERROR_INVALID_ARGUMENT);
+}

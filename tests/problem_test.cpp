@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+//
+// What vkfCheckProblem refuses, and in which words. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "problem.hpp"
+#include "support/call.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::problemOf;
+
+struct Refusal {
+    const char* name;
+    void (*spoil)(VkfProblem&);
+    VkfResult result;
+    const char* words;
+};
+
+constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
+
+const Refusal refusals[] = {
+    {"a NaN scale", [](VkfProblem& p) { p.scale = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
+    {"an infinite scale", [](VkfProblem& p) { p.scale = INFINITY; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
+    {"a NaN softcap", [](VkfProblem& p) { p.softcap = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "softcap"},
+    {"a negative softcap", [](VkfProblem& p) { p.softcap = -1; }, VKF_ERROR_INVALID_ARGUMENT, "softcap is -1"},
+    {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0"},
+    {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 300; }, VKF_ERROR_UNSUPPORTED,
+     "headDim 300 is over the limit of 256"},
+    {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 512; }, VKF_ERROR_UNSUPPORTED,
+     "valueDim 512 is over the limit of 256"},
+    {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
+     "queryHeads 5 is not a multiple of kvHeads 2"},
+    {"no KV heads", [](VkfProblem& p) { p.kvHeads = 0; }, VKF_ERROR_INVALID_ARGUMENT, "kvHeads 0"},
+    {"too many heads", [](VkfProblem& p) { p.queryHeads = 70000; }, VKF_ERROR_UNSUPPORTED,
+     "queryHeads 70000 is over the limit of 65535"},
+    {"too many keys", [](VkfProblem& p) { p.keys = UINT32_MAX; }, VKF_ERROR_UNSUPPORTED, "keys 4294967295"},
+    {"a window below -1",
+     [](VkfProblem& p) {
+         p.window.enabled = 1;
+         p.window.left = -2;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "window is (-2, 0)"},
+    {"a boolean that is neither 0 nor 1", [](VkfProblem& p) { p.causal = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "causal is 2"},
+    {"an unknown path", [](VkfProblem& p) { p.path = static_cast<VkfPath>(77); }, VKF_ERROR_INVALID_ARGUMENT,
+     "path is 77"},
+    {"an unknown type", [](VkfProblem& p) { p.k.type = static_cast<VkfType>(99); }, VKF_ERROR_INVALID_ARGUMENT,
+     "type of k is 99"},
+    {"a block type", [](VkfProblem& p) { p.v.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED, "type q8_0 of v"},
+    {"a reserved field", [](VkfProblem& p) { p.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT, "reserved"},
+    {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "reserved field of q"},
+    {"an o with overlapping rows",
+     [](VkfProblem& p) {
+         p.o.rowStride = 63;
+         p.o.headStride = 10000;
+         p.o.batchStride = 100000;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "strides of o make elements overlap"},
+    {"an o whose heads share memory", [](VkfProblem& p) { p.o.rowStride = 64; }, VKF_ERROR_INVALID_ARGUMENT,
+     "overlap"},
+    {"strides past the address space", [](VkfProblem& p) { p.k.rowStride = UINT64_MAX / 2; },
+     VKF_ERROR_INVALID_ARGUMENT, "strides of k reach past"},
+    {"a struct that is too large", [](VkfProblem& p) { p.structSize += 8; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
+    {"a struct of size 0", [](VkfProblem& p) { p.structSize = 0; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
+    {"bias", [](VkfProblem& p) { p.bias.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "bias is not in this version"},
+    {"mask", [](VkfProblem& p) { p.mask.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "mask is not"},
+    {"alibi", [](VkfProblem& p) { p.alibi = 1; }, VKF_ERROR_UNSUPPORTED, "alibi"},
+    {"sinks", [](VkfProblem& p) { p.sinks = 1; }, VKF_ERROR_UNSUPPORTED, "sinks"},
+    {"packed sequences", [](VkfProblem& p) { p.packed = 1; }, VKF_ERROR_UNSUPPORTED, "packed"},
+    {"documents", [](VkfProblem& p) { p.documents = 1; }, VKF_ERROR_UNSUPPORTED, "documents"},
+    {"weights", [](VkfProblem& p) { p.weights = 1; }, VKF_ERROR_UNSUPPORTED, "weights"},
+    {"paging", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "paging"},
+    {"dropout", [](VkfProblem& p) { p.dropout.probability = 0.1F; }, VKF_ERROR_UNSUPPORTED, "dropout"},
+    {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is 1"},
+    {"a block mask", [](VkfProblem& p) { p.maskBlock = 64; }, VKF_ERROR_UNSUPPORTED, "maskBlock"},
+    {"several key splits", [](VkfProblem& p) { p.kvSplits = 4; }, VKF_ERROR_UNSUPPORTED, "kvSplits"},
+    {"first keys",
+     [](VkfProblem& p) {
+         p.window.enabled = 1;
+         p.window.firstKeys = 4;
+     },
+     VKF_ERROR_UNSUPPORTED, "window.firstKeys"},
+    {"the coopmat path", [](VkfProblem& p) { p.path = VKF_PATH_COOPMAT; }, VKF_ERROR_UNSUPPORTED, "path coopmat"},
+    {"the decode path", [](VkfProblem& p) { p.path = VKF_PATH_DECODE; }, VKF_ERROR_UNSUPPORTED, "path decode"},
+};
+
+} // namespace
+
+TEST_CASE("each bad problem is refused with its field and limit named", "[problem]") {
+    for (const Refusal& refusal : refusals) {
+        DYNAMIC_SECTION(refusal.name) {
+            VkfProblem problem = problemOf({2, 4, 2, 8, 8, 64});
+            REQUIRE(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+            refusal.spoil(problem);
+            VkfMessage message{};
+            CHECK(vkfCheckProblem(&problem, &message) == refusal.result);
+            CHECK_THAT(std::string(message.text), ContainsSubstring(refusal.words));
+            CHECK(vkfCheckProblem(&problem, nullptr) == refusal.result);
+        }
+    }
+}
+
+TEST_CASE("a null problem is refused", "[problem]") {
+    VkfMessage message{};
+    CHECK(vkfCheckProblem(nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("problem is null"));
+}
+
+TEST_CASE("zero sizes are problems with an empty output or empty rows", "[problem]") {
+    for (const auto& shape : {vkf::test::Shape{0, 1, 1, 1, 1, 8}, vkf::test::Shape{1, 0, 1, 1, 1, 8},
+                              vkf::test::Shape{1, 1, 1, 0, 1, 8}, vkf::test::Shape{1, 1, 1, 1, 0, 8}}) {
+        const VkfProblem problem = problemOf(shape);
+        CHECK(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+    }
+}
+
+TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
+    const VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64});
+    vkf::CheckedProblem checked{};
+    REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+    CHECK(checked.given.scale == 0.125F);
+    CHECK(checked.given.valueDim == 64);
+    CHECK(checked.given.maxStepOperations == VKF_DEFAULT_STEP_OPERATIONS);
+    const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
+    CHECK(k.rowStride == 64);
+    CHECK(k.headStride == 16 * 64);
+    CHECK(k.batchStride == 2 * 16 * 64);
+    CHECK(k.elements == 2 * 2 * 16 * 64);
+}
+
+TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {
+    for (const uint32_t rows : {1U, 5U, 12U}) {
+        for (const uint32_t keys : {0U, 1U, 4U, 20U}) {
+            for (const int64_t left : {-1, 0, 2, 50}) {
+                for (const int64_t right : {-1, 0, 3, 50}) {
+                    for (const VkfAlignment alignment : {VKF_ALIGNMENT_BOTTOM_RIGHT, VKF_ALIGNMENT_TOP_LEFT}) {
+                        VkfProblem problem = problemOf({1, 1, 1, rows, keys, 8});
+                        problem.window.enabled = 1;
+                        problem.window.left = left;
+                        problem.window.right = right;
+                        problem.alignment = alignment;
+                        double expected = 0;
+                        for (uint32_t i = 0; i < rows; i++) {
+                            for (uint32_t j = 0; j < keys; j++) {
+                                expected += vkf::test::isVisible(problem, keys, i, j) ? 1 : 0;
+                            }
+                        }
+                        vkf::CheckedProblem checked{};
+                        REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+                        INFO(vkf::test::describe(problem));
+                        CHECK(vkf::visiblePairs(checked) == expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("every result code, type and path has a name of its own", "[problem]") {
+    for (int code = VKF_ERROR_VULKAN; code <= VKF_SUCCESS; code++) {
+        CHECK(std::string(vkfResultString(static_cast<VkfResult>(code))) != "unknown result code");
+    }
+    for (int type = VKF_TYPE_F32; type <= VKF_TYPE_BOOL1; type++) {
+        CHECK(std::string(vkfTypeName(static_cast<VkfType>(type))) != "unknown type");
+    }
+    for (int path = VKF_PATH_AUTO; path <= VKF_PATH_DECODE; path++) {
+        CHECK(std::string(vkfPathName(static_cast<VkfPath>(path))) != "unknown path");
+    }
+    CHECK(std::string(vkfResultString(static_cast<VkfResult>(5))) == "unknown result code");
+    CHECK(vkfVersion() == (uint32_t{VKF_VERSION_MAJOR} << 22 | VKF_VERSION_MINOR << 12 | VKF_VERSION_PATCH));
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+//
+// Tiles and steps as pure functions: they fit every device that the library promises to run on. No
+// device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "schedule.hpp"
+#include "support/call.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::problemOf;
+
+vkf::Caps device(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocations) {
+    vkf::Caps caps;
+    caps.apiVersion = VK_API_VERSION_1_3;
+    caps.maxSharedMemoryBytes = sharedBytes;
+    caps.maxInvocations = invocations;
+    caps.maxGroupCount = 65535;
+    caps.subgroupSize = subgroupSize;
+    caps.subgroupShuffle = subgroupSize > 1;
+    caps.subgroupSizeRequired = true;
+    caps.features = VKF_FEATURE_BUFFER_DEVICE_ADDRESS | VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_FULL_SUBGROUPS;
+    return caps;
+}
+
+vkf::CheckedProblem checked(const VkfProblem& problem) {
+    vkf::CheckedProblem c{};
+    REQUIRE(vkf::checkProblem(&problem, &c, nullptr) == VKF_SUCCESS);
+    return c;
+}
+
+vkf::Schedule schedule(const vkf::Caps& caps, const VkfProblem& problem) {
+    vkf::Schedule made;
+    VkfMessage message{};
+    const VkfResult result = vkf::makeSchedule(caps, checked(problem), &made, &message);
+    INFO(message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return made;
+}
+
+VkfResult refusal(const vkf::Caps& caps, const VkfProblem& problem, VkfMessage* message) {
+    vkf::Schedule made;
+    return vkf::makeSchedule(caps, checked(problem), &made, message);
+}
+
+} // namespace
+
+TEST_CASE("a tile fits every device from the minimum limits on, for every head dimension", "[schedule]") {
+    for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
+        for (const uint32_t bytes : {16384U, 32768U, 49152U, 65536U}) {
+            for (const uint32_t invocations : {128U, 256U, 1024U}) {
+                const vkf::Caps caps = device(subgroup, bytes, invocations);
+                for (uint32_t dim = 1; dim <= 256; dim++) {
+                    for (const uint32_t rows : {1U, 16U, 4096U}) {
+                        const vkf::Tile tile = vkf::chooseScalarTile(caps, dim, 257 - dim, rows);
+                        INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
+                        REQUIRE(tile.workgroupSize > 0);
+                        REQUIRE(tile.sharedBytes() <= bytes);
+                        REQUIRE(tile.workgroupSize <= invocations);
+                        REQUIRE(tile.lanes * tile.threadColumns4 * 4 >= 257 - dim);
+                        REQUIRE(tile.keys() % tile.chunkKeys == 0);
+                        REQUIRE(tile.chunkKeys % 4 == 0);
+                        REQUIRE(tile.keys() >= tile.lanes);
+                        REQUIRE(tile.registers() <= 255);
+                        if (caps.subgroupReductions()) {
+                            REQUIRE(tile.lanes <= subgroup);
+                            REQUIRE(tile.workgroupSize % subgroup == 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
+    vkf::Caps caps = device(32, 49152, 1024);
+    CHECK(caps.subgroupReductions());
+    for (const auto spoil : {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
+                             +[](vkf::Caps& c) { c.features &= ~VkfFeatures{VKF_FEATURE_FULL_SUBGROUPS}; },
+                             +[](vkf::Caps& c) { c.subgroupShuffle = false; },
+                             +[](vkf::Caps& c) { c.subgroupSizeRequired = false; }}) {
+        vkf::Caps spoiled = caps;
+        spoil(spoiled);
+        CHECK_FALSE(spoiled.subgroupReductions());
+        CHECK_FALSE(schedule(spoiled, problemOf({1, 1, 1, 64, 64, 64})).phases[0].variant.subgroups);
+    }
+}
+
+TEST_CASE("too little shared memory is refused with the limit", "[schedule]") {
+    VkfMessage message{};
+    CHECK(refusal(device(32, 1024, 1024), problemOf({1, 1, 1, 64, 64, 256}), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("1024 bytes of shared memory"));
+}
+
+TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]") {
+    vkf::Caps caps = device(32, 49152, 1024);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    VkfMessage message{};
+    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("storageBuffer16BitAccess"));
+    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
+}
+
+TEST_CASE("a step keeps within its budget and the device's workgroup count", "[schedule]") {
+    VkfProblem problem = problemOf({2, 8, 8, 4096, 4096, 128});
+    vkf::Caps caps = device(32, 49152, 1024);
+    CHECK(schedule(caps, problem).steps() == 1);
+
+    caps.maxGroupCount = 100;
+    const vkf::Schedule narrow = schedule(caps, problem);
+    CHECK(narrow.phases[0].itemsPerStep == 100);
+    CHECK(narrow.steps() == (narrow.phases[0].items + 99) / 100);
+
+    caps.maxGroupCount = 65535;
+    const double rows = schedule(caps, problem).tile.rows();
+    const double itemOperations = 2.0 * rows * 4096 * 256;
+    problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 3.5);
+    CHECK(schedule(caps, problem).phases[0].itemsPerStep == 3);
+    problem.maxStepOperations = 1;
+    CHECK(schedule(caps, problem).phases[0].itemsPerStep == 1);
+}
+
+TEST_CASE("a million-token causal prefill is split into steps of the default budget", "[schedule]") {
+    VkfProblem problem = problemOf({1, 4, 4, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
+    problem.causal = 1;
+    const vkf::Schedule made = schedule(device(32, 49152, 1024), problem);
+    CHECK(made.steps() > 1000);
+    CHECK(made.scratchBytes == 0);
+}
+
+TEST_CASE("strides over 4 GiB are carried exactly or refused", "[schedule]") {
+    const vkf::Caps caps = device(32, 49152, 1024);
+    VkfProblem problem = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
+    problem.k.rowStride = 64;
+    problem.k.headStride = uint64_t{3} << 30;  // 6 GiB
+    problem.k.batchStride = uint64_t{3} << 32; // 24 GiB
+    const vkf::Schedule made = schedule(caps, problem);
+    const uint32_t shift = made.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT];
+    CHECK(uint64_t{made.phases[0].params.batch_stride[VKF_K]} << shift == uint64_t{6} << 32);
+    CHECK(uint64_t{made.phases[0].params.head_stride[VKF_K]} << shift == uint64_t{6} << 30);
+
+    VkfMessage message{};
+    problem.v.rowStride = 64;
+    problem.v.headStride = 256;
+    problem.v.batchStride = 1001;
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("batch strides of v"));
+
+    problem = problemOf({1, 1, 1, 4, 4, 64});
+    problem.q.rowStride = uint64_t{1} << 31;
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("row stride of q"));
+}
+
+TEST_CASE("the unfused baseline asks for the score matrix as scratch, the fused path for nothing", "[schedule]") {
+    VkfProblem problem = problemOf({2, 3, 1, 100, 201, 64});
+    const vkf::Caps caps = device(32, 49152, 1024);
+    CHECK(schedule(caps, problem).scratchBytes == 0);
+    problem.path = VKF_PATH_STANDARD;
+    const vkf::Schedule standard = schedule(caps, problem);
+    CHECK(standard.scratchBytes == uint64_t{2} * 3 * 100 * 204 * 4);
+    CHECK(standard.phases.size() == 3);
+}
+
+TEST_CASE("an empty output needs no step", "[schedule]") {
+    CHECK(schedule(device(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
+}

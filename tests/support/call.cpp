@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "call.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <sstream>
+
+namespace vkf::test {
+namespace {
+
+constexpr uint32_t poison = 0xffffffffU; // NaN in every type
+constexpr uint64_t guardBytes = 256;
+
+double extremeNaN() { return std::numeric_limits<double>::quiet_NaN(); }
+
+std::vector<std::byte> randomTensor(const VkfTensorLayout& layout, double magnitude, std::mt19937_64& random) {
+    std::vector<std::byte> bytes(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
+    std::normal_distribution<double> normal(0.0, magnitude);
+    for (uint64_t b = 0; b < layout.batch; b++) {
+        for (uint64_t h = 0; h < layout.heads; h++) {
+            for (uint64_t row = 0; row < layout.rows; row++) {
+                const uint64_t first = b * layout.batchStride + h * layout.headStride + row * layout.rowStride;
+                for (uint64_t d = 0; d < layout.dim; d++) {
+                    vkfStoreElement(layout.type, bytes.data(), first + d, normal(random));
+                }
+            }
+        }
+    }
+    return bytes;
+}
+
+int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths, uint32_t batch) {
+    if (problem.keyLengths == 0) {
+        return problem.keys;
+    }
+    return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
+}
+
+void poisonInvisible(const VkfProblem& problem, const std::vector<int32_t>& keyLengths, VkfTensorRole role,
+                     std::vector<std::byte>& bytes) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    if (layout.batchStride == 0 && layout.batch > 1) {
+        return; // sequences share the rows
+    }
+    for (uint32_t b = 0; b < layout.batch; b++) {
+        const int64_t keys = keysOf(problem, keyLengths, b);
+        std::vector<bool> seen(layout.rows, false);
+        for (uint32_t i = 0; i < problem.queryRows; i++) {
+            for (uint32_t j = 0; j < layout.rows; j++) {
+                seen[j] = seen[j] || isVisible(problem, keys, i, j);
+            }
+        }
+        for (uint64_t h = 0; h < layout.heads; h++) {
+            for (uint64_t j = 0; j < layout.rows; j++) {
+                for (uint64_t d = 0; d < layout.dim && !seen[j]; d++) {
+                    vkfStoreElement(layout.type, bytes.data(),
+                                    b * layout.batchStride + h * layout.headStride + j * layout.rowStride + d,
+                                    extremeNaN());
+                }
+            }
+        }
+    }
+}
+
+// A device buffer with guards on both sides of the part that a call may touch.
+struct Guarded {
+    host::Buffer buffer;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+
+    Guarded(host::Device& device, uint64_t size, uint64_t shift = 0) : offset(guardBytes + shift), bytes(size) {
+        buffer = device.createBuffer((2 * guardBytes + shift + size + 3) / 4 * 4);
+        device.fill(buffer, poison);
+    }
+    VkfBinding binding() const {
+        VkfBinding b = buffer.binding(offset);
+        b.size = bytes;
+        return b;
+    }
+    std::vector<std::byte> download(host::Device& device) const {
+        std::vector<std::byte> all(buffer.size());
+        device.download(all.data(), buffer, all.size());
+        return all;
+    }
+    bool intact(const std::vector<std::byte>& all) const {
+        const auto isPoison = [](std::byte b) { return b == std::byte{0xff}; };
+        return std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(offset), isPoison) &&
+               std::all_of(all.begin() + static_cast<std::ptrdiff_t>(offset + bytes), all.end(), isPoison);
+    }
+};
+
+bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) {
+    const uint64_t size = vkfTypeBytes(layout.type);
+    std::vector<bool> written(o.size(), false);
+    for (uint64_t b = 0; b < layout.batch; b++) {
+        for (uint64_t h = 0; h < layout.heads; h++) {
+            for (uint64_t row = 0; row < layout.rows; row++) {
+                const uint64_t first = (b * layout.batchStride + h * layout.headStride + row * layout.rowStride) * size;
+                std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(first), layout.dim * size, true);
+            }
+        }
+    }
+    for (size_t i = 0; i < o.size(); i++) {
+        if (!written[i] && o[i] != std::byte{0xff}) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key) {
+    const int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
+    if (key >= keys || (problem.causal != 0 && key > diagonal)) {
+        return false;
+    }
+    if (problem.window.enabled == 0) {
+        return true;
+    }
+    return (problem.window.left < 0 || key >= diagonal - problem.window.left) &&
+           (problem.window.right < 0 || key <= diagonal + problem.window.right);
+}
+
+VkfProblem problemOf(const Shape& shape) {
+    VkfProblem problem{};
+    problem.structSize = sizeof problem;
+    problem.batch = shape.B;
+    problem.queryHeads = shape.H;
+    problem.kvHeads = shape.Hkv;
+    problem.queryRows = shape.Nq;
+    problem.keys = shape.Nk;
+    problem.headDim = shape.D;
+    problem.valueDim = shape.Dv;
+    problem.q.type = problem.k.type = problem.v.type = problem.o.type = shape.type;
+    problem.lse = 1;
+    return problem;
+}
+
+std::string describe(const VkfProblem& p) {
+    std::ostringstream text;
+    text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
+         << "x" << p.keys << " D" << p.headDim << "/" << p.valueDim << " " << vkfTypeName(p.q.type) << ","
+         << vkfTypeName(p.k.type) << "," << vkfTypeName(p.v.type) << "->" << vkfTypeName(p.o.type) << " scale "
+         << p.scale << " softcap " << p.softcap << (p.causal != 0 ? " causal" : "")
+         << (p.alignment == VKF_ALIGNMENT_TOP_LEFT ? " top-left" : "");
+    if (p.window.enabled != 0) {
+        text << " window " << p.window.left << "," << p.window.right;
+    }
+    for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
+        text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
+    }
+    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "");
+    return text.str();
+}
+
+VkfReferenceInputs Inputs::reference() const {
+    VkfReferenceInputs inputs{};
+    inputs.structSize = sizeof inputs;
+    inputs.q = q.data();
+    inputs.k = k.data();
+    inputs.v = v.data();
+    inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
+    return inputs;
+}
+
+Inputs makeInputs(const VkfProblem& problem, const Data& data) {
+    std::mt19937_64 random(data.seed);
+    Inputs inputs;
+    inputs.q = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_Q), data.magnitude, random);
+    inputs.k = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_K), data.magnitude, random);
+    inputs.v = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_V), data.magnitude, random);
+    inputs.keyLengths = data.keyLengths;
+    if (data.poisonInvisibleKeys) {
+        poisonInvisible(problem, data.keyLengths, VKF_TENSOR_K, inputs.k);
+        poisonInvisible(problem, data.keyLengths, VKF_TENSOR_V, inputs.v);
+    }
+    if (data.edit) {
+        data.edit(inputs.q, inputs.k, inputs.v);
+    }
+    return inputs;
+}
+
+std::string Outcome::text() const {
+    std::ostringstream text;
+    text << plan.description << ": o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error "
+         << verdict.lseError << " (bound " << verdict.lseBound << "), worst element " << verdict.worstElement << ": "
+         << verdict.worstValue << " for " << verdict.worstReference << (gapsIntact ? "" : ", GAPS WRITTEN")
+         << (guardsIntact ? "" : ", GUARDS WRITTEN");
+    return text.str();
+}
+
+Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data) {
+    return runCall(device, problem, makeInputs(problem, data), data.oOffset);
+}
+
+Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
+    const host::Plan plan(device, problem);
+    const VkfTensorLayout oLayout = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    const uint64_t lseCount = problem.lse != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+    Guarded q(device, inputs.q.size());
+    Guarded k(device, inputs.k.size());
+    Guarded v(device, inputs.v.size());
+    Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
+    Guarded lse(device, lseCount * sizeof(float));
+    Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
+    Guarded scratch(device, plan.info().scratchBytes);
+    const auto upload = [&](const Guarded& to, const void* from, uint64_t bytes) {
+        if (bytes != 0) {
+            device.upload(to.buffer, from, bytes, to.offset);
+        }
+    };
+    upload(q, inputs.q.data(), inputs.q.size());
+    upload(k, inputs.k.data(), inputs.k.size());
+    upload(v, inputs.v.data(), inputs.v.size());
+    upload(lengths, inputs.keyLengths.data(), inputs.keyLengths.size() * sizeof(int32_t));
+
+    VkfBindings bindings{};
+    bindings.structSize = sizeof bindings;
+    bindings.q = q.binding();
+    bindings.k = k.binding();
+    bindings.v = v.binding();
+    bindings.o = o.binding();
+    bindings.lse = lse.binding();
+    bindings.keyLengths = lengths.binding();
+    bindings.scratch = scratch.binding();
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        VkfMessage message{};
+        const VkfResult result = vkfCmdAttention(commandBuffer, plan.handle(), &bindings, &message);
+        if (result != VKF_SUCCESS) {
+            throw host::Error(result, message.text);
+        }
+    });
+
+    Outcome outcome;
+    outcome.plan = plan.info();
+    const std::vector<std::byte> oAll = o.download(device);
+    const std::vector<std::byte> lseAll = lse.download(device);
+    outcome.o.assign(oAll.begin() + static_cast<std::ptrdiff_t>(o.offset),
+                     oAll.begin() + static_cast<std::ptrdiff_t>(o.offset + o.bytes));
+    outcome.lse.resize(lseCount);
+    if (lseCount != 0) {
+        std::memcpy(outcome.lse.data(), lseAll.data() + lse.offset, lse.bytes);
+    }
+    outcome.guardsIntact = o.intact(oAll) && lse.intact(lseAll) && scratch.intact(scratch.download(device));
+    outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
+
+    VkfReferenceOptions options{};
+    options.structSize = sizeof options;
+    options.tileKeys = plan.info().tileKeys;
+    VkfMessage message{};
+    const VkfReferenceInputs reference = inputs.reference();
+    outcome.verdict.structSize = sizeof outcome.verdict;
+    const VkfResult result =
+        vkfReferenceVerify(&problem, &reference, &options, outcome.o.data(),
+                           problem.lse != 0 ? outcome.lse.data() : nullptr, &outcome.verdict, &message);
+    if (result != VKF_SUCCESS) {
+        throw host::Error(result, message.text);
+    }
+    return outcome;
+}
+
+} // namespace vkf::test

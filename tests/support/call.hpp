@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// One attention call under test: random inputs with every byte that must not matter poisoned, guard
+// bytes around every buffer, outputs poisoned before the kernel runs, and a verdict at the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <vkflash/host.hpp>
+#include <vkflash/reference.h>
+
+namespace vkf::test {
+
+// A dense problem with everything optional off. Names are SEMANTICS' own.
+struct Shape {
+    uint32_t B = 1;
+    uint32_t H = 1;
+    uint32_t Hkv = 1;
+    uint32_t Nq = 1;
+    uint32_t Nk = 1;
+    uint32_t D = 64;
+    uint32_t Dv = 0; // 0 = D
+    VkfType type = VKF_TYPE_F32;
+};
+VkfProblem problemOf(const Shape& shape);
+
+// A one-line account of a problem, for INFO and for finding a failing case again.
+std::string describe(const VkfProblem& problem);
+
+struct Data {
+    uint32_t seed = 1;
+    double magnitude = 1.0;                // standard deviation of q, k and v
+    std::vector<int32_t> keyLengths;       // if the problem has them
+    bool poisonInvisibleKeys = true;       // k and v rows that no query row sees become NaN
+    uint64_t oOffset = 0;                  // elements between the guard and the first element
+    // Last changes to the inputs, as fp32 through vkfStoreElement.
+    std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit;
+};
+
+// Inputs on the host; gaps between rows hold NaN.
+struct Inputs {
+    std::vector<std::byte> q, k, v;
+    std::vector<int32_t> keyLengths;
+    VkfReferenceInputs reference() const;
+};
+Inputs makeInputs(const VkfProblem& problem, const Data& data);
+
+struct Outcome {
+    VkfVerdict verdict{};
+    VkfPlanInfo plan{};
+    std::vector<std::byte> o; // the tensor's span, gaps included
+    std::vector<float> lse;
+    bool gapsIntact = false;   // bytes of o's span between rows still hold the poison
+    bool guardsIntact = false; // bytes before and after o, lse and scratch still hold the poison
+    bool passed() const { return verdict.passed != 0 && gapsIntact && guardsIntact; }
+    std::string text() const;
+};
+
+// Plans and runs the problem on the device and judges it by the fp64 reference. Throws host::Error where
+// the library refuses.
+Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
+Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
+
+// Whether key j is visible to row i, straight from the contract, for tests of masks.
+bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
+
+} // namespace vkf::test
