@@ -21,9 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void failWrite(const char* what) {
-    throw WriteError(fmt::format("{}: {}", what, std::strerror(errno)));
-}
+[[noreturn]] void failWrite(const char* what) { throw WriteError(fmt::format("{}: {}", what, std::strerror(errno))); }
 
 // A symbolic link is followed, so that the file it points to is replaced and the link stays.
 fs::path resolved(const fs::path& target) {
@@ -34,9 +32,7 @@ fs::path resolved(const fs::path& target) {
     return error ? target : real;
 }
 
-fs::path folderOf(const fs::path& target) {
-    return target.has_parent_path() ? target.parent_path() : fs::path(".");
-}
+fs::path folderOf(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
 long processNumber() {
 #if defined(_WIN32)
@@ -91,8 +87,8 @@ AtomicFile::AtomicFile(const fs::path& target) : target_(resolved(target)) {
     checkWritable(target_);
     // The names that other running processes of this program use are theirs; "x" refuses what exists.
     for (int attempt = 0; attempt < 100 && file_ == nullptr; ++attempt) {
-        temporary_ = folderOf(target_) / fmt::format(".{}.{}-{}.tmp", target_.filename().string(),
-                                                     processNumber(), attempt);
+        temporary_ =
+            folderOf(target_) / fmt::format(".{}.{}-{}.tmp", target_.filename().string(), processNumber(), attempt);
         file_ = std::fopen(temporary_.string().c_str(), "wbx");
         if (file_ == nullptr && errno != EEXIST)
             failWrite("cannot be created");
@@ -118,9 +114,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
         failWrite("cannot be written");
 }
 
-void AtomicFile::write(std::string_view text) {
-    write(std::as_bytes(std::span(text)));
-}
+void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::flush() {
     if (std::fflush(file_) != 0)

@@ -41,10 +41,9 @@ void printJson(const host::Device& device, const VkfPlanInfo& info) {
 void printText(const host::Device& device, const VkfPlanInfo& info) {
     fmt::print("device      {}\n", device.summary().name);
     fmt::print("path        {}\n", vkfPathName(info.path));
-    fmt::print("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n",
-               info.tileRows, info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
-    fmt::print("reductions  {}\n",
-               info.subgroupReductions ? "subgroup operations" : "in shared memory");
+    fmt::print("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n", info.tileRows,
+               info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
+    fmt::print("reductions  {}\n", info.subgroupReductions ? "subgroup operations" : "in shared memory");
     fmt::print("steps       {}\n", info.stepCount);
     fmt::print("scratch     {}\n", bytesText(static_cast<double>(info.scratchBytes)));
     fmt::print("operations  {}\n", operationsText(info.operations));
@@ -65,8 +64,7 @@ void plan(const PlanOptions& options) {
 
 void addPlanCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PlanOptions>();
-    CLI::App* command =
-        program.add_subcommand("plan", "What would be done for a shape, without doing it.");
+    CLI::App* command = program.add_subcommand("plan", "What would be done for a shape, without doing it.");
     addShapeOptions(*command, options->shape);
     addMathOptions(*command, options->math);
     addDeviceOptions(*command, options->device);

@@ -31,9 +31,14 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
+    // Whether the files or the flag are at fault is the difference between any path and this one.
+    VkfProblem anyPath = problem;
+    anyPath.path = VKF_PATH_AUTO;
     VkfMessage message{};
+    if (vkfCheckProblem(&anyPath, &message) != VKF_SUCCESS)
+        failInput("{}: {}", inputs.source, message.text);
     if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
-        failInput("{}, shape {}: {}", inputs.source, shapeText(inputs.q.shape), message.text);
+        failInput("--path {}: {}", options.math.path, message.text);
     return problem;
 }
 
@@ -64,26 +69,22 @@ void run(const RunOptions& options) {
     host::AttentionReport report;
     {
         Progress progress("attention");
-        report = host::attention(device, problem, tensors,
-                                 [&progress](double share) { progress.update(share); });
+        report = host::attention(device, problem, tensors, [&progress](double share) { progress.update(share); });
     }
     if (options.device.validation)
         checkValidation(device);
 
-    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n",
-                                   device.summary().name, report.plan.description,
-                                   report.seconds * 1e3);
+    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n", device.summary().name,
+                                   report.plan.description, report.seconds * 1e3);
     if (options.verify) {
         const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
         text += verdictText(verdict, problem.lse != 0);
     }
     writeOutputs(options.outputs, o, lse);
-    text += fmt::format("wrote   {} {} {}\n", options.outputs.o, shapeText(o.shape),
-                        elementName(o.type));
+    text += fmt::format("wrote   {} {} {}\n", options.outputs.o, shapeText(o.shape), elementName(o.type));
     if (problem.lse)
-        text += fmt::format("wrote   {} {} {}\n", options.outputs.lse, shapeText(lse.shape),
-                            elementName(lse.type));
+        text += fmt::format("wrote   {} {} {}\n", options.outputs.lse, shapeText(lse.shape), elementName(lse.type));
     fmt::print("{}", text);
 }
 

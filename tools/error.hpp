@@ -19,16 +19,14 @@ enum ExitStatus {
 
 class ProgramError : public std::runtime_error {
 public:
-    ProgramError(ExitStatus status, const std::string& text)
-        : std::runtime_error(text), status_(status) {}
+    ProgramError(ExitStatus status, const std::string& text) : std::runtime_error(text), status_(status) {}
     ExitStatus status() const noexcept { return status_; }
 
 private:
     ExitStatus status_;
 };
 
-template <typename... Args>
-[[noreturn]] void failInput(fmt::format_string<Args...> format, Args&&... args) {
+template <typename... Args> [[noreturn]] void failInput(fmt::format_string<Args...> format, Args&&... args) {
     throw ProgramError(exitBadInput, fmt::format(format, std::forward<Args>(args)...));
 }
 

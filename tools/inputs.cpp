@@ -37,18 +37,16 @@ void checkShape(const Source& source) {
                   shapeText(tensor.shape));
     for (const uint64_t value : tensor.shape)
         if (value > UINT32_MAX)
-            failInput("{}: has shape {}, the limit of a dimension is {}", source.name,
-                      shapeText(tensor.shape), UINT32_MAX);
+            failInput("{}: has shape {}, the limit of a dimension is {}", source.name, shapeText(tensor.shape),
+                      UINT32_MAX);
     if (tensor.shape.back() == 0)
-        failInput("{}: has shape {}, the head dimension must be at least 1", source.name,
-                  shapeText(tensor.shape));
+        failInput("{}: has shape {}, the head dimension must be at least 1", source.name, shapeText(tensor.shape));
 }
 
 void checkSame(const Source& a, const Source& b, Axis axis) {
     if (extent(*a.tensor, axis) != extent(*b.tensor, axis))
-        failInput("{}: shape {} does not fit {}, shape {}: {} and {} {}", b.name,
-                  shapeText(b.tensor->shape), a.name, shapeText(a.tensor->shape),
-                  extent(*b.tensor, axis), extent(*a.tensor, axis), axisNames[axis]);
+        failInput("{}: shape {} does not fit {}, shape {}: {} and {} {}", b.name, shapeText(b.tensor->shape), a.name,
+                  shapeText(a.tensor->shape), extent(*b.tensor, axis), extent(*a.tensor, axis), axisNames[axis]);
 }
 
 void checkTogether(const Source& q, const Source& k, const Source& v) {
@@ -66,8 +64,7 @@ void checkTogether(const Source& q, const Source& k, const Source& v) {
     const uint32_t heads = extent(*q.tensor, axisHead);
     const uint32_t kvHeads = extent(*k.tensor, axisHead);
     if (kvHeads == 0 ? heads != 0 : heads % kvHeads != 0)
-        failInput("{}: {} query heads are not a multiple of the {} KV heads of {}", q.name, heads,
-                  kvHeads, k.name);
+        failInput("{}: {} query heads are not a multiple of the {} KV heads of {}", q.name, heads, kvHeads, k.name);
 }
 
 int64_t lengthAt(const Tensor& lengths, size_t index) {
@@ -81,21 +78,19 @@ int64_t lengthAt(const Tensor& lengths, size_t index) {
     return value;
 }
 
-std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, const Tensor& k,
-                               const std::string& kName) {
+std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, const Tensor& k, const std::string& kName) {
     const uint32_t batch = extent(k, axisBatch);
     const uint32_t keys = extent(k, axisRow);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
     if (file.shape != Shape{batch})
-        failInput("{}: has shape {}, one length for each sequence is [{}]", name,
-                  shapeText(file.shape), batch);
+        failInput("{}: has shape {}, one length for each sequence is [{}]", name, shapeText(file.shape), batch);
     std::vector<int32_t> lengths;
     for (size_t i = 0; i < batch; ++i) {
         const int64_t length = lengthAt(file, i);
         if (length < 0 || length > keys || length > INT32_MAX)
-            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", name, length,
-                      i, keys, kName);
+            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", name, length, i, keys,
+                      kName);
         lengths.push_back(static_cast<int32_t>(length));
     }
     return lengths;
@@ -155,14 +150,15 @@ Inputs loadInputs(const InputFiles& files) {
     Inputs inputs;
     std::array<std::string, 3> names = {"--q " + files.q, "--k " + files.k, "--v " + files.v};
     if (files.tensors.empty()) {
+        inputs.source = fmt::format("{} {} {}", names[0], names[1], names[2]);
         inputs.q = loadArray({"--q", files.q}, names[0]);
         inputs.k = loadArray({"--k", files.k}, names[1]);
         inputs.v = loadArray({"--v", files.v}, names[2]);
     } else {
         const std::string name = "--tensors " + files.tensors;
+        inputs.source = name;
         const std::array<std::string, 3> wanted = {"q", "k", "v"};
-        std::vector<Tensor> tensors =
-            named(name, [&] { return loadSafetensors(files.tensors, wanted); });
+        std::vector<Tensor> tensors = named(name, [&] { return loadSafetensors(files.tensors, wanted); });
         inputs.q = std::move(tensors[0]);
         inputs.k = std::move(tensors[1]);
         inputs.v = std::move(tensors[2]);
@@ -174,7 +170,6 @@ Inputs loadInputs(const InputFiles& files) {
         const std::string name = "--lengths " + files.lengths;
         inputs.lengths = toLengths(loadArray({"--lengths", files.lengths}, name), name, inputs.k, names[1]);
     }
-    inputs.source = names[0];
     return inputs;
 }
 

@@ -38,7 +38,7 @@ std::vector<FlagFile> filesGiven(const InputFiles& files);
 struct Inputs {
     Tensor q, k, v;
     std::vector<int32_t> lengths; // empty if there is no file
-    std::string source;           // of q, for messages: "--q q.npy"
+    std::string source;           // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 
 // ProgramError names flag, file and limit.

@@ -40,22 +40,19 @@ ExitStatus perform(const Action& action) {
     try {
         action();
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-            return report(vkf::tools::exitFailed,
-                          fmt::format("standard output: {}", std::strerror(errno)));
+            return report(vkf::tools::exitFailed, fmt::format("standard output: {}", std::strerror(errno)));
         return vkf::tools::exitDone;
     } catch (const vkf::tools::ProgramError& error) {
         std::fflush(stdout);
         return report(error.status(), error.what());
     } catch (const vkf::host::Error& error) {
         std::fflush(stdout);
-        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT ||
-                             error.result() == VKF_ERROR_UNSUPPORTED;
+        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
         return report(refused ? vkf::tools::exitBadInput : vkf::tools::exitFailed, error.what());
     } catch (const std::bad_alloc&) {
         return report(vkf::tools::exitFailed, "out of host memory");
     } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
-        return report(vkf::tools::exitFailed,
-                      fmt::format("standard output: {}", error.code().message()));
+        return report(vkf::tools::exitFailed, fmt::format("standard output: {}", error.code().message()));
     } catch (const std::exception& error) {
         return report(vkf::tools::exitFailed, error.what());
     }
@@ -74,9 +71,8 @@ int main(int argc, char** argv) {
     program.require_subcommand(1);
 
     Action action;
-    for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
-                           vkf::tools::addPlanCommand, vkf::tools::addVerifyCommand,
-                           vkf::tools::addDemoCommand, vkf::tools::addBenchCommand})
+    for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
+                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addBenchCommand})
         add(program, action);
 
     try {
@@ -84,8 +80,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
             return program.exit(error); // --help and --version
-        return report(vkf::tools::exitBadInput,
-                      fmt::format("{} (see vkflash --help)", error.what()));
+        return report(vkf::tools::exitBadInput, fmt::format("{} (see vkflash --help)", error.what()));
     }
     return perform(action);
 }

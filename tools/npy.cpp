@@ -20,10 +20,8 @@ struct Descriptor {
     ElementType type;
 };
 
-constexpr std::array<Descriptor, 4> descriptors = {{{"f4", ElementType::f32},
-                                                    {"f2", ElementType::f16},
-                                                    {"i4", ElementType::i32},
-                                                    {"i8", ElementType::i64}}};
+constexpr std::array<Descriptor, 4> descriptors = {
+    {{"f4", ElementType::f32}, {"f2", ElementType::f16}, {"i4", ElementType::i32}, {"i8", ElementType::i64}}};
 
 struct Header {
     std::optional<std::string_view> descr;
@@ -93,8 +91,8 @@ private:
     }
 
     bool parseBool() {
-        for (const auto& [word, value] : {std::pair{std::string_view("True"), true},
-                                          std::pair{std::string_view("False"), false}}) {
+        for (const auto& [word, value] :
+             {std::pair{std::string_view("True"), true}, std::pair{std::string_view("False"), false}}) {
             skipSpace();
             if (text_.substr(position_, word.size()) == word) {
                 position_ += word.size();
@@ -162,8 +160,8 @@ private:
     }
 
     [[noreturn]] void fail(std::string_view what) const {
-        throw FormatError(fmt::format("has a malformed NumPy header: it {} (character {} of {})", what,
-                                      position_, text_.size()));
+        throw FormatError(
+            fmt::format("has a malformed NumPy header: it {} (character {} of {})", what, position_, text_.size()));
     }
 
     std::string_view text_;
@@ -189,8 +187,7 @@ Parts split(std::span<const std::byte> file) {
     const unsigned minor = static_cast<unsigned char>(text[versionOffset + 1]);
     if (major < 1 || major > 3 || minor != 0)
         throw FormatError(
-            fmt::format("has NumPy format version {}.{}; versions 1.0, 2.0 and 3.0 are known", major,
-                        minor));
+            fmt::format("has NumPy format version {}.{}; versions 1.0, 2.0 and 3.0 are known", major, minor));
 
     const size_t lengthBytes = major == 1 ? 2 : 4;
     const size_t headerOffset = lengthOffset + lengthBytes;
@@ -235,8 +232,7 @@ TensorView parseNpy(std::span<const std::byte> file) {
 
     const std::optional<uint64_t> bytes = tensorBytes(tensor.shape, elementBytes(tensor.type));
     if (!bytes)
-        throw FormatError(
-            fmt::format("has shape {}, whose size does not fit 64 bits", shapeText(tensor.shape)));
+        throw FormatError(fmt::format("has shape {}, whose size does not fit 64 bits", shapeText(tensor.shape)));
     if (parts.data.size() < *bytes)
         throw FormatError(fmt::format("is truncated: shape {} needs {} bytes of data, the file has {}",
                                       shapeText(tensor.shape), *bytes, parts.data.size()));
@@ -255,8 +251,8 @@ std::string npyHeader(ElementType type, const Shape& shape) {
     if (code.empty())
         throw FormatError(fmt::format("cannot hold {}: NumPy has no such type", elementName(type)));
 
-    std::string header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                     code, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+    std::string header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': ({}{}), }}", code,
+                                     fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
     // The format asks for data at a multiple of 64 bytes and a newline at the header's end.
     const size_t preamble = lengthOffset + 2;
     const size_t unpadded = preamble + header.size() + 1;
@@ -264,8 +260,7 @@ std::string npyHeader(ElementType type, const Shape& shape) {
     header.push_back('\n');
 
     std::string bytes(magic);
-    bytes += {'\1', '\0', static_cast<char>(header.size() & 0xff),
-              static_cast<char>(header.size() >> 8)};
+    bytes += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
     return bytes + header;
 }
 

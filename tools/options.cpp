@@ -98,8 +98,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     if (!options.alignment.empty()) {
         const auto alignment = parseChoice<VkfAlignment>("--alignment", options.alignment, alignments);
         if (problem.causal && alignment != problem.alignment)
-            failInput("--alignment {}: is not the one that --causal {} asks for", options.alignment,
-                      options.causal);
+            failInput("--alignment {}: is not the one that --causal {} asks for", options.alignment, options.causal);
         problem.alignment = alignment;
     }
     if (!options.window.empty())
@@ -123,12 +122,12 @@ void addShapeOptions(CLI::App& command, ShapeOptions& options) {
     command.add_option("--heads", options.heads, "query heads")->capture_default_str();
     command.add_option("--kv-heads", options.kvHeads, "KV heads (default: as many)");
     command.add_option("--rows", options.rows, "query rows")->capture_default_str();
-    command.add_option("--keys", options.keys, "keys (default: as many as rows)")
-        ->each([&options](const std::string&) { options.keysGiven = true; });
+    command.add_option("--keys", options.keys, "keys (default: as many as rows)")->each([&options](const std::string&) {
+        options.keysGiven = true;
+    });
     command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
     command.add_option("--value-dim", options.valueDim, "head dimension of v and o (default: D)");
-    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")
-        ->capture_default_str();
+    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")->capture_default_str();
     command.add_flag("--lse", options.lse, "also the logarithms of the softmax sums");
 }
 
@@ -154,17 +153,14 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
     command.add_option("--device", flags.device,
                        "number of the device in `vkflash info`, or a part of its name (default: the "
                        "best)");
-    command.add_flag("--validation", flags.validation,
-                     "load the Vulkan validation layer; its messages are failures");
+    command.add_flag("--validation", flags.validation, "load the Vulkan validation layer; its messages are failures");
 }
 
 host::Device openDevice(const DeviceFlags& flags) {
     host::DeviceOptions options;
     options.select = flags.device;
     options.validation = flags.validation;
-    options.onValidationMessage = [](const std::string& text) {
-        fmt::print(stderr, "validation: {}\n", text);
-    };
+    options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "validation: {}\n", text); };
     try {
         return host::Device(options);
     } catch (const host::Error& error) {
@@ -179,12 +175,8 @@ void checkValidation(const host::Device& device) {
         fail("--validation: {} messages of the validation layer", device.validationMessageCount());
 }
 
-VkfType parseType(const char* flag, const std::string& text) {
-    return parseChoice<VkfType>(flag, text, types);
-}
+VkfType parseType(const char* flag, const std::string& text) { return parseChoice<VkfType>(flag, text, types); }
 
-const char* precisionName(VkfPrecision precision) {
-    return precision == VKF_PRECISION_FP32 ? "fp32" : "default";
-}
+const char* precisionName(VkfPrecision precision) { return precision == VKF_PRECISION_FP32 ? "fp32" : "default"; }
 
 } // namespace vkf::tools

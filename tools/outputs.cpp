@@ -16,8 +16,7 @@ constexpr const char* lseFlag = "--lse";
 bool sameFile(const std::string& a, const std::string& b) {
     std::error_code error;
     namespace fs = std::filesystem;
-    return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) ||
-           fs::equivalent(a, b, error);
+    return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) || fs::equivalent(a, b, error);
 }
 
 void checkOutput(const FlagFile& file, ElementType type, const InputFiles& inputs) {
@@ -25,8 +24,8 @@ void checkOutput(const FlagFile& file, ElementType type, const InputFiles& input
     if (!format)
         failInput("{} {}: the name must end in .npy or .safetensors", file.flag, file.path);
     if (format == FileFormat::npy && type == ElementType::bf16)
-        failInput("{} {}: NumPy has no bf16; end the name in .safetensors or give --output-type f32",
-                  file.flag, file.path);
+        failInput("{} {}: NumPy has no bf16; end the name in .safetensors or give --output-type f32", file.flag,
+                  file.path);
     for (const FlagFile& input : filesGiven(inputs))
         if (sameFile(file.path, input.path))
             failInput("{} {}: is the input file of {}", file.flag, file.path, input.flag);
@@ -38,9 +37,8 @@ void checkOutput(const FlagFile& file, ElementType type, const InputFiles& input
 }
 
 void writeTensors(AtomicFile& file, FileFormat format, const std::vector<NamedView>& tensors) {
-    file.write(format == FileFormat::npy
-                   ? npyHeader(tensors[0].tensor.type, tensors[0].tensor.shape)
-                   : safetensorsHeader(tensors));
+    file.write(format == FileFormat::npy ? npyHeader(tensors[0].tensor.type, tensors[0].tensor.shape)
+                                         : safetensorsHeader(tensors));
     for (const NamedView& entry : tensors)
         file.write(entry.tensor.data);
 }
@@ -55,8 +53,8 @@ void checkOutputs(const OutputFiles& files, ElementType outputType, const InputF
         return;
     checkOutput({lseFlag, files.lse}, ElementType::f32, inputs);
     if (sameFile(files.o, files.lse) && formatOf(files.o) != FileFormat::safetensors)
-        failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", lseFlag,
-                  files.lse, outputFlag);
+        failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", lseFlag, files.lse,
+                  outputFlag);
 }
 
 void writeOutputs(const OutputFiles& files, const Tensor& o, const Tensor& lse) {

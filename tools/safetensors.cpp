@@ -56,8 +56,7 @@ Json parseHeader(std::string_view text) {
         if (event == Json::parse_event_t::object_start && level < maxDepth)
             keys[level + 1].clear();
         if (event == Json::parse_event_t::key && !keys[level].insert(parsed.get<std::string>()).second)
-            throw FormatError(
-                fmt::format("has {} twice in its header", shown(parsed.get<std::string>())));
+            throw FormatError(fmt::format("has {} twice in its header", shown(parsed.get<std::string>())));
         return true;
     };
     try {
@@ -76,10 +75,8 @@ Json parseHeader(std::string_view text) {
 std::vector<uint64_t> unsignedList(const Json& entry, const char* key, const std::string& name) {
     const auto found = entry.find(key);
     if (found == entry.end() || !found->is_array() ||
-        !std::all_of(found->begin(), found->end(),
-                     [](const Json& value) { return value.is_number_unsigned(); }))
-        throw FormatError(
-            fmt::format("has no list of non-negative integers {} for tensor {}", key, shown(name)));
+        !std::all_of(found->begin(), found->end(), [](const Json& value) { return value.is_number_unsigned(); }))
+        throw FormatError(fmt::format("has no list of non-negative integers {} for tensor {}", key, shown(name)));
     return found->get<std::vector<uint64_t>>();
 }
 
@@ -91,21 +88,19 @@ NamedTensor parseEntry(const std::string& name, const Json& entry, std::span<con
     TensorView view;
     view.shape = unsignedList(entry, "shape", name);
     if (view.shape.size() > maxRank)
-        throw FormatError(
-            fmt::format("has more than {} dimensions in tensor {}", maxRank, shown(name)));
+        throw FormatError(fmt::format("has more than {} dimensions in tensor {}", maxRank, shown(name)));
 
     const std::vector<uint64_t> offsets = unsignedList(entry, "data_offsets", name);
     if (offsets.size() != 2 || offsets[0] > offsets[1])
-        throw FormatError(
-            fmt::format("has data_offsets that are not [begin, end] for tensor {}", shown(name)));
+        throw FormatError(fmt::format("has data_offsets that are not [begin, end] for tensor {}", shown(name)));
     if (offsets[1] > data.size())
         throw FormatError(fmt::format("is truncated: tensor {} ends at byte {} of the data, the file "
                                       "has {}",
                                       shown(name), offsets[1], data.size()));
     extents.push_back({offsets[0], offsets[1], name});
 
-    const auto* const known = std::find_if(
-        dtypes.begin(), dtypes.end(), [&](const Dtype& dtype) { return dtype.name == result.dtype; });
+    const auto* const known =
+        std::find_if(dtypes.begin(), dtypes.end(), [&](const Dtype& dtype) { return dtype.name == result.dtype; });
     if (known == dtypes.end())
         return result;
     view.type = known->type;
@@ -115,28 +110,25 @@ NamedTensor parseEntry(const std::string& name, const Json& entry, std::span<con
         throw FormatError(fmt::format("has shape {} for tensor {}, whose size does not fit 64 bits",
                                       shapeText(view.shape), shown(name)));
     if (*bytes != view.data.size())
-        throw FormatError(fmt::format("has {} bytes for tensor {}, shape {} of {} needs {}",
-                                      view.data.size(), shown(name), shapeText(view.shape),
-                                      elementName(view.type), *bytes));
+        throw FormatError(fmt::format("has {} bytes for tensor {}, shape {} of {} needs {}", view.data.size(),
+                                      shown(name), shapeText(view.shape), elementName(view.type), *bytes));
     result.tensor = std::move(view);
     return result;
 }
 
 void checkCoverage(std::vector<Extent> extents, uint64_t dataBytes) {
-    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-    });
+    std::sort(extents.begin(), extents.end(),
+              [](const Extent& a, const Extent& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
     uint64_t covered = 0;
     for (const Extent& extent : extents) {
         if (extent.begin != covered)
             throw FormatError(fmt::format("has a {} in its data before tensor {}",
-                                          extent.begin < covered ? "overlap" : "gap",
-                                          shown(extent.name)));
+                                          extent.begin < covered ? "overlap" : "gap", shown(extent.name)));
         covered = extent.end;
     }
     if (covered != dataBytes)
-        throw FormatError(fmt::format("is oversized: its tensors need {} bytes of data, the file has {}",
-                                      covered, dataBytes));
+        throw FormatError(
+            fmt::format("is oversized: its tensors need {} bytes of data, the file has {}", covered, dataBytes));
 }
 
 } // namespace
@@ -156,8 +148,7 @@ std::vector<NamedTensor> parseSafetensors(std::span<const std::byte> file) {
         throw FormatError(fmt::format("is truncated: its header length of {} reaches past the end of "
                                       "the file ({} bytes)",
                                       length, file.size()));
-    const Json header =
-        parseHeader({reinterpret_cast<const char*>(file.data()) + lengthBytes, length});
+    const Json header = parseHeader({reinterpret_cast<const char*>(file.data()) + lengthBytes, length});
 
     const std::span<const std::byte> data = file.subspan(lengthBytes + length);
     std::vector<NamedTensor> tensors;
@@ -170,13 +161,13 @@ std::vector<NamedTensor> parseSafetensors(std::span<const std::byte> file) {
 }
 
 const TensorView& findTensor(std::span<const NamedTensor> tensors, const std::string& name) {
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const NamedTensor& entry) { return entry.name == name; });
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& entry) { return entry.name == name; });
     if (found == tensors.end())
         throw FormatError(fmt::format("has no tensor named '{}'", name));
     if (!found->tensor)
-        throw FormatError(fmt::format("holds tensor '{}' as {}; F32, F16 and BF16 can be read", name,
-                                      shown(found->dtype)));
+        throw FormatError(
+            fmt::format("holds tensor '{}' as {}; F32, F16 and BF16 can be read", name, shown(found->dtype)));
     return *found->tensor;
 }
 
@@ -184,13 +175,11 @@ std::string safetensorsHeader(std::span<const NamedView> tensors) {
     Json header = Json::object();
     uint64_t offset = 0;
     for (const NamedView& entry : tensors) {
-        const auto* const dtype =
-            std::find_if(dtypes.begin(), dtypes.end(),
-                         [&](const Dtype& known) { return known.type == entry.tensor.type; });
+        const auto* const dtype = std::find_if(dtypes.begin(), dtypes.end(),
+                                               [&](const Dtype& known) { return known.type == entry.tensor.type; });
         const uint64_t end = offset + entry.tensor.data.size();
-        header[entry.name] = {{"dtype", std::string(dtype->name)},
-                              {"shape", entry.tensor.shape},
-                              {"data_offsets", {offset, end}}};
+        header[entry.name] = {
+            {"dtype", std::string(dtype->name)}, {"shape", entry.tensor.shape}, {"data_offsets", {offset, end}}};
         offset = end;
     }
     std::string text = header.dump();

@@ -26,12 +26,9 @@ struct ElementTraits {
     const char* name;
 };
 
-constexpr std::array<ElementTraits, 5> elementTraits = {
-    {{4, "f32"}, {2, "f16"}, {2, "bf16"}, {4, "i32"}, {8, "i64"}}};
+constexpr std::array<ElementTraits, 5> elementTraits = {{{4, "f32"}, {2, "f16"}, {2, "bf16"}, {4, "i32"}, {8, "i64"}}};
 
-const ElementTraits& traitsOf(ElementType type) {
-    return elementTraits.at(static_cast<size_t>(type));
-}
+const ElementTraits& traitsOf(ElementType type) { return elementTraits.at(static_cast<size_t>(type)); }
 
 // A file of this size or more could only be read into swap; refused before it drags the machine down.
 uint64_t physicalMemoryBytes() {
@@ -63,8 +60,8 @@ uint64_t readableSize(const std::filesystem::path& path) {
     if (error)
         throw FormatError(fmt::format("cannot be read: {}", error.message()));
     if (size >= physicalMemoryBytes())
-        throw FormatError(fmt::format("has {} bytes, the limit is this machine's memory of {}", size,
-                                      physicalMemoryBytes()));
+        throw FormatError(
+            fmt::format("has {} bytes, the limit is this machine's memory of {}", size, physicalMemoryBytes()));
     return size;
 }
 
@@ -74,17 +71,11 @@ Tensor copyOf(const TensorView& view) {
 
 } // namespace
 
-size_t elementBytes(ElementType type) {
-    return traitsOf(type).bytes;
-}
+size_t elementBytes(ElementType type) { return traitsOf(type).bytes; }
 
-const char* elementName(ElementType type) {
-    return traitsOf(type).name;
-}
+const char* elementName(ElementType type) { return traitsOf(type).name; }
 
-std::string shapeText(const Shape& shape) {
-    return fmt::format("[{}]", fmt::join(shape, ", "));
-}
+std::string shapeText(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 std::optional<uint64_t> tensorBytes(const Shape& shape, uint64_t bytesOfElement) {
     uint64_t bytes = bytesOfElement;
@@ -112,16 +103,14 @@ std::optional<FileFormat> formatOf(const std::filesystem::path& path) {
 
 std::vector<std::byte> readFile(const std::filesystem::path& path) {
     const uint64_t size = readableSize(path);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-        std::fopen(path.string().c_str(), "rb"), std::fclose);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.string().c_str(), "rb"), std::fclose);
     if (!file)
         throw FormatError(fmt::format("cannot be opened: {}", std::strerror(errno)));
     try {
         std::vector<std::byte> bytes(size);
         if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
-            throw FormatError(std::ferror(file.get())
-                                  ? fmt::format("cannot be read: {}", std::strerror(errno))
-                                  : std::string("became shorter while it was read"));
+            throw FormatError(std::ferror(file.get()) ? fmt::format("cannot be read: {}", std::strerror(errno))
+                                                      : std::string("became shorter while it was read"));
         return bytes;
     } catch (const std::bad_alloc&) {
         throw FormatError(fmt::format("has {} bytes, more memory than could be had", size));
@@ -133,8 +122,7 @@ Tensor loadNpy(const std::filesystem::path& path) {
     return copyOf(parseNpy(bytes));
 }
 
-std::vector<Tensor> loadSafetensors(const std::filesystem::path& path,
-                                    std::span<const std::string> names) {
+std::vector<Tensor> loadSafetensors(const std::filesystem::path& path, std::span<const std::string> names) {
     const std::vector<std::byte> bytes = readFile(path);
     const std::vector<NamedTensor> entries = parseSafetensors(bytes);
     std::vector<Tensor> tensors;

@@ -18,8 +18,7 @@
 
 namespace vkf::tools {
 
-static_assert(std::endian::native == std::endian::little,
-              "tensor files are little-endian and are used as they are");
+static_assert(std::endian::native == std::endian::little, "tensor files are little-endian and are used as they are");
 
 // A file that is not what its format says. The text is one sentence without the file's name: the
 // caller knows flag and file.
@@ -72,8 +71,7 @@ Tensor loadNpy(const std::filesystem::path& path);
 
 // The tensors of those names, in that order. FormatError if one is absent or of a type that is not
 // among ElementType.
-std::vector<Tensor> loadSafetensors(const std::filesystem::path& path,
-                                    std::span<const std::string> names);
+std::vector<Tensor> loadSafetensors(const std::filesystem::path& path, std::span<const std::string> names);
 
 } // namespace vkf::tools
 

@@ -17,8 +17,7 @@ std::string scaled(double value, double step, std::span<const char* const> units
         value /= step;
         ++unit;
     }
-    return fmt::format("{:.{}f} {}", value, value >= 100 || unit == 0 ? 0 : value >= 10 ? 1 : 2,
-                       units[unit]);
+    return fmt::format("{:.{}f} {}", value, value >= 100 || unit == 0 ? 0 : value >= 10 ? 1 : 2, units[unit]);
 }
 
 } // namespace

@@ -9,8 +9,8 @@
 
 namespace vkf::tools {
 
-VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors,
-                        const VkfPlanInfo& plan, uint32_t sampleRows) {
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
+                        uint32_t sampleRows) {
     auto inputs = make<VkfReferenceInputs>();
     inputs.q = tensors.q;
     inputs.k = tensors.k;
@@ -34,13 +34,11 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     return verdict;
 }
 
-std::string errorText(double error, double bound) {
-    return fmt::format("error {:.2g}, bound {:.2g}", error, bound);
-}
+std::string errorText(double error, double bound) { return fmt::format("error {:.2g}, bound {:.2g}", error, bound); }
 
 std::string verdictText(const VkfVerdict& verdict, bool lse) {
-    std::string text = fmt::format("o       {} (rms of o {:.2g})\n",
-                                   errorText(verdict.oError, verdict.oBound), verdict.oRms);
+    std::string text =
+        fmt::format("o       {} (rms of o {:.2g})\n", errorText(verdict.oError, verdict.oBound), verdict.oRms);
     if (lse)
         text += fmt::format("lse     {}\n", errorText(verdict.lseError, verdict.lseBound));
     return text;
@@ -52,10 +50,9 @@ void requirePassed(const VkfVerdict& verdict, const std::string& what) {
     if (verdict.oError > verdict.oBound || verdict.lseError <= verdict.lseBound)
         fail("{}: wrong result: o differs from the reference by {:.3g}, the bound is {:.3g} (element {}: "
              "{:.9g}, reference {:.9g})",
-             what, verdict.oError, verdict.oBound, verdict.worstElement, verdict.worstValue,
-             verdict.worstReference);
-    fail("{}: wrong result: lse differs from the reference by {:.3g}, the bound is {:.3g}", what,
-         verdict.lseError, verdict.lseBound);
+             what, verdict.oError, verdict.oBound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
+    fail("{}: wrong result: lse differs from the reference by {:.3g}, the bound is {:.3g}", what, verdict.lseError,
+         verdict.lseBound);
 }
 
 } // namespace vkf::tools

@@ -12,8 +12,8 @@ namespace vkf::tools {
 
 // Compares o and lse with the fp64 reference on the CPU, with a progress bar. sampleRows = 0: every
 // query row, else about so many rows of each head, spread evenly.
-VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors,
-                        const VkfPlanInfo& plan, uint32_t sampleRows = 0);
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
+                        uint32_t sampleRows = 0);
 
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);

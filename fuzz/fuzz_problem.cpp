@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Any bytes as a VkfProblem: refused with a text, or accepted, and then every tensor has a size that can
+// be addressed and the answer stays the same when asked again.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "vkflash/problem.h"
+
+namespace {
+
+void require(bool condition) {
+    if (!condition)
+        std::abort();
+}
+
+void requireLayout(const VkfProblem& problem, VkfTensorRole role) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    const size_t bytes = vkfTypeBytes(layout.type);
+    require(bytes == 2 || bytes == 4);
+    require(layout.elements <= UINT64_MAX / bytes);
+    const bool empty = layout.batch == 0 || layout.heads == 0 || layout.rows == 0 || layout.dim == 0;
+    require(empty == (layout.elements == 0));
+    require(empty || layout.elements >= layout.dim);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    VkfProblem problem{};
+    std::memcpy(&problem, data, size < sizeof(problem) ? size : sizeof(problem));
+    // Almost every input would end at this check otherwise; bytes behind the struct bring it in.
+    if (size <= sizeof(problem))
+        problem.structSize = sizeof(problem);
+
+    VkfMessage message;
+    std::memset(&message, 'x', sizeof(message));
+    const VkfResult result = vkfCheckProblem(&problem, &message);
+    require(vkfCheckProblem(&problem, nullptr) == result);
+    require(std::strlen(vkfResultString(result)) > 0);
+    require(std::strlen(vkfPathName(problem.path)) > 0);
+    require(std::strlen(vkfTypeName(problem.q.type)) > 0);
+    if (result != VKF_SUCCESS) {
+        require(std::memchr(message.text, 0, sizeof(message.text)) != nullptr);
+        require(std::strlen(message.text) > 0);
+        return 0;
+    }
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O})
+        requireLayout(problem, role);
+    return 0;
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the seed files under fuzz/corpus, a folder a target. Needs Python's standard library only.
+
+    python3 fuzz/make_corpus.py
+"""
+import json
+import pathlib
+import struct
+
+FOLDER = pathlib.Path(__file__).parent / "corpus"
+
+
+def npy(header, data, version=1):
+    text = header.encode()
+    length = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + text + data
+
+
+def safetensors(header, data):
+    text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))
+    return struct.pack("<Q", len(text)) + text.encode() + data
+
+
+def entry(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def problem(rows, keys, dim, head_type, **fields):
+    """A VkfProblem on a 64-bit machine: the leading fields of include/vkflash/problem.h."""
+    shape = struct.pack("<QIIIIIIIi", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
+                        fields.get("path", 0))
+    tensors = struct.pack("<iIQQQ", head_type, 0, 0, 0, 0) * 4
+    tail = struct.pack("<ffIiIIqqII", fields.get("scale", 0.0), fields.get("softcap", 0.0),
+                       fields.get("causal", 0), fields.get("alignment", 0), fields.get("window", 0), 0,
+                       fields.get("left", 0), fields.get("right", 0), fields.get("lengths", 0), 1)
+    return shape + tensors + tail
+
+
+DICT = "{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n"
+
+SEEDS = {
+    "npy": {
+        "f4": npy(DICT.format("<f4", False, "(2, 3)"), bytes(24)),
+        "f2_v2": npy(DICT.format("<f2", False, "(1, 2, 3)"), bytes(12), 2),
+        "i8_v3": npy(DICT.format("<i8", False, "(2,)"), bytes(16), 3),
+        "scalar": npy(DICT.format("=f4", False, "()"), bytes(4)),
+        "empty": npy(DICT.format("<f4", False, "(2, 0, 3)"), b""),
+        "fortran": npy(DICT.format("<f4", True, "(2, 3)"), bytes(24)),
+        "big_endian": npy(DICT.format(">f4", False, "(2, 3)"), bytes(24)),
+        "record": npy(DICT.format("<f4", False, "(2L, 3L)").replace("'<f4'", "[('a', '<f4')]"), bytes(24)),
+        "overflow": npy(DICT.format("<f4", False, "(4294967296, 4294967296)"), b""),
+        "long_header": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}",
+    },
+    "safetensors": {
+        "three": safetensors({"q": entry("BF16", [1, 2], 0, 4), "k": entry("F16", [2], 4, 8),
+                              "v": entry("F32", [1], 8, 12)}, bytes(12)),
+        "metadata": safetensors({"__metadata__": {"format": "pt"}, "q": entry("I64", [], 0, 8)}, bytes(8)),
+        "other_type": safetensors({"q": entry("F8_E4M3", [3], 0, 3)}, bytes(3)),
+        "empty": safetensors({"q": entry("F32", [0, 5], 0, 0)}, b""),
+        "overlap": safetensors({"q": entry("F32", [1], 0, 4), "k": entry("F32", [1], 0, 4)}, bytes(4)),
+        "duplicate": safetensors('{"q":' + json.dumps(entry("F32", [1], 0, 4)) + ',"q":7}', bytes(4)),
+        "deep": safetensors("[" * 40, b""),
+        "long_header": struct.pack("<Q", 2**64 - 1) + b"{}",
+    },
+    "problem": {
+        "plain": problem(128, 128, 64, 1),
+        "causal": problem(7, 97, 40, 0, causal=1, alignment=1),
+        "window": problem(113, 203, 72, 2, window=1, left=16, right=-1, lengths=1),
+        "no_keys": problem(5, 0, 8, 0),
+        "no_rows": problem(0, 5, 8, 0),
+        "softcap": problem(1, 1025, 256, 1, softcap=30.0, scale=0.5, path=2),
+        "uneven_heads": problem(16, 16, 16, 1, kv_heads=3),
+        "too_wide": problem(16, 16, 257, 1),
+        "not_a_number": problem(16, 16, 16, 1, scale=float("nan")),
+        "long": problem(16, 16, 16, 1) + bytes(400),
+    },
+}
+
+
+def main():
+    for target, seeds in SEEDS.items():
+        (FOLDER / f"fuzz_{target}").mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (FOLDER / f"fuzz_{target}" / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash verify: random tensors of a given shape, computed on the device and compared with the CPU.
+#include <memory>
+
+#include "commands.hpp"
+#include "error.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "random_tensors.hpp"
+#include "verdict.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct VerifyOptions {
+    ShapeOptions shape;
+    MathOptions math;
+    DeviceFlags device;
+    bool randomLengths = false;
+    uint64_t seed = 1;
+    uint32_t sampleRows = 0;
+};
+
+void verify(const VerifyOptions& options) {
+    VkfProblem problem = makeProblem(options.shape, options.math);
+    problem.keyLengths = options.randomLengths ? 1 : 0;
+    host::Device device = openDevice(options.device);
+    RandomTensors random(problem, options.seed);
+    const host::HostTensors tensors = random.pointers(problem);
+    host::AttentionReport report;
+    {
+        Progress progress("attention");
+        report = host::attention(device, problem, tensors, [&progress](double share) { progress.update(share); });
+    }
+    if (options.device.validation)
+        checkValidation(device);
+    const VkfVerdict verdict = verifyResult(problem, tensors, report.plan, options.sampleRows);
+    requirePassed(verdict, fmt::format("--seed {}", options.seed));
+    fmt::print("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n{}right\n", device.summary().name,
+               report.plan.description, report.seconds * 1e3, verdictText(verdict, problem.lse != 0));
+}
+
+} // namespace
+
+void addVerifyCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<VerifyOptions>();
+    CLI::App* command = program.add_subcommand(
+        "verify", "Random tensors of a shape, computed on the device and compared with the CPU.");
+    addShapeOptions(*command, options->shape);
+    addMathOptions(*command, options->math);
+    addDeviceOptions(*command, options->device);
+    command->add_flag("--random-lengths", options->randomLengths, "a random number of keys a sequence");
+    command->add_option("--seed", options->seed, "of the random numbers")->capture_default_str();
+    command->add_option("--sample-rows", options->sampleRows, "check about so many rows of each head (default: all)");
+    command->callback([options, &action] { action = [options] { verify(*options); }; });
+}
+
+} // namespace vkf::tools

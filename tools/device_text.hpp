@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// Properties of devices in words.
+#ifndef VKFLASH_TOOLS_DEVICE_TEXT_HPP
+#define VKFLASH_TOOLS_DEVICE_TEXT_HPP
+
+#include <string>
+#include <vector>
+
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+const char* kindText(host::DeviceKind kind);
+std::string apiVersionText(uint32_t version); // "1.4.318"
+std::vector<std::string> featureNames(VkfFeatures features);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "random_tensors.hpp"
+
+#include <limits>
+
+#include "vkflash/reference.h"
+
+namespace vkf::tools {
+
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+class Generator {
+public:
+    explicit Generator(uint64_t seed) : state_(seed) {}
+
+    uint64_t next() {
+        uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+        return z ^ (z >> 31);
+    }
+
+    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
+    // every platform, which std::normal_distribution is not.
+    double nextNormal() {
+        const uint64_t bits = next();
+        double sum = 0;
+        for (int i = 0; i < 4; ++i)
+            sum += static_cast<double>((bits >> (16 * i)) & 0xffff) / 65535.0 - 0.5;
+        return sum * 1.7320508075688772; // deviation 1
+    }
+
+private:
+    uint64_t state_;
+};
+
+std::vector<std::byte> storage(const VkfProblem& problem, VkfTensorRole role) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    return std::vector<std::byte>(layout.elements * vkfTypeBytes(layout.type));
+}
+
+std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Generator& generator) {
+    std::vector<std::byte> bytes = storage(problem, role);
+    const VkfType type = vkfTensorLayout(&problem, role).type;
+    const uint64_t elements = bytes.size() / vkfTypeBytes(type);
+    for (uint64_t i = 0; i < elements; ++i)
+        vkfStoreElement(type, bytes.data(), i, generator.nextNormal());
+    return bytes;
+}
+
+} // namespace
+
+RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed) {
+    Generator generator(seed);
+    q = normal(problem, VKF_TENSOR_Q, generator);
+    k = normal(problem, VKF_TENSOR_K, generator);
+    v = normal(problem, VKF_TENSOR_V, generator);
+    o = storage(problem, VKF_TENSOR_O);
+    std::fill(o.begin(), o.end(), std::byte{0xff}); // NaN in every type
+    if (problem.lse)
+        lse.assign(size_t{problem.batch} * problem.queryHeads * problem.queryRows,
+                   std::numeric_limits<float>::quiet_NaN());
+    if (problem.keyLengths)
+        for (uint32_t i = 0; i < problem.batch; ++i)
+            keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
+}
+
+host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
+    host::HostTensors tensors;
+    tensors.q = q.data();
+    tensors.k = k.data();
+    tensors.v = v.data();
+    tensors.o = o.data();
+    tensors.lse = problem.lse ? lse.data() : nullptr;
+    tensors.keyLengths = problem.keyLengths ? keyLengths.data() : nullptr;
+    return tensors;
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Generated problems: the same numbers for the same seed on every machine.
+#ifndef VKFLASH_TOOLS_RANDOM_TENSORS_HPP
+#define VKFLASH_TOOLS_RANDOM_TENSORS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+// The host memory of one call. Elements are close to normally distributed (mean 0, deviation 1), so
+// that scores look like those of a model at initialisation.
+struct RandomTensors {
+    std::vector<std::byte> q, k, v, o;
+    std::vector<float> lse;
+    std::vector<int32_t> keyLengths;
+
+    // o and lse are filled with NaN, so that an element that is not written is found.
+    RandomTensors(const VkfProblem& problem, uint64_t seed);
+    // Pointers into this object.
+    host::HostTensors pointers(const VkfProblem& problem);
+};
+
+} // namespace vkf::tools
+
+#endif
