@@ -51,18 +51,22 @@ debian_archive() {
 
 # unpack FOLDER PACKAGES RELEASE APT_LINE... : packages with their dependencies, nothing of them run.
 unpack() {
-    local folder=$1 packages=$2 release=$3 options=(--variant=extract)
+    local folder=$1 packages=$2 release=$3 line
+    # chrootless: asks for no rights that an ordinary user or a container lacks.
+    local options=(--mode=chrootless --variant=extract --include="$packages"
+        --aptopt="APT::Default-Release \"$release\"")
     shift 3
     [ -t 2 ] || options+=(--quiet) # else it shows its progress
     # The machine's own proxy and mirror settings hold here too.
     while read -r line; do options+=(--aptopt="$line"); done < <(
         apt-config dump --format '%f "%v";%n' 2>/dev/null |
             grep -E '^Acquire::(https?::Proxy|Check-Valid-Until) ' || true)
-    options+=(--aptopt="APT::Default-Release \"$release\"" --include="$packages")
     printf '%s\n' "$@" >"$folder.list"
-    mmdebstrap "${options[@]}" "" "$folder" "$folder.list" ||
-        mmdebstrap "${options[@]}" \
-            --aptopt='Acquire::Check-Valid-Until "false"' "" "$folder" "$folder.list"
+    if ! mmdebstrap "${options[@]}" "" "$folder" "$folder.list"; then
+        say "trying again, with a mirror whose release file has expired allowed"
+        rm -rf "$folder"
+        mmdebstrap "${options[@]}" --aptopt='Acquire::Check-Valid-Until "false"' "" "$folder" "$folder.list"
+    fi
 }
 
 # fetch_root GROUPS: makes the toolchain root for the groups (vulkan, cpp) that are missing and prints
