@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "call.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "../versioned.hpp"
+
+namespace vkf::reference {
+namespace {
+
+constexpr uint32_t defaultTile = 64;
+constexpr uint32_t mostThreads = 256;
+
+VkfResult checkInputs(const Call& call, VkfMessage* message) {
+    const struct {
+        VkfTensorRole role;
+        const void* memory;
+        const char* name;
+    } tensors[] = {
+        {VKF_TENSOR_Q, call.inputs.q, "q"},
+        {VKF_TENSOR_K, call.inputs.k, "k"},
+        {VKF_TENSOR_V, call.inputs.v, "v"},
+    };
+    for (const auto& tensor : tensors) {
+        if (tensor.memory == nullptr && call.layout(tensor.role).elements != 0 && !call.empty()) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", tensor.name);
+        }
+    }
+    if (call.problem.keyLengths != 0 && call.inputs.keyLengths == nullptr && call.problem.batch != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.keyLengths is null");
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult completeOptions(Call* call, VkfMessage* message) {
+    VkfReferenceOptions& options = call->options;
+    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_TILED_FP32) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
+                    static_cast<int>(options.algorithm));
+    }
+    if (options.rowStride == 0 && options.rowBegin != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",
+                    options.rowBegin);
+    }
+    options.rowStride = std::max(options.rowStride, 1U);
+    options.tileRows = options.tileRows == 0 ? defaultTile : options.tileRows;
+    options.tileKeys = options.tileKeys == 0 ? defaultTile : options.tileKeys;
+    if (options.threads == 0) {
+        options.threads = std::max(std::thread::hardware_concurrency(), 1U);
+    }
+    options.threads = std::min(options.threads, mostThreads);
+
+    const uint32_t rows = call->problem.queryRows;
+    call->rows = options.rowBegin < rows ? (rows - options.rowBegin - 1) / options.rowStride + 1 : 0;
+    return VKF_SUCCESS;
+}
+
+} // namespace
+
+VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs, const VkfReferenceOptions* options,
+                    Call* call, VkfMessage* message) {
+    if (const VkfResult result = vkfCheckProblem(problem, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = readVersioned(inputs, &call->inputs, "inputs", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    call->options = VkfReferenceOptions{};
+    if (options != nullptr) {
+        if (const VkfResult result = readVersioned(options, &call->options, "options", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
+        call->layouts[static_cast<size_t>(role)] = vkfTensorLayout(problem, role);
+    }
+    // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
+    if (call->problem.scale == 0.0F) {
+        call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
+    }
+    if (const VkfResult result = checkInputs(*call, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    return completeOptions(call, message);
+}
+
+} // namespace vkf::reference

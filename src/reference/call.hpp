@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// One checked call of the reference, with its defaults filled in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <vkflash/reference.h>
+
+namespace vkf::reference {
+
+struct Call {
+    VkfProblem problem; // scale is no longer 0
+    std::array<VkfTensorLayout, 4> layouts;
+    VkfReferenceInputs inputs;
+    VkfReferenceOptions options; // tiles, threads and rowStride are no longer 0
+    uint32_t rows;               // query rows that the options select, of each head
+
+    const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
+    bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
+    // Query row that stands at a place among the selected ones.
+    uint32_t row(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
+    uint64_t heads() const { return uint64_t{problem.batch} * problem.queryHeads; }
+    int64_t keyLength(uint32_t batch) const {
+        return problem.keyLengths != 0 ? inputs.keyLengths[batch] : int64_t{problem.keys};
+    }
+};
+
+inline uint64_t elementOf(const VkfTensorLayout& layout, uint64_t batch, uint64_t head, uint64_t row) {
+    return batch * layout.batchStride + head * layout.headStride + row * layout.rowStride;
+}
+
+// options may be null. Fills *call on success.
+VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs, const VkfReferenceOptions* options,
+                    Call* call, VkfMessage* message);
+
+} // namespace vkf::reference

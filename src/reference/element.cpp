@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "element.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <vkflash/reference.h>
+
+namespace vkf::reference {
+namespace {
+
+template <typename Bits> Bits readBits(const void* base, uint64_t element) {
+    Bits bits;
+    std::memcpy(&bits, static_cast<const unsigned char*>(base) + element * sizeof(Bits), sizeof(Bits));
+    return bits;
+}
+
+template <typename Bits> void writeBits(void* base, uint64_t element, Bits bits) {
+    std::memcpy(static_cast<unsigned char*>(base) + element * sizeof(Bits), &bits, sizeof(Bits));
+}
+
+float floatOfBf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+float floatOfF16(uint16_t bits) {
+    const uint32_t sign = uint32_t{bits & 0x8000U} << 16;
+    const uint32_t magnitude = bits & 0x7fffU;
+    if (magnitude < 0x0400U) { // zero and subnormal
+        const float value = static_cast<float>(magnitude) * 0x1p-24F;
+        return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
+    }
+    if (magnitude >= 0x7c00U) { // infinity and NaN
+        return std::bit_cast<float>(sign | 0x7f800000U | (magnitude & 0x03ffU) << 13);
+    }
+    return std::bit_cast<float>(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
+}
+
+// Bits of a 16-bit format: sign, exponent, mantissa. One rounding, from fp64, so that there is no double
+// rounding.
+uint16_t encode16(const Format& format, double x) {
+    const auto bits = std::bit_cast<uint64_t>(x);
+    const auto sign = static_cast<uint16_t>(bits >> 48 & 0x8000U);
+    const auto infinity = static_cast<uint16_t>(0x7fffU >> format.mantissaBits << format.mantissaBits);
+    if (std::isnan(x)) {
+        return static_cast<uint16_t>(sign | infinity | 1U << (format.mantissaBits - 1));
+    }
+    if (std::isinf(x)) {
+        return static_cast<uint16_t>(sign | infinity);
+    }
+    const int exponent = static_cast<int>(bits >> 52 & 0x7ffU) - 1023;
+    // How many of fp64's 52 mantissa bits fall off. A subnormal fp64 is far below half of the smallest step.
+    const int least = exponent < format.minExponent ? format.minExponent : exponent;
+    const int shift = 52 - format.mantissaBits + (least - exponent);
+    if (shift > 53) {
+        return sign;
+    }
+    const uint64_t significand = (bits & 0xfffffffffffffU) | 0x10000000000000U;
+    const uint64_t half = uint64_t{1} << (shift - 1);
+    const uint64_t odd = significand >> shift & 1U;
+    const uint64_t steps = (significand + half - 1 + odd) >> shift;
+    // The implicit one of a normal number, and a carry out of the mantissa, count the exponent up.
+    const uint64_t magnitude = (static_cast<uint64_t>(least - format.minExponent) << format.mantissaBits) + steps;
+    return static_cast<uint16_t>(sign | (magnitude < infinity ? magnitude : infinity - 1U));
+}
+
+} // namespace
+
+Format formatOf(VkfType type) {
+    switch (type) {
+    case VKF_TYPE_F16:
+        return {10, -14, 65504.0};
+    case VKF_TYPE_BF16:
+        return {7, -126, 0x1.fep127};
+    default:
+        return {23, -126, static_cast<double>(std::numeric_limits<float>::max())};
+    }
+}
+
+double ulp(VkfType type, double x) {
+    const Format format = formatOf(type);
+    const int exponent = x == 0.0 ? format.minExponent : std::ilogb(x);
+    return std::ldexp(1.0, (exponent < format.minExponent ? format.minExponent : exponent) - format.mantissaBits);
+}
+
+double roundElement(VkfType type, double x) {
+    float stored{}; // room for any type
+    vkfStoreElement(type, &stored, 0, x);
+    return vkfLoadElement(type, &stored, 0);
+}
+
+template <typename Real>
+void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step) {
+    const auto load = [&](const auto& element) {
+        for (uint32_t i = 0; i < count; i++) {
+            to[i * step] = static_cast<Real>(element(first + i));
+        }
+    };
+    switch (type) {
+    case VKF_TYPE_F16:
+        return load([base](uint64_t i) { return floatOfF16(readBits<uint16_t>(base, i)); });
+    case VKF_TYPE_BF16:
+        return load([base](uint64_t i) { return floatOfBf16(readBits<uint16_t>(base, i)); });
+    default:
+        return load([base](uint64_t i) { return readBits<float>(base, i); });
+    }
+}
+
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t);
+
+} // namespace vkf::reference
+
+double vkfLoadElement(VkfType type, const void* base, uint64_t element) {
+    using namespace vkf::reference;
+    if (base == nullptr || vkfTypeBytes(type) == 0) {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+    double value{};
+    loadElements(type, base, element, 1, &value, 1);
+    return value;
+}
+
+void vkfStoreElement(VkfType type, void* base, uint64_t element, double value) {
+    using namespace vkf::reference;
+    if (base == nullptr || vkfTypeBytes(type) == 0) {
+        return;
+    }
+    if (type == VKF_TYPE_F32) {
+        writeBits(base, element, static_cast<float>(value));
+    } else {
+        writeBits(base, element, encode16(formatOf(type), value));
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// The keys and values of one KV head, widened to float and laid out for the inner loops of every
+// algorithm, and those loops.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "call.hpp"
+#include "visible.hpp"
+
+namespace vkf::reference {
+
+// Keys, or columns of v, that an inner loop works on together: a constant, so that compilers vectorise.
+inline constexpr uint32_t lanes = 8;
+
+// n rounded up to whole groups of lanes.
+constexpr size_t padded(size_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+struct KvHead {
+    uint32_t headDim = 0;
+    size_t columns = 0;   // of a row of v, padded with zeros
+    std::vector<float> k; // groups of `lanes` keys side by side: [key / lanes][headDim][key % lanes]
+    std::vector<float> v; // [key][columns]
+};
+
+// Room for any head of the call.
+KvHead makeKvHead(const Call& call);
+
+// Fills in keys [begin, end) of one head; begin and end are multiples of `lanes`, or the last key.
+void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to);
+
+// sum = sum + a * b with one rounding to Real. The product of two floats is exact in fp64, so this is
+// std::fma for Real = float but for double rounding in one case of 2^29, without a slow library call
+// on processors that have no such instruction.
+template <typename Real> Real multiplyAdd(double a, float b, Real sum) {
+    return static_cast<Real>(a * static_cast<double>(b) + static_cast<double>(sum));
+}
+
+// s[0 ...] = q . k for the keys of a range, each summed up in the order of the columns, rounded to Real at
+// every step. q holds stored values.
+template <typename Real> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
+    for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
+        const float* k = head.k.data() + static_cast<size_t>(group) * head.headDim;
+        Real sum[lanes] = {};
+        for (uint32_t d = 0; d < head.headDim; d++, k += lanes) {
+            for (uint32_t lane = 0; lane < lanes; lane++) {
+                sum[lane] = multiplyAdd(q[d], k[lane], sum[lane]);
+            }
+        }
+        const KeyRange wanted = intersection(keys, {group, group + lanes});
+        for (int64_t key = wanted.begin; key < wanted.end; key++) {
+            s[key - keys.begin] = sum[key - group];
+        }
+    }
+}
+
+// o += p v for one key. o has room for head.columns numbers.
+template <typename Real> void addValue(const KvHead& head, Real p, int64_t key, Real* o) {
+    const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
+    for (size_t column = 0; column < head.columns; column += lanes) {
+        Real sum[lanes];
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            sum[lane] = multiplyAdd(static_cast<double>(p), v[column + lane], o[column + lane]);
+        }
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            o[column + lane] = sum[lane];
+        }
+    }
+}
+
+} // namespace vkf::reference

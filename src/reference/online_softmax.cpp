@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// The softmax of a row whose scores arrive piece by piece (Milakov and Gimelshein 2018, arXiv
+// 1805.02867): when the maximum grows, what has been summed up shrinks by exp(m_old - m_new).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <vkflash/reference.h>
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// What scores are measured from. An empty state has nothing to measure; with 0 its factors are 0.
+double origin(double m) { return m == -infinity ? 0.0 : m; }
+
+// Sums relative to the old m become sums relative to the new one, which is larger.
+void moveTo(VkfOnlineSoftmax* state, double m) {
+    const double alpha = std::exp(state->m - origin(m));
+    state->m = m;
+    state->l *= alpha;
+    for (uint32_t i = 0; i < state->dim; i++) {
+        state->o[i] *= alpha;
+    }
+}
+
+} // namespace
+
+void vkfOnlineSoftmaxReset(VkfOnlineSoftmax* state) {
+    state->m = -infinity;
+    state->l = 0.0;
+    std::fill_n(state->o, state->dim, 0.0);
+}
+
+void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint32_t count, const double* values,
+                            size_t valueStride) {
+    double m = state->m;
+    for (uint32_t j = 0; j < count; j++) {
+        m = std::max(m, scores[j]);
+    }
+    moveTo(state, m);
+    for (uint32_t j = 0; j < count; j++) {
+        if (scores[j] == -infinity) {
+            continue;
+        }
+        const double p = std::exp(scores[j] - origin(m));
+        const double* v = values + j * valueStride;
+        state->l += p;
+        for (uint32_t i = 0; i < state->dim; i++) {
+            state->o[i] += p * v[i];
+        }
+    }
+}
+
+void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other) {
+    const double m = std::max(state->m, other->m);
+    const double beta = std::exp(other->m - origin(m));
+    moveTo(state, m);
+    state->l += other->l * beta;
+    for (uint32_t i = 0; i < state->dim; i++) {
+        state->o[i] += other->o[i] * beta;
+    }
+}
+
+double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state) {
+    for (uint32_t i = 0; i < state->dim; i++) {
+        state->o[i] = state->l == 0.0 ? 0.0 : state->o[i] / state->l;
+    }
+    return origin(state->m) + std::log(state->l);
+}

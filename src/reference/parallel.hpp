@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// A parallel loop without a pool: threads live for one loop, and the caller is one of them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace vkf::reference {
+
+// Runs body(worker, item) for every item, worker in [0, threads); items start in their order. progress(done)
+// is called with the number of items done, from the calling thread. Neither may throw.
+template <typename Body, typename Progress>
+void parallelFor(uint32_t threads, uint64_t items, const Body& body, const Progress& progress) {
+    std::atomic<uint64_t> next{0};
+    std::atomic<uint64_t> done{0};
+    const auto work = [&](uint32_t worker) {
+        for (uint64_t item = next++; item < items; item = next++) {
+            body(worker, item);
+            done++;
+            if (worker == 0) {
+                progress(done.load());
+            }
+        }
+    };
+
+    std::vector<std::thread> helpers;
+    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(threads, items));
+    helpers.reserve(wanted);
+    try {
+        for (uint32_t worker = 1; worker < wanted; worker++) {
+            helpers.emplace_back(work, worker);
+        }
+    } catch (const std::system_error&) {
+        // Out of threads: those there are take all the items.
+    }
+    work(0);
+    for (std::thread& helper : helpers) {
+        helper.join();
+    }
+    progress(items);
+}
+
+} // namespace vkf::reference

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "rows.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "../boundary.hpp"
+#include "parallel.hpp"
+
+namespace vkf::reference {
+namespace {
+
+// Multiplications under which a loop is done before a thread would have started.
+constexpr double worthThreads = 200'000.0;
+// Keys that one work item widens.
+constexpr int64_t keysPerItem = 256;
+
+std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
+    switch (call.options.algorithm) {
+    case VKF_REFERENCE_TILED:
+        return makeTiled<double>(call);
+    case VKF_REFERENCE_TILED_FP32:
+        return makeTiled<float>(call);
+    default:
+        return makeDirect(call);
+    }
+}
+
+// Tells the caller the share done, a thousand times at most.
+class Progress {
+public:
+    Progress(const VkfReferenceOptions& options, double begin, double end)
+        : options_(options), begin_(begin), end_(end) {}
+
+    void tell(double share) {
+        if (options_.progress != nullptr && share - told_ >= 0.001) {
+            told_ = share;
+            options_.progress(options_.user, begin_ + share * (end_ - begin_));
+        }
+    }
+
+private:
+    const VkfReferenceOptions& options_;
+    double begin_;
+    double end_;
+    double told_ = 0.0;
+};
+
+uint32_t threadsFor(const Call& call, double multiplications) {
+    return multiplications < worthThreads ? 1 : call.options.threads;
+}
+
+// Rows of one work item: a tile, or less if that leaves threads without work. Rows do not depend on each
+// other, so that this changes no result.
+uint32_t rowsPerItem(const Call& call, uint32_t heads) {
+    const uint64_t share = uint64_t{call.rows} * heads / (4 * uint64_t{call.options.threads});
+    return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, std::min(call.options.tileRows, call.rows)));
+}
+
+class HeadLoop {
+public:
+    HeadLoop(const Call& call, const Output& output) : call_(call), output_(output), kv_(makeKvHead(call)) {
+        for (uint32_t worker = 0; worker < call.options.threads; worker++) {
+            workers_.push_back(makeAlgorithm(call));
+        }
+    }
+
+    // Every query head of one KV head. tell(share) hears of the share done.
+    template <typename Tell> void run(uint32_t batch, uint32_t kvHead, const Tell& tell) {
+        const Mask mask = maskOf(call_.problem, call_.keyLength(batch));
+        const VkfTensorLayout& v = call_.layout(VKF_TENSOR_V);
+        const double elements = static_cast<double>(mask.keys) * (call_.problem.headDim + v.dim);
+        parallelFor(
+            threadsFor(call_, elements), static_cast<uint64_t>((mask.keys + keysPerItem - 1) / keysPerItem),
+            [&](uint32_t, uint64_t item) {
+                const int64_t begin = static_cast<int64_t>(item) * keysPerItem;
+                loadKeys(call_, batch, kvHead, {begin, std::min(begin + keysPerItem, mask.keys)}, &kv_);
+            },
+            [](uint64_t) {});
+
+        const uint32_t heads = call_.problem.queryHeads / call_.problem.kvHeads;
+        const uint32_t perItem = rowsPerItem(call_, heads);
+        const uint64_t itemsPerHead = (uint64_t{call_.rows} + perItem - 1) / perItem;
+        parallelFor(
+            threadsFor(call_, elements * call_.rows * heads), itemsPerHead * heads,
+            [&](uint32_t worker, uint64_t item) {
+                const auto place = static_cast<uint32_t>(item % itemsPerHead * perItem);
+                const auto queryHead = static_cast<uint32_t>(kvHead * uint64_t{heads} + item / itemsPerHead);
+                const uint32_t rows = std::min(perItem, call_.rows - place);
+                workers_[worker]->compute({&kv_, mask, batch, queryHead, place, rows}, output_);
+            },
+            [&](uint64_t done) { tell(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
+    }
+
+private:
+    const Call& call_;
+    const Output& output_;
+    KvHead kv_;
+    std::vector<std::unique_ptr<Algorithm>> workers_;
+};
+
+} // namespace
+
+void computeRows(const Call& call, const Output& output, double progressBegin, double progressEnd) {
+    if (call.empty() || call.rows == 0) {
+        return;
+    }
+    HeadLoop loop(call, output);
+    Progress progress(call.options, progressBegin, progressEnd);
+    const double total = static_cast<double>(call.problem.batch) * call.problem.kvHeads;
+    double finished = 0.0;
+    for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
+        for (uint32_t kvHead = 0; kvHead < call.problem.kvHeads; kvHead++) {
+            loop.run(batch, kvHead, [&](double share) { progress.tell((finished + share) / total); });
+            finished += 1.0;
+        }
+    }
+}
+
+} // namespace vkf::reference
+
+VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                const VkfReferenceOptions* options, double* o, double* lse, VkfMessage* message) {
+    using namespace vkf::reference;
+    return vkf::guarded(message, [&] {
+        Call call{};
+        if (const VkfResult result = checkCall(problem, inputs, options, &call, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        if (o == nullptr && !call.empty()) {
+            return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "o is null");
+        }
+        computeRows(call, {o, lse, false}, 0.0, 1.0);
+        return VKF_SUCCESS;
+    });
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// FlashAttention-2's forward pass (Dao 2023, arXiv 2307.08691, algorithm 1): a tile of query rows walks
+// over the tiles of keys and carries (m, l, o) of each row. For Real = float every rounding is the one of
+// shaders/attention_scalar.comp, but for the order in which l is summed up: scores are in units of
+// log2, so that an exponential is one exp2, and o is rounded to its storage type.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <type_traits>
+#include <vector>
+
+#include "algorithm.hpp"
+#include "element.hpp"
+
+namespace vkf::reference {
+namespace {
+
+template <typename Real> constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
+
+// From q . k to the score in units of log2.
+template <typename Real> struct FinalScore {
+    Real factor;
+    Real softcap; // in units of log2; 0 = off
+
+    explicit FinalScore(const VkfProblem& problem) {
+        const auto scale = static_cast<double>(problem.scale);
+        const auto cap = static_cast<double>(problem.softcap);
+        factor = static_cast<Real>(cap > 0.0 ? scale / cap : scale * std::numbers::log2e);
+        softcap = static_cast<Real>(cap * std::numbers::log2e);
+    }
+
+    Real operator()(Real dot) const { return softcap > 0 ? softcap * std::tanh(dot * factor) : dot * factor; }
+};
+
+template <typename Real> struct RowState {
+    Real m;
+    Real l;
+    KeyRange visible;
+};
+
+template <typename Real> class Tiled final : public Algorithm {
+public:
+    explicit Tiled(const Call& call)
+        : call_(call), finalScore_(call.problem), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
+          tileRows_(std::min(call.options.tileRows, call.rows)),
+          tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
+          q_(size_t{tileRows_} * call.problem.headDim), rows_(tileRows_), o_(tileRows_ * columns_),
+          s_(static_cast<size_t>(tileKeys_)) {}
+
+    void compute(const RowBlock& block, const Output& output) noexcept override {
+        KeyRange seen = loadRows(block); // by any row of the tile
+        for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
+            for (uint32_t i = 0; i < block.rows; i++) {
+                const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
+                if (!keys.empty()) {
+                    addKeys(*block.head, keys, i);
+                }
+            }
+        }
+        for (uint32_t i = 0; i < block.rows; i++) {
+            finish(i, output.row(call_, block, block.place + i));
+        }
+    }
+
+private:
+    // Empty states and the rows' q. Returns the keys that any of the rows sees.
+    KeyRange loadRows(const RowBlock& block) {
+        const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
+        KeyRange seen{block.mask.keys, 0};
+        for (uint32_t i = 0; i < block.rows; i++) {
+            const uint32_t row = call_.row(block.place + i);
+            const uint64_t element = elementOf(q, block.batch, block.queryHead, row);
+            loadElements(q.type, call_.inputs.q, element, q.dim, &q_[size_t{i} * q.dim], 1);
+            rows_[i] = {minusInfinity<Real>, 0, visibleKeys(block.mask, row)};
+            seen = {std::min(seen.begin, rows_[i].visible.begin), std::max(seen.end, rows_[i].visible.end)};
+        }
+        std::fill(o_.begin(), o_.end(), Real{0});
+        return seen;
+    }
+
+    // One tile of keys joins the state of row i.
+    void addKeys(const KvHead& head, KeyRange keys, uint32_t i) {
+        RowState<Real>& row = rows_[i];
+        Real* o = &o_[i * columns_];
+        const auto count = static_cast<size_t>(keys.end - keys.begin);
+        dotKeys(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
+        Real largest = row.m;
+        for (size_t j = 0; j < count; j++) {
+            s_[j] = finalScore_(s_[j]);
+            largest = std::max(largest, s_[j]);
+        }
+        // A row that has seen nothing above -infinity would subtract infinity from infinity.
+        const Real m = largest == minusInfinity<Real> ? 0 : largest;
+        const Real alpha = std::exp2(row.m - m);
+        row.m = largest;
+        row.l *= alpha;
+        for (size_t column = 0; column < columns_; column++) {
+            o[column] *= alpha;
+        }
+        for (size_t j = 0; j < count; j++) {
+            const Real p = std::exp2(s_[j] - m);
+            row.l += p;
+            addValue(head, p, keys.begin + static_cast<int64_t>(j), o);
+        }
+    }
+
+    void finish(uint32_t i, RowResult result) const {
+        const RowState<Real>& row = rows_[i];
+        const Real factor = row.l == 0 ? 0 : 1 / row.l;
+        for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
+            const auto o = static_cast<double>(o_[i * columns_ + column] * factor);
+            result.o[column] = std::is_same_v<Real, float> ? roundElement(call_.layout(VKF_TENSOR_O).type, o) : o;
+        }
+        if (result.lse != nullptr) {
+            const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
+            const Real lse = (m + std::log2(row.l)) * std::numbers::ln2_v<Real>;
+            *result.lse = static_cast<double>(lse);
+        }
+    }
+
+    const Call& call_;
+    FinalScore<Real> finalScore_;
+    size_t columns_;
+    uint32_t tileRows_;
+    int64_t tileKeys_;
+    std::vector<double> q_;            // [tileRows][headDim]
+    std::vector<RowState<Real>> rows_; // [tileRows]
+    std::vector<Real> o_;              // [tileRows][columns]
+    std::vector<Real> s_;              // [tileKeys]
+};
+
+} // namespace
+
+template <typename Real> std::unique_ptr<Algorithm> makeTiled(const Call& call) {
+    return std::make_unique<Tiled<Real>>(call);
+}
+
+template std::unique_ptr<Algorithm> makeTiled<float>(const Call& call);
+template std::unique_ptr<Algorithm> makeTiled<double>(const Call& call);
+
+} // namespace vkf::reference

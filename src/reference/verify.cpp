@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+//
+// Judges an output by two CPU runs: the exact one says how far off it is, the one with the kernel's
+// roundings says how far off it may be.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../boundary.hpp"
+#include "../versioned.hpp"
+#include "element.hpp"
+#include "rows.hpp"
+
+namespace vkf::reference {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double floorUlps = 4.0;
+
+struct Run {
+    std::vector<double> o;   // [heads, selected rows, valueDim]
+    std::vector<double> lse; // [heads, selected rows]
+};
+
+Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
+    Call variant = call;
+    variant.options.algorithm = algorithm;
+    Run run;
+    run.lse.resize(call.heads() * call.rows);
+    run.o.resize(run.lse.size() * call.layout(VKF_TENSOR_O).dim);
+    computeRows(variant, {run.o.data(), run.lse.data(), true}, progressBegin, progressEnd);
+    return run;
+}
+
+bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
+
+// How far a value is off. Where the exact number is finite and the rounded run's is not, fp32 itself
+// overflows, and the kernel may too.
+double distance(double value, double exact, double rounded) {
+    if (std::isfinite(exact) && std::isfinite(value)) {
+        return std::abs(value - exact);
+    }
+    return !std::isfinite(value) && (sameKind(value, exact) || sameKind(value, rounded)) ? 0.0 : infinity;
+}
+
+// The largest error of one output, and what it may be.
+class Comparison {
+public:
+    void add(double error, double value, double exact, double rounded, uint64_t element) {
+        if (std::isfinite(exact)) {
+            largest_ = std::max(largest_, std::abs(exact));
+            squares_ += exact * exact;
+            finite_ += 1.0;
+            if (std::isfinite(rounded)) {
+                roundedError_ = std::max(roundedError_, std::abs(rounded - exact));
+            }
+        }
+        if (error > error_ || !any_) {
+            any_ = true;
+            error_ = error;
+            worst_ = {value, exact, element};
+        }
+    }
+
+    struct Worst {
+        double value;
+        double reference;
+        uint64_t element;
+    };
+
+    double error() const { return error_; }
+    double bound(double floor) const { return 2.0 * roundedError_ + floor; }
+    double largest() const { return largest_; }
+    double rms() const { return finite_ == 0.0 ? 0.0 : std::sqrt(squares_ / finite_); }
+    const Worst& worst() const { return worst_; }
+
+private:
+    bool any_ = false;
+    double error_ = 0.0;
+    double roundedError_ = 0.0;
+    double largest_ = 0.0;
+    double squares_ = 0.0;
+    double finite_ = 0.0;
+    Worst worst_{};
+};
+
+// What a kernel that is exact stores: 16-bit types hold the largest finite value where the result is
+// beyond it.
+double saturated(VkfType type, double x) {
+    const double largest = formatOf(type).largest;
+    return type == VKF_TYPE_F32 || !std::isfinite(x) ? x : std::clamp(x, -largest, largest);
+}
+
+// Calls visit(head, row, index of the row in the runs) for every selected row.
+template <typename Visit> void forEachRow(const Call& call, const Visit& visit) {
+    uint64_t index = 0;
+    for (uint64_t head = 0; head < call.heads(); head++) {
+        for (uint32_t place = 0; place < call.rows; place++) {
+            visit(head, call.row(place), index++);
+        }
+    }
+}
+
+Comparison compareOutput(const Call& call, const void* o, const Run& exact, const Run& rounded) {
+    const VkfTensorLayout& layout = call.layout(VKF_TENSOR_O);
+    Comparison comparison;
+    std::vector<double> values(layout.dim);
+    forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
+        const uint64_t heads = call.problem.queryHeads;
+        loadElements(layout.type, o, elementOf(layout, head / heads, head % heads, row), layout.dim, values.data(), 1);
+        const bool empty = exact.lse[index] == -infinity && rounded.lse[index] == -infinity;
+        for (uint32_t column = 0; column < layout.dim; column++) {
+            const uint64_t i = index * layout.dim + column;
+            const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
+            const double reference = saturated(layout.type, exact.o[i]);
+            // A row without visible keys is 0, not nearly 0.
+            const double error =
+                empty ? (values[column] == 0.0 ? 0.0 : infinity) : distance(values[column], reference, rounded.o[i]);
+            comparison.add(error, values[column], reference, rounded.o[i], element);
+        }
+    });
+    return comparison;
+}
+
+Comparison compareLse(const Call& call, const float* lse, const Run& exact, const Run& rounded) {
+    Comparison comparison;
+    forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
+        const uint64_t element = head * call.problem.queryRows + row;
+        const auto value = static_cast<double>(lse[element]);
+        const double error = distance(value, exact.lse[index], rounded.lse[index]);
+        comparison.add(error, value, exact.lse[index], rounded.lse[index], element);
+    });
+    return comparison;
+}
+
+VkfVerdict judge(const Call& call, const void* o, const float* lse) {
+    // The rounded run costs about as much as the exact one.
+    const Run exact = runAlgorithm(call, VKF_REFERENCE_DIRECT, 0.0, 0.5);
+    const Run rounded = runAlgorithm(call, VKF_REFERENCE_TILED_FP32, 0.5, 1.0);
+
+    const Comparison ofO = compareOutput(call, o, exact, rounded);
+    VkfVerdict verdict{};
+    verdict.oError = ofO.error();
+    verdict.oBound = ofO.bound(floorUlps * ulp(call.layout(VKF_TENSOR_O).type, ofO.largest()));
+    verdict.oRms = ofO.rms();
+    verdict.worstElement = ofO.worst().element;
+    verdict.worstValue = ofO.worst().value;
+    verdict.worstReference = ofO.worst().reference;
+    if (lse != nullptr) {
+        const Comparison ofLse = compareLse(call, lse, exact, rounded);
+        verdict.lseError = ofLse.error();
+        verdict.lseBound = ofLse.bound(floorUlps * ulp(VKF_TYPE_F32, std::max(ofLse.largest(), 1.0)));
+    }
+    verdict.passed = verdict.oError <= verdict.oBound && verdict.lseError <= verdict.lseBound ? 1 : 0;
+    return verdict;
+}
+
+} // namespace
+} // namespace vkf::reference
+
+VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                             const VkfReferenceOptions* options, const void* o, const float* lse, VkfVerdict* verdict,
+                             VkfMessage* message) {
+    using namespace vkf::reference;
+    return vkf::guarded(message, [&] {
+        VkfVerdict before{};
+        if (const VkfResult result = vkf::readVersioned(verdict, &before, "verdict", message); result != VKF_SUCCESS) {
+            return result;
+        }
+        Call call{};
+        if (const VkfResult result = checkCall(problem, inputs, options, &call, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        if (o == nullptr && !call.empty()) {
+            return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "o is null");
+        }
+        return vkf::writeVersioned(judge(call, o, lse), verdict, "verdict", message);
+    });
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Which keys a query row sees. Causal masks, windows and lengths all come down to one range.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <vkflash/problem.h>
+
+namespace vkf::reference {
+
+struct KeyRange {
+    int64_t begin;
+    int64_t end; // one past the last
+
+    bool empty() const { return begin >= end; }
+};
+
+inline KeyRange intersection(KeyRange a, KeyRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
+
+// The mask of one sequence. Row i stands at key i + offset and sees those from `left` before it to
+// `right` after it.
+struct Mask {
+    int64_t keys; // the sequence's own
+    int64_t offset;
+    int64_t left;
+    int64_t right;
+};
+
+// Farther than any key, and small enough to add to any row without overflow.
+inline constexpr int64_t unlimited = int64_t{1} << 40;
+
+// keyLength is the sequence's entry in keyLengths, or problem.keys.
+inline Mask maskOf(const VkfProblem& problem, int64_t keyLength) {
+    const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
+    Mask mask{};
+    mask.keys = std::clamp<int64_t>(keyLength, 0, problem.keys);
+    mask.offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : mask.keys - int64_t{problem.queryRows};
+    mask.left = problem.window.enabled != 0 ? reach(problem.window.left) : unlimited;
+    mask.right = problem.window.enabled != 0 ? reach(problem.window.right) : unlimited;
+    if (problem.causal != 0) {
+        mask.right = 0;
+    }
+    return mask;
+}
+
+inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
+    const int64_t diagonal = row + mask.offset;
+    return intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
+}
+
+} // namespace vkf::reference
