@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//
+// Plan, Attention and the one-call attention().
+#include <vkflash/vkflash.hpp>
+
+#include <cstring>
+#include <utility>
+
+#include "device_state.hpp"
+#include "error.hpp"
+
+namespace vkf::host {
+namespace {
+
+uint64_t tensorBytes(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+
+Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole role) {
+    return device.createBuffer(tensorBytes(vkfTensorLayout(&problem, role)));
+}
+
+uint64_t lseBytes(const VkfProblem& problem) {
+    return uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * sizeof(float);
+}
+
+uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
+
+void uploadAll(Device& device, const Buffer& to, const void* from, const char* name) {
+    if (from == nullptr && to.size() > 0) {
+        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
+    }
+    device.upload(to, from, to.size());
+}
+
+void downloadAll(Device& device, void* to, const Buffer& from, const char* name) {
+    if (to == nullptr && from.size() > 0) {
+        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
+    }
+    device.download(to, from, from.size());
+}
+
+// Rows of o do not overlap, so a span as long as all of them together has nothing between them.
+bool hasGaps(const VkfTensorLayout& o) {
+    return o.elements != uint64_t{o.batch} * o.heads * o.rows * o.dim;
+}
+
+void copyRows(const VkfTensorLayout& layout, const unsigned char* from, unsigned char* to) {
+    const size_t elementBytes = vkfTypeBytes(layout.type);
+    for (uint64_t batch = 0; batch < layout.batch; ++batch) {
+        for (uint64_t head = 0; head < layout.heads; ++head) {
+            for (uint64_t row = 0; row < layout.rows; ++row) {
+                const uint64_t offset =
+                    (batch * layout.batchStride + head * layout.headStride + row * layout.rowStride) * elementBytes;
+                std::memcpy(to + offset, from + offset, layout.dim * elementBytes);
+            }
+        }
+    }
+}
+
+} // namespace
+
+Plan::Plan(const Device& device, const VkfProblem& problem)
+    : device_(device.state_), problem_(problem), info_(make<VkfPlanInfo>()) {
+    VkfMessage message{};
+    check(vkfCreatePlan(device_->context(), &problem, &plan_, &message), message);
+    if (const VkfResult result = vkfGetPlanInfo(plan_, &info_, &message); result != VKF_SUCCESS) {
+        vkfDestroyPlan(plan_);
+        check(result, message);
+    }
+}
+
+Plan::Plan(Plan&& other) noexcept
+    : device_(std::move(other.device_)), plan_(std::exchange(other.plan_, nullptr)), problem_(other.problem_),
+      info_(other.info_) {}
+
+Plan& Plan::operator=(Plan&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(plan_, other.plan_);
+    problem_ = other.problem_;
+    info_ = other.info_;
+    return *this;
+}
+
+Plan::~Plan() { vkfDestroyPlan(plan_); }
+
+Attention::Attention(Device& device, const VkfProblem& problem) : device_(device), plan_(device, problem) {
+    q_ = createTensor(device, problem, VKF_TENSOR_Q);
+    k_ = createTensor(device, problem, VKF_TENSOR_K);
+    v_ = createTensor(device, problem, VKF_TENSOR_V);
+    o_ = createTensor(device, problem, VKF_TENSOR_O);
+    if (problem.lse != 0) {
+        lse_ = device.createBuffer(lseBytes(problem));
+    }
+    if (problem.keyLengths != 0) {
+        keyLengths_ = device.createBuffer(keyLengthsBytes(problem));
+    }
+    if (plan_.info().scratchBytes > 0) {
+        scratch_ = device.createBuffer(plan_.info().scratchBytes);
+    }
+}
+
+void Attention::upload(const HostTensors& tensors) {
+    uploadAll(device_, q_, tensors.q, "q");
+    uploadAll(device_, k_, tensors.k, "k");
+    uploadAll(device_, v_, tensors.v, "v");
+    uploadAll(device_, keyLengths_, tensors.keyLengths, "keyLengths");
+}
+
+double Attention::run(const std::function<void(double)>& progress) {
+    const uint32_t stepCount = plan_.info().stepCount;
+    const VkfBindings all = bindings();
+    double seconds = 0;
+    for (uint32_t step = 0; step < stepCount; ++step) {
+        seconds += device_.submit([&](VkCommandBuffer commandBuffer) {
+            VkfMessage message{};
+            check(vkfCmdAttentionSteps(commandBuffer, plan_.handle(), &all, step, 1, &message), message);
+        });
+        if (progress) {
+            progress(static_cast<double>(step + 1) / stepCount);
+        }
+    }
+    return seconds;
+}
+
+void Attention::download(const HostTensors& tensors) {
+    const VkfTensorLayout layout = vkfTensorLayout(&plan_.problem(), VKF_TENSOR_O);
+    if (tensors.o != nullptr && hasGaps(layout)) {
+        std::vector<unsigned char> span(o_.size());
+        device_.download(span.data(), o_, span.size());
+        copyRows(layout, span.data(), static_cast<unsigned char*>(tensors.o));
+    } else {
+        downloadAll(device_, tensors.o, o_, "o");
+    }
+    downloadAll(device_, tensors.lse, lse_, "lse");
+}
+
+VkfBindings Attention::bindings() const noexcept {
+    auto bindings = make<VkfBindings>();
+    bindings.q = q_.binding();
+    bindings.k = k_.binding();
+    bindings.v = v_.binding();
+    bindings.o = o_.binding();
+    bindings.lse = lse_.binding();
+    bindings.keyLengths = keyLengths_.binding();
+    bindings.scratch = scratch_.binding();
+    return bindings;
+}
+
+AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
+                          const std::function<void(double)>& progress) {
+    Attention attention(device, problem);
+    attention.upload(tensors);
+    AttentionReport report;
+    report.seconds = attention.run(progress);
+    attention.download(tensors);
+    report.plan = attention.plan().info();
+    return report;
+}
+
+} // namespace vkf::host

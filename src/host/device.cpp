@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Device: opens the state and answers from it. Its transfers are in buffer.cpp.
+#include "device_state.hpp"
+
+namespace vkf::host {
+
+Device::Device(const DeviceOptions& options) : state_(std::make_shared<DeviceState>(options)) {}
+
+const DeviceSummary& Device::summary() const noexcept { return state_->summary(); }
+VkfContext Device::context() const noexcept { return state_->context(); }
+VkDevice Device::handle() const noexcept { return state_->device().handle(); }
+VkPhysicalDevice Device::physicalDevice() const noexcept { return state_->device().physicalDevice(); }
+VkInstance Device::instance() const noexcept { return state_->instance().handle(); }
+
+PFN_vkGetInstanceProcAddr Device::getInstanceProcAddr() const noexcept {
+    return state_->instance().getInstanceProcAddr();
+}
+
+uint64_t Device::validationMessageCount() const noexcept { return state_->validationMessageCount(); }
+
+double Device::submit(const std::function<void(VkCommandBuffer)>& record) { return state_->submit(record); }
+
+uint64_t Device::bytesInUse() const noexcept { return state_->bytesInUse(); }
+uint64_t Device::peakBytes() const noexcept { return state_->peakBytes(); }
+void Device::resetPeakBytes() noexcept { state_->resetPeakBytes(); }
+
+} // namespace vkf::host

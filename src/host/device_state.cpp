@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "device_state.hpp"
+
+#include <algorithm>
+
+#include "error.hpp"
+
+namespace vkf::host {
+namespace {
+
+constexpr uint64_t stagingBytes = uint64_t{16} << 20; // promised in host.hpp
+
+} // namespace
+
+DeviceState::DeviceState(const DeviceOptions& options)
+    : log_(options.onValidationMessage), instance_(options.validation ? &log_ : nullptr),
+      summary_(select(options.select)),
+      device_(instance_, instance_.physicalDevices()[summary_.index], options.withoutFeatures),
+      context_(createContext(options)), allocator_(instance_, device_, summary_.name),
+      submitter_(device_, static_cast<double>(summary_.timestampPeriod), options.submitTimeoutSeconds) {}
+
+DeviceState::~DeviceState() {
+    if (staging_.buffer != VK_NULL_HANDLE) {
+        allocator_.destroy(staging_);
+    }
+}
+
+DeviceSummary DeviceState::select(const std::string& name) const {
+    const std::vector<DeviceSummary> devices = summarize(instance_);
+    return devices[selectDevice(devices, name)];
+}
+
+Context DeviceState::createContext(const DeviceOptions& options) const {
+    auto info = make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = instance_.getInstanceProcAddr();
+    info.instance = instance_.handle();
+    info.physicalDevice = device_.physicalDevice();
+    info.device = device_.handle();
+    info.features = device_.features();
+    info.quirks = options.quirks;
+    info.maxSharedMemoryBytes = options.maxSharedMemoryBytes;
+    VkfMessage message{};
+    VkfContext context = nullptr;
+    check(vkfCreateContext(&info, &context, &message), message);
+    return Context(context);
+}
+
+AllocatedBuffer DeviceState::createBuffer(uint64_t bytes, Memory memory) {
+    const AllocatedBuffer buffer = allocator_.create(bytes, memory);
+    bytesInUse_ += bytes;
+    peakBytes_ = std::max(peakBytes_, bytesInUse_);
+    return buffer;
+}
+
+void DeviceState::destroyBuffer(const AllocatedBuffer& buffer, uint64_t bytes) noexcept {
+    bytesInUse_ -= bytes;
+    if (!submitter_.hangs()) {
+        allocator_.destroy(buffer);
+    }
+}
+
+VkDeviceAddress DeviceState::addressOf(VkBuffer buffer) const noexcept {
+    VkBufferDeviceAddressInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    info.buffer = buffer;
+    return device_.functions().GetBufferDeviceAddress(device_.handle(), &info);
+}
+
+double DeviceState::submit(const std::function<void(VkCommandBuffer)>& record) {
+    try {
+        return submitter_.submit(record);
+    } catch (...) {
+        if (submitter_.hangs()) {
+            keptAlive_ = shared_from_this();
+        }
+        throw;
+    }
+}
+
+const AllocatedBuffer& DeviceState::stagingBuffer() {
+    if (staging_.buffer == VK_NULL_HANDLE) {
+        staging_ = allocator_.create(stagingBytes, Memory::staging);
+    }
+    return staging_;
+}
+
+} // namespace vkf::host

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything behind a Device, in the order of creation. Device, Buffer and Plan share it.
+#pragma once
+
+#include <vkflash/vkflash.hpp>
+
+#include "allocator.hpp"
+#include "submitter.hpp"
+#include "summary.hpp"
+
+namespace vkf::host {
+
+class DeviceState : public std::enable_shared_from_this<DeviceState> {
+public:
+    explicit DeviceState(const DeviceOptions& options);
+    ~DeviceState();
+
+    const DeviceSummary& summary() const noexcept { return summary_; }
+    const Instance& instance() const noexcept { return instance_; }
+    const LogicalDevice& device() const noexcept { return device_; }
+    VkfContext context() const noexcept { return context_.get(); }
+    uint64_t validationMessageCount() const noexcept { return log_.count(); }
+
+    AllocatedBuffer createBuffer(uint64_t bytes, Memory memory);
+    void destroyBuffer(const AllocatedBuffer& buffer, uint64_t bytes) noexcept;
+    VkDeviceAddress addressOf(VkBuffer buffer) const noexcept;
+
+    double submit(const std::function<void(VkCommandBuffer)>& record);
+    // A mapped buffer for transfers, created when it is first needed.
+    const AllocatedBuffer& stagingBuffer();
+
+    uint64_t bytesInUse() const noexcept { return bytesInUse_; }
+    uint64_t peakBytes() const noexcept { return peakBytes_; }
+    void resetPeakBytes() noexcept { peakBytes_ = bytesInUse_; }
+
+private:
+    DeviceSummary select(const std::string& name) const;
+    Context createContext(const DeviceOptions& options) const;
+
+    ValidationLog log_;
+    Instance instance_;
+    DeviceSummary summary_;
+    LogicalDevice device_;
+    Context context_;
+    Allocator allocator_;
+    Submitter submitter_;
+    AllocatedBuffer staging_;
+    uint64_t bytesInUse_ = 0;
+    uint64_t peakBytes_ = 0;
+    // Set when the device hangs: destroying what it still uses is undefined, so nothing is.
+    std::shared_ptr<DeviceState> keptAlive_;
+};
+
+} // namespace vkf::host

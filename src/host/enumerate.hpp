@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// Vulkan's two-call lists as vectors.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "error.hpp"
+
+namespace vkf::host {
+
+// enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", vk.EnumeratePhysicalDevices, instance)
+template <typename Item, typename Function, typename... Arguments>
+std::vector<Item> enumerate(const char* call, Function function, Arguments... arguments) {
+    std::vector<Item> items;
+    VkResult result = VK_INCOMPLETE;
+    // The list can grow between the two calls, hence the loop.
+    while (result == VK_INCOMPLETE) {
+        uint32_t count = 0;
+        check(function(arguments..., &count, nullptr), call);
+        items.resize(count);
+        result = function(arguments..., &count, items.data());
+        items.resize(count);
+    }
+    check(result, call);
+    return items;
+}
+
+inline bool contains(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+    for (const VkExtensionProperties& extension : extensions) {
+        if (std::strcmp(extension.extensionName, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace vkf::host

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// A VkInstance of the highest Vulkan version that this layer knows and the loader offers, with the
+// validation layer if asked for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "loader.hpp"
+#include "validation.hpp"
+
+namespace vkf::host {
+
+class Instance {
+public:
+    // log may be null: no validation. It must outlive the instance.
+    explicit Instance(ValidationLog* log);
+    ~Instance();
+    Instance(const Instance&) = delete;
+    Instance& operator=(const Instance&) = delete;
+
+    VkInstance handle() const noexcept { return instance_; }
+    uint32_t apiVersion() const noexcept { return apiVersion_; }
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept { return loader_.getInstanceProcAddr(); }
+    const InstanceFunctions& functions() const noexcept { return *functions_; }
+    // In the loader's order; empty if no driver is installed.
+    const std::vector<VkPhysicalDevice>& physicalDevices() const noexcept { return physicalDevices_; }
+
+private:
+    void create(const LoaderFunctions& vk, const ValidationRequest* validation);
+    void createMessenger(const VkDebugUtilsMessengerCreateInfoEXT& info);
+    void destroy() noexcept;
+
+    Loader loader_;
+    uint32_t apiVersion_ = 0;
+    VkInstance instance_ = VK_NULL_HANDLE; // null if no driver is installed
+    std::unique_ptr<InstanceFunctions> functions_;
+    VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+    std::vector<VkPhysicalDevice> physicalDevices_;
+};
+
+} // namespace vkf::host

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "logical_device.hpp"
+
+#include <vkflash/vkflash.hpp>
+
+#include "enumerate.hpp"
+
+namespace vkf::host {
+namespace {
+
+// To be enabled wherever it is offered: the specification asks for it.
+constexpr const char* portabilitySubsetExtension = "VK_KHR_portability_subset";
+
+// Takes features out of what will be enabled. Extensions may stay: they do nothing without a feature.
+void removeFeatures(VkfDeviceRequirements& requirements, VkfFeatures without) {
+    requirements.usableFeatures &= ~without;
+    if ((without & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) != 0) {
+        requirements.bufferDeviceAddress.bufferDeviceAddress = VK_FALSE;
+    }
+    if ((without & VKF_FEATURE_STORAGE_16BIT) != 0) {
+        requirements.storage16.storageBuffer16BitAccess = VK_FALSE;
+    }
+    if ((without & VKF_FEATURE_FULL_SUBGROUPS) != 0) {
+        requirements.subgroupSizeControl.subgroupSizeControl = VK_FALSE;
+        requirements.subgroupSizeControl.computeFullSubgroups = VK_FALSE;
+    }
+}
+
+// Compute with timestamps first; then a queue without graphics, which a desktop's drawing does not
+// share and no display watchdog looks at.
+int queueRank(const VkQueueFamilyProperties& family) {
+    if ((family.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || family.queueCount == 0) {
+        return 0;
+    }
+    return 1 + (family.timestampValidBits > 0 ? 2 : 0) + ((family.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
+}
+
+} // namespace
+
+LogicalDevice::LogicalDevice(const Instance& instance, VkPhysicalDevice physicalDevice, VkfFeatures withoutFeatures)
+    : physicalDevice_(physicalDevice) {
+    auto query = make<VkfDeviceQuery>();
+    query.getInstanceProcAddr = instance.getInstanceProcAddr();
+    query.instance = instance.handle();
+    query.physicalDevice = physicalDevice;
+    auto requirements = make<VkfDeviceRequirements>();
+    VkfMessage message{};
+    check(vkfGetDeviceRequirements(&query, &requirements, &message), message);
+    if ((requirements.neededFeatures & withoutFeatures) != 0) {
+        throw Error(VKF_ERROR_MISSING_FEATURE, "vkflash cannot run without the features that withoutFeatures removes");
+    }
+    removeFeatures(requirements, withoutFeatures);
+    features_ = requirements.usableFeatures;
+    chooseQueue(instance.functions());
+    create(instance.functions(), requirements);
+    functions_ = std::make_unique<DeviceFunctions>(instance.functions().GetDeviceProcAddr, device_);
+    functions_->GetDeviceQueue(device_, queueFamily_, 0, &queue_);
+}
+
+LogicalDevice::~LogicalDevice() {
+    if (functions_) {
+        functions_->DestroyDevice(device_, nullptr);
+    }
+}
+
+void LogicalDevice::chooseQueue(const InstanceFunctions& vk) {
+    uint32_t count = 0;
+    vk.GetPhysicalDeviceQueueFamilyProperties(physicalDevice_, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vk.GetPhysicalDeviceQueueFamilyProperties(physicalDevice_, &count, families.data());
+    int best = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (const int rank = queueRank(families[i]); rank > best) {
+            best = rank;
+            queueFamily_ = i;
+            timestampBits_ = families[i].timestampValidBits;
+        }
+    }
+    if (best == 0) {
+        throw Error(VKF_ERROR_MISSING_FEATURE, "the device has no queue for compute");
+    }
+}
+
+void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements) {
+    std::vector<const char*> extensions(requirements.extensions,
+                                        requirements.extensions + requirements.extensionCount);
+    const auto offered = enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
+                                                          vk.EnumerateDeviceExtensionProperties, physicalDevice_,
+                                                          static_cast<const char*>(nullptr));
+    hasMemoryBudget_ = contains(offered, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (hasMemoryBudget_) {
+        extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    }
+    if (contains(offered, portabilitySubsetExtension)) {
+        extensions.push_back(portabilitySubsetExtension);
+    }
+
+    const float priority = 1.0F;
+    VkDeviceQueueCreateInfo queue{};
+    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue.queueFamilyIndex = queueFamily_;
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    info.pNext = &requirements.features;
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue;
+    info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    check(vk.CreateDevice(physicalDevice_, &info, nullptr, &device_), "vkCreateDevice");
+}
+
+} // namespace vkf::host

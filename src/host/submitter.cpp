@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "submitter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "error.hpp"
+
+namespace vkf::host {
+namespace {
+
+std::string secondsText(double seconds) {
+    std::array<char, 32> text;
+    std::snprintf(text.data(), text.size(), "%g", seconds);
+    return text.data();
+}
+
+} // namespace
+
+Submitter::Submitter(const LogicalDevice& device, double timestampPeriod, double timeoutSeconds)
+    : device_(device), vk_(device.functions()), timestampPeriod_(timestampPeriod), timeoutSeconds_(timeoutSeconds) {
+    try {
+        create();
+    } catch (...) {
+        destroy();
+        throw;
+    }
+}
+
+Submitter::~Submitter() { destroy(); }
+
+void Submitter::create() {
+    VkCommandPoolCreateInfo pool{};
+    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+    pool.queueFamilyIndex = device_.queueFamily();
+    check(vk_.CreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+
+    VkCommandBufferAllocateInfo buffer{};
+    buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    buffer.commandPool = pool_;
+    buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    buffer.commandBufferCount = 1;
+    check(vk_.AllocateCommandBuffers(device_.handle(), &buffer, &commandBuffer_), "vkAllocateCommandBuffers");
+
+    VkFenceCreateInfo fence{};
+    fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    check(vk_.CreateFence(device_.handle(), &fence, nullptr, &fence_), "vkCreateFence");
+
+    if (device_.timestampBits() > 0) {
+        VkQueryPoolCreateInfo timestamps{};
+        timestamps.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+        timestamps.queryType = VK_QUERY_TYPE_TIMESTAMP;
+        timestamps.queryCount = 2;
+        check(vk_.CreateQueryPool(device_.handle(), &timestamps, nullptr, &timestamps_), "vkCreateQueryPool");
+    }
+}
+
+void Submitter::destroy() noexcept {
+    vk_.DestroyQueryPool(device_.handle(), timestamps_, nullptr);
+    vk_.DestroyFence(device_.handle(), fence_, nullptr);
+    vk_.DestroyCommandPool(device_.handle(), pool_, nullptr);
+}
+
+double Submitter::submit(const std::function<void(VkCommandBuffer)>& recordCommands) {
+    if (hangs_) {
+        throw Error(VKF_ERROR_DEVICE_LOST, "an earlier submission has not finished; this device cannot be used any more");
+    }
+    check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool");
+    record(recordCommands);
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commandBuffer_;
+    check(vk_.QueueSubmit(device_.queue(), 1, &info, fence_), "vkQueueSubmit");
+    wait();
+    check(vk_.ResetFences(device_.handle(), 1, &fence_), "vkResetFences");
+    return elapsedSeconds();
+}
+
+void Submitter::record(const std::function<void(VkCommandBuffer)>& recordCommands) {
+    VkCommandBufferBeginInfo begin{};
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    check(vk_.BeginCommandBuffer(commandBuffer_, &begin), "vkBeginCommandBuffer");
+    barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+    if (timestamps_ != VK_NULL_HANDLE) {
+        vk_.CmdResetQueryPool(commandBuffer_, timestamps_, 0, 2);
+        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps_, 0);
+    }
+    recordCommands(commandBuffer_);
+    if (timestamps_ != VK_NULL_HANDLE) {
+        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps_, 1);
+    }
+    barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    check(vk_.EndCommandBuffer(commandBuffer_), "vkEndCommandBuffer");
+}
+
+// From every write before it.
+void Submitter::barrier(VkPipelineStageFlags toStages, VkAccessFlags toAccess) {
+    VkMemoryBarrier memory{};
+    memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    memory.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+    memory.dstAccessMask = toAccess;
+    vk_.CmdPipelineBarrier(commandBuffer_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, toStages, 0, 1, &memory, 0, nullptr, 0,
+                           nullptr);
+}
+
+void Submitter::wait() {
+    // Up to a year, which fits into the nanoseconds that Vulkan counts.
+    const double seconds = std::clamp(timeoutSeconds_, 0.0, 3.2e7);
+    const auto nanoseconds = static_cast<uint64_t>(seconds * 1e9);
+    const VkResult result = vk_.WaitForFences(device_.handle(), 1, &fence_, VK_TRUE, nanoseconds);
+    if (result == VK_TIMEOUT) {
+        hangs_ = true;
+        throw Error(VKF_ERROR_DEVICE_LOST,
+                    "the device has not finished a submission after " + secondsText(timeoutSeconds_) + " seconds");
+    }
+    check(result, "vkWaitForFences");
+}
+
+double Submitter::elapsedSeconds() {
+    if (timestamps_ == VK_NULL_HANDLE) {
+        return 0;
+    }
+    std::array<uint64_t, 2> ticks{};
+    check(vk_.GetQueryPoolResults(device_.handle(), timestamps_, 0, 2, sizeof ticks, ticks.data(), sizeof ticks[0],
+                                  VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+          "vkGetQueryPoolResults");
+    // The counter may wrap around within its valid bits.
+    const uint64_t mask = device_.timestampBits() >= 64 ? UINT64_MAX : (uint64_t{1} << device_.timestampBits()) - 1;
+    return static_cast<double>((ticks[1] - ticks[0]) & mask) * timestampPeriod_ * 1e-9;
+}
+
+} // namespace vkf::host
