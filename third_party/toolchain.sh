@@ -34,10 +34,12 @@ apt_get() {
 # The archive that this machine installs Debian packages from, and its release, as "URI CODENAME".
 debian_archive() {
     [ -r /etc/os-release ] || return 1
-    local ID="" VERSION_CODENAME="" uri
+    local ID="" VERSION_CODENAME="" uri files
     # shellcheck source=/dev/null
     . /etc/os-release
     [ "$ID" = debian ] || return 1
+    files=$(find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.sources' -o -name '*.list' 2>/dev/null)
+    # shellcheck disable=SC2086
     uri=$(awk -v suite="$VERSION_CODENAME" '
         FILENAME ~ /\.sources$/ && /^URIs:/ { uri = $2 }
         FILENAME ~ /\.sources$/ && /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) found = 1 }
@@ -45,7 +47,7 @@ debian_archive() {
         FILENAME ~ /\.sources$/ && /^$/ { uri = ""; found = 0 }
         FILENAME ~ /\.list$/ && $1 == "deb" {
             sub(/\[[^]]*\] */, ""); if ($3 == suite) { print $2; exit }
-        }' /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null)
+        }' $files)
     [ -n "$uri" ] && echo "$uri $VERSION_CODENAME"
 }
 
