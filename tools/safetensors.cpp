@@ -122,8 +122,8 @@ void checkCoverage(std::vector<Extent> extents, uint64_t dataBytes) {
     uint64_t covered = 0;
     for (const Extent& extent : extents) {
         if (extent.begin != covered)
-            throw FormatError(fmt::format("has a {} in its data before tensor {}",
-                                          extent.begin < covered ? "overlap" : "gap", shown(extent.name)));
+            throw FormatError(fmt::format("has {} in its data before tensor {}",
+                                          extent.begin < covered ? "an overlap" : "a gap", shown(extent.name)));
         covered = extent.end;
     }
     if (covered != dataBytes)

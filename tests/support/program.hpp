@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Runs the built program `vkflash` as a person would, in a folder of its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace vkf::test {
+
+struct ProgramResult {
+    int status = -1; // exit status, or 128 + the signal that ended it
+    std::string out;
+    std::string err;
+};
+
+struct Surroundings {
+    bool closedPipe = false;    // stdout is a pipe that nobody reads
+    uint64_t fileSizeLimit = 0; // bytes that any file may have, as on a full disk; 0 = no limit
+};
+
+// A new empty folder, removed at the end. Programs run in it, so that file names are short.
+class Workplace {
+public:
+    Workplace();
+    Workplace(const Workplace&) = delete;
+    Workplace& operator=(const Workplace&) = delete;
+    ~Workplace();
+
+    std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+    ProgramResult run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) const;
+    // The same with arguments separated by spaces.
+    ProgramResult run(const std::string& arguments, const Surroundings& surroundings = {}) const;
+
+    std::string read(const std::string& name) const;
+    void write(const std::string& name, const std::string& contents) const;
+    // Names of all files but the program's captured output, in order.
+    std::vector<std::string> files() const;
+
+private:
+    std::filesystem::path folder_;
+};
+
+} // namespace vkf::test
