@@ -12,7 +12,7 @@ namespace {
 
 VKAPI_ATTR VkBool32 VKAPI_CALL receiveMessage(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                               const VkDebugUtilsMessengerCallbackDataEXT* data, void* log) {
-    static_cast<ValidationLog*>(log)->add(data->pMessage);
+    static_cast<ValidationLog*>(log)->add(*data);
     return VK_FALSE;
 }
 
@@ -36,11 +36,12 @@ const char* chooseSettingsExtension(const LoaderFunctions& vk) {
 
 } // namespace
 
-void ValidationLog::add(const char* text) noexcept {
+void ValidationLog::add(const VkDebugUtilsMessengerCallbackDataEXT& message) noexcept {
     ++count_;
     try {
         if (receiver_) {
-            receiver_(text);
+            const std::string id = message.pMessageIdName != nullptr ? message.pMessageIdName : "no id";
+            receiver_(id + ": " + message.pMessage);
         }
     } catch (...) {
         // Vulkan is the caller: an exception must not pass through it. The message is counted.

@@ -23,7 +23,7 @@ public:
     ValidationLog& operator=(const ValidationLog&) = delete;
 
     uint64_t count() const noexcept { return count_.load(); }
-    void add(const char* text) noexcept; // from any thread
+    void add(const VkDebugUtilsMessengerCallbackDataEXT& message) noexcept; // from any thread
 
 private:
     std::atomic<uint64_t> count_{0};

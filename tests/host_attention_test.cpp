@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// The host layer's Plan, Attention and one-call attention(), on cases small enough to compute by hand.
+// Whether attention is right in general is the matter of other tests.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <vkflash/vkflash.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include "support/device.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using namespace vkf;
+
+namespace {
+
+// One head, D = 2. Row 0 is orthogonal to both keys' difference and averages v; row 1 prefers key 0 by
+// ln 3, so that its weights are 3/4 and 1/4.
+struct TinyCase {
+    VkfProblem problem = make<VkfProblem>();
+    std::vector<float> q = {0, 5, std::log(3.0F), 0};
+    std::vector<float> k = {1, 0, 0, 0};
+    std::vector<float> v = {4, 8, 0, 16};
+    std::vector<float> o = {0, 0, 0, 0};
+    std::vector<float> lse = {0, 0};
+
+    TinyCase() {
+        problem.batch = problem.queryHeads = problem.kvHeads = 1;
+        problem.queryRows = problem.keys = problem.headDim = 2;
+        problem.scale = 1;
+        problem.lse = 1;
+    }
+    host::HostTensors tensors() { return {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()}; }
+};
+
+} // namespace
+
+TEST_CASE("attention in one call gives what was computed by hand", "[host][attention]") {
+    TinyCase tiny;
+    std::vector<double> shares;
+    const host::AttentionReport report = host::attention(test::testDevice(), tiny.problem, tiny.tensors(),
+                                                         [&](double share) { shares.push_back(share); });
+    CHECK(tiny.o[0] == Approx(2));
+    CHECK(tiny.o[1] == Approx(12));
+    CHECK(tiny.o[2] == Approx(3));
+    CHECK(tiny.o[3] == Approx(10));
+    CHECK(tiny.lse[0] == Approx(std::log(2.0)));
+    CHECK(tiny.lse[1] == Approx(std::log(4.0)));
+    CHECK(report.plan.path != VKF_PATH_AUTO);
+    CHECK(report.plan.stepCount == shares.size());
+    CHECK(shares.back() == 1);
+}
+
+TEST_CASE("key lengths are uploaded with the tensors", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.keyLengths = 1;
+    const int32_t length = 1;
+    host::HostTensors tensors = tiny.tensors();
+    tensors.keyLengths = &length;
+    host::attention(test::testDevice(), tiny.problem, tensors);
+    CHECK(tiny.o == std::vector<float>{4, 8, 4, 8});
+}
+
+TEST_CASE("downloading a strided o leaves the elements between its rows alone", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.o.batchStride = 10;
+    tiny.problem.o.headStride = 10;
+    tiny.problem.o.rowStride = 5;
+    tiny.o.assign(12, -1);
+    host::attention(test::testDevice(), tiny.problem, tiny.tensors());
+    CHECK(tiny.o[0] == Approx(2));
+    CHECK(tiny.o[6] == Approx(10));
+    for (const size_t gap : {2U, 3U, 4U, 7U, 8U, 9U, 10U, 11U}) {
+        CHECK(tiny.o[gap] == -1);
+    }
+}
+
+TEST_CASE("o with its rows before its heads has no gaps and comes back whole", "[host][attention]") {
+    auto problem = make<VkfProblem>();
+    problem.batch = problem.queryHeads = problem.kvHeads = 2;
+    problem.queryRows = 3;
+    problem.keys = 1;
+    problem.headDim = 4;
+    problem.o = rowsFirst(VKF_TYPE_F32, 3, 2, 4);
+    const std::vector<float> q(48, 1);
+    const std::vector<float> k(16, 1);
+    std::vector<float> v(16);
+    for (size_t i = 0; i < v.size(); ++i) {
+        v[i] = static_cast<float>(i);
+    }
+    std::vector<float> o(48, -1);
+    host::attention(test::testDevice(), problem, {q.data(), k.data(), v.data(), nullptr, o.data(), nullptr});
+    // With one key, every row is v of its batch and head.
+    for (size_t i = 0; i < o.size(); ++i) {
+        CHECK(o[i] == v[i / 24 * 8 + i % 8]);
+    }
+}
+
+TEST_CASE("a plan runs any number of times and its steps add up", "[host][attention]") {
+    TinyCase tiny;
+    host::Attention attention(test::testDevice(), tiny.problem);
+    attention.upload(tiny.tensors());
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        tiny.o.assign(4, -1);
+        CHECK(attention.run() >= 0);
+        attention.download(tiny.tensors());
+        CHECK(tiny.o[2] == Approx(3));
+    }
+}
+
+TEST_CASE("attention survives being moved, and its device too", "[host][attention]") {
+    TinyCase tiny;
+    host::Device device = test::openTestDevice();
+    host::Attention first(device, tiny.problem);
+    const host::Device moved = std::move(device);
+    host::Attention second = std::move(first);
+    second.upload(tiny.tensors());
+    second.run();
+    second.download(tiny.tensors());
+    CHECK(tiny.o[2] == Approx(3));
+}
+
+TEST_CASE("a null tensor is refused by name", "[host][attention]") {
+    TinyCase tiny;
+    host::HostTensors tensors = tiny.tensors();
+    const char* name = nullptr;
+    SECTION("q") { tensors.q = nullptr, name = "q is null"; }
+    SECTION("k") { tensors.k = nullptr, name = "k is null"; }
+    SECTION("v") { tensors.v = nullptr, name = "v is null"; }
+    SECTION("o") { tensors.o = nullptr, name = "o is null"; }
+    SECTION("lse") { tensors.lse = nullptr, name = "lse is null"; }
+    CHECK_THROWS_WITH(host::attention(test::testDevice(), tiny.problem, tensors), ContainsSubstring(name));
+}
+
+TEST_CASE("an empty output needs no memory and runs no step", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.queryRows = 0;
+    const host::AttentionReport report =
+        host::attention(test::testDevice(), tiny.problem, {nullptr, tiny.k.data(), tiny.v.data(), nullptr, nullptr, nullptr});
+    CHECK(report.plan.stepCount == 0);
+    CHECK(report.seconds == 0);
+}
+
+TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.keys = 0;
+    tiny.o.assign(4, -1);
+    host::attention(test::testDevice(), tiny.problem, {tiny.q.data(), nullptr, nullptr, nullptr, tiny.o.data(), tiny.lse.data()});
+    CHECK(tiny.o == std::vector<float>{0, 0, 0, 0});
+    CHECK(tiny.lse[0] == -INFINITY);
+}
+
+TEST_CASE("a problem that the library refuses is an error with its reason", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.scale = NAN;
+    CHECK_THROWS_WITH(host::Plan(test::testDevice(), tiny.problem), ContainsSubstring("scale"));
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The Vulkan device of the tests.
+//
+// A validation message fails the test case during which it arrives, with its text. One that arrives
+// on a thread of the test's own, or outside every test case, aborts the program after printing it.
+//
+// Two environment variables, read in device.cpp and nowhere else:
+//   VKFLASH_TEST_DEVICE      number or name, as vkf::host::DeviceOptions::select; default the best
+//   VKFLASH_TEST_VALIDATION  0 = without the validation layer; default with it
+//
+// Without any Vulkan device, test cases that ask for one are skipped, unless VKFLASH_TEST_DEVICE is
+// set: then they fail.
+#pragma once
+
+#include <vkflash/host.hpp>
+
+namespace vkf::test {
+
+// Opened when first asked for, shared by all test cases, closed at the end of the run.
+host::Device& testDevice();
+
+// A device of its own for a test that needs other options. select and validation are filled in from
+// the environment, onValidationMessage if it is empty.
+host::Device openTestDevice(host::DeviceOptions options = {});
+
+// Whether the devices above are validated, for tests of validation itself.
+bool validationIsOn();
+
+} // namespace vkf::test
