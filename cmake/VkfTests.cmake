@@ -23,6 +23,16 @@ function(vkf_add_test_group name tags label)
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
 endfunction()
 
+# Tells a test program how the vkflash program of this build is started, as C++ strings; words of the
+# prefix are separated by semicolons.
+function(vkf_define_test_program target)
+  string(REPLACE ";" "$<SEMICOLON>" prefix "${VKF_RUN_PREFIX}")
+  target_compile_definitions(${target} PRIVATE
+    "VKFLASH_TEST_PROGRAM_PREFIX=\"${prefix}\""
+    "VKFLASH_TEST_PROGRAM=\"$<TARGET_FILE:vkflash_cli>\"")
+  add_dependencies(${target} vkflash_cli)
+endfunction()
+
 # Adds the test "skipped_cases", last: where a group passed but skipped some of its cases, it lists
 # them and shows up in ctest's summary as skipped, so that a skip never looks like a pass.
 function(vkf_report_skipped_cases)
