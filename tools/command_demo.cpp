@@ -54,7 +54,8 @@ Measured compute(host::Device& device, const VkfProblem& problem, const host::Ho
     attention.upload(tensors);
     Measured result;
     result.plan = attention.plan().info();
-    result.timing = measure([&] { return attention.run([&](double share) { progress.update(share); }); }, {});
+    result.timing =
+        measure([&] { return attention.run([&](double share) { progress.update(share); }); }, {.seconds = 0.3});
     attention.download(tensors);
     return result;
 }
@@ -106,21 +107,24 @@ void showSamples(host::Device& device, const std::string& folder) {
     show(device, subject);
 }
 
-// As large as a device of the kind computes, both ways, in well under a second.
-ShapeOptions generatedShape(host::DeviceKind kind) {
-    ShapeOptions shape;
+// As large as a device of the kind computes, both ways, in well under a second. On a CPU the kernels of
+// the sample tensors serve again: its driver compiles them on their first run, which takes longest of all.
+Subject generatedSubject(host::DeviceKind kind) {
     const bool cpu = kind == host::DeviceKind::cpu;
     const bool discrete = kind == host::DeviceKind::discrete;
-    shape.heads = cpu ? 2 : 16;
+    ShapeOptions shape;
+    shape.heads = cpu ? 4 : 16;
+    shape.kvHeads = cpu ? 2 : 16;
     shape.rows = cpu ? 1024 : discrete ? 4096 : 2048;
     shape.dim = cpu ? 64 : 128;
-    shape.type = "f32";
-    return shape;
+    shape.type = cpu ? "f16" : "f32";
+    MathOptions math;
+    math.causal = cpu ? "bottom-right" : "";
+    return {"Generated tensors", makeProblem(shape, math), {}, 32};
 }
 
 void showGenerated(host::Device& device) {
-    const ShapeOptions shape = generatedShape(device.summary().kind);
-    Subject subject{"Generated tensors", makeProblem(shape, {}), {}, 32};
+    Subject subject = generatedSubject(device.summary().kind);
     RandomTensors random(subject.problem, 1);
     subject.tensors = random.pointers(subject.problem);
     show(device, subject);
@@ -129,8 +133,8 @@ void showGenerated(host::Device& device) {
 void demo(const DemoOptions& options) {
     host::Device device = openDevice(options.device);
     const host::DeviceSummary& summary = device.summary();
-    fmt::print("vkflash {}.{}.{} on {} ({}, {})\n", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH,
-               summary.name, kindText(summary.kind), summary.driver);
+    fmt::print("vkflash {}.{}.{}\n", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
+    fmt::print("  device        {}: {}, {}\n", summary.name, kindText(summary.kind), summary.driver);
     std::fflush(stdout);
     showSamples(device, options.samples);
     showGenerated(device);

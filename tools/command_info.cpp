@@ -118,7 +118,7 @@ Json json(const DeviceReport& report) {
 
 void printEntries(const std::vector<Availability>& entries, const char* indent) {
     for (const Availability& entry : entries)
-        fmt::print("{}{:<24}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
+        fmt::print("{}{:<40}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
 }
 
 void print(const DeviceReport& report) {

@@ -74,8 +74,8 @@ void run(const RunOptions& options) {
     if (options.device.validation)
         checkValidation(device);
 
-    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n", device.summary().name,
-                                   report.plan.description, report.seconds * 1e3);
+    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n",
+                                   device.summary().name, report.plan.description, report.seconds * 1e3);
     if (options.verify) {
         const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));

@@ -38,7 +38,7 @@ void verify(const VerifyOptions& options) {
         checkValidation(device);
     const VkfVerdict verdict = verifyResult(problem, tensors, report.plan, options.sampleRows);
     requirePassed(verdict, fmt::format("--seed {}", options.seed));
-    fmt::print("device  {}\nplan    {}\ntime    {:.3f} ms on the device\n{}right\n", device.summary().name,
+    fmt::print("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n{}right\n", device.summary().name,
                report.plan.description, report.seconds * 1e3, verdictText(verdict, problem.lse != 0));
 }
 

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
 
     Action action;
     for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
-                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addBenchCommand})
+                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand})
         add(program, action);
 
     try {
