@@ -15,14 +15,16 @@ extern "C" {
 
 /* How the reference computes. All agree; they differ in order and rounding. */
 typedef enum VkfReferenceAlgorithm {
-    /* Row by row: all scores, their maximum, the sum, the weighted sum. fp64. */
+    /* Row by row: all scores, their maximum, the sum, the weighted sum. fp64. A score of -infinity
+     * has weight 0 and a row of nothing else is empty; a score of +infinity makes its row NaN. */
     VKF_REFERENCE_DIRECT = 0,
     /* FlashAttention's tiled online softmax, outer loop over query tiles, inner loop over K/V tiles,
      * state (m, l, o) (Dao 2023, arXiv 2307.08691, algorithm 1). fp64. */
     VKF_REFERENCE_TILED = 1,
     /* The same rounding where the portable kernel rounds: fp32 everywhere, dot products and weighted
      * sums by fused multiply-add in the order of the index, base-2 exponentials, o rounded to its
-     * storage type. Its error is the yardstick for the kernels' errors. */
+     * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
+     * another order.) */
     VKF_REFERENCE_TILED_FP32 = 2,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
@@ -40,11 +42,11 @@ typedef struct VkfReferenceInputs {
 typedef struct VkfReferenceOptions {
     size_t structSize;
     VkfReferenceAlgorithm algorithm;
-    uint32_t tileRows;  /* of the tiled algorithms; 0 = 64 */
-    uint32_t tileKeys;  /* 0 = 64 */
+    uint32_t tileRows;  /* 0 = 64; changes the speed, never a bit of the result */
+    uint32_t tileKeys;  /* of the tiled algorithms; 0 = 64 */
     uint32_t threads;   /* 0 = one for each processor */
     /* Compute query rows rowBegin, rowBegin + rowStride, ... only; the rest of the output is left
-     * alone. 0 = all rows. For checking a sample of a large problem. */
+     * alone. rowStride 0 = all rows, and rowBegin must be 0. For checking a sample of a large problem. */
     uint32_t rowBegin;
     uint32_t rowStride;
     /* Called now and then from the calling thread with the share done, 0 to 1. Optional. */
@@ -53,7 +55,8 @@ typedef struct VkfReferenceOptions {
 } VkfReferenceOptions;
 
 /* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
- * queryRows], or NULL. options may be NULL. Refuses what vkfCheckProblem refuses. */
+ * queryRows], or NULL. options may be NULL. Refuses what vkfCheckProblem refuses. Allocates fp32
+ * copies of one KV head; any number of threads may call it at once. */
 VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                         const VkfReferenceOptions* options, double* o, double* lse,
                                         VkfMessage* message);
@@ -84,7 +87,8 @@ VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 /* ---- Types ------------------------------------------------------------------------------------ */
 
 /* Reads and writes one element of F32, F16 or BF16. Writing rounds to nearest, ties to even; a finite
- * value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. */
+ * value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. Of other
+ * types nothing is written and NaN is read. */
 VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
 
@@ -92,8 +96,9 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
 
 /* Result of comparing an output with the fp64 reference. Bound: twice the largest error of
  * VKF_REFERENCE_TILED_FP32 against fp64 on the same inputs, plus a floor of a few units in the last
- * place of the output type at the largest magnitude of the exact output. NaN and infinity must
- * stand where the reference has them. */
+ * place of the output type at the largest magnitude of the exact output (for lse: fp32's, at 1 at least).
+ * NaN and infinity must stand where the reference has them, or the fp32 run where fp32 itself overflows;
+ * rows without visible keys must be 0 exactly; else the error is infinite. */
 typedef struct VkfVerdict {
     size_t structSize;
     VkfBool passed;
@@ -108,7 +113,8 @@ typedef struct VkfVerdict {
 } VkfVerdict;
 
 /* Compares o (the problem's type and strides) and lse (fp32, dense, or NULL) with the reference on the
- * rows that options select. tileKeys in options should be the plan's. */
+ * rows that options select. tileKeys in options should be the plan's; algorithm is ignored. An output
+ * that does not pass is no failure of the call. */
 VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                      const VkfReferenceOptions* options, const void* o,
                                      const float* lse, VkfVerdict* verdict, VkfMessage* message);
