@@ -85,14 +85,13 @@ struct Case {
     Shape shape;
     bool causal = false;
     VkfAlignment alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
-    bool windowed = false;
-    int64_t left = -1;
+    int64_t left = -1; // a window unless both are unlimited
     int64_t right = -1;
     std::vector<int32_t> lengths = {};
     float scale = 0.0F;
     float softcap = 0.0F;
-    bool rowsOutermost = false; // [batch, rows, heads, dim] with gaps
     double magnitude = 1.0;
+    bool rowsOutermost = false; // [batch, rows, heads, dim] with gaps
 };
 
 constexpr VkfAlignment topLeft = VKF_ALIGNMENT_TOP_LEFT;
@@ -107,28 +106,21 @@ const Case cases[] = {
     {.name = "causal, more rows", .shape = {1, 2, 2, 97, 7, 8, 0}, .causal = true},
     {.name = "causal top-left, more keys", .shape = {1, 2, 2, 7, 97, 8, 0}, .causal = true, .alignment = topLeft},
     {.name = "causal top-left, more rows", .shape = {1, 2, 2, 97, 7, 8, 0}, .causal = true, .alignment = topLeft},
-    {.name = "window", .shape = {1, 2, 2, 97, 113, 8, 0}, .windowed = true, .left = 9, .right = 5},
-    {.name = "window of the diagonal", .shape = {1, 1, 1, 65, 97, 8, 0}, .windowed = true, .left = 0, .right = 0},
-    {.name = "window to the left", .shape = {1, 1, 1, 65, 97, 8, 0}, .windowed = true, .left = 3, .right = -1},
-    {.name = "window to the right", .shape = {1, 1, 1, 65, 97, 8, 0}, .windowed = true, .left = -1, .right = 3},
+    {.name = "window", .shape = {1, 2, 2, 97, 113, 8, 0}, .left = 9, .right = 5},
+    {.name = "window of the diagonal", .shape = {1, 1, 1, 65, 97, 8, 0}, .left = 0, .right = 0},
+    {.name = "window to the left", .shape = {1, 1, 1, 65, 97, 8, 0}, .left = 3, .right = -1},
+    {.name = "window to the right", .shape = {1, 1, 1, 65, 97, 8, 0}, .left = -1, .right = 3},
     {.name = "window past both ends of the keys",
      .shape = {1, 1, 1, 97, 7, 8, 0},
      .alignment = topLeft,
-     .windowed = true,
      .left = 20,
      .right = 4},
-    {.name = "window and causal",
-     .shape = {1, 2, 1, 33, 70, 8, 0},
-     .causal = true,
-     .windowed = true,
-     .left = 11,
-     .right = 9},
+    {.name = "window and causal", .shape = {1, 2, 1, 33, 70, 8, 0}, .causal = true, .left = 11, .right = 9},
     {.name = "lengths", .shape = {6, 2, 2, 7, 50, 16, 0}, .lengths = {0, 1, -4, 49, 50, 1000}},
     {.name = "lengths and causal", .shape = {5, 2, 1, 9, 50, 16, 0}, .causal = true, .lengths = {0, 3, 9, 37, 51}},
     {.name = "lengths, top-left window",
      .shape = {3, 2, 1, 40, 50, 16, 0},
      .alignment = topLeft,
-     .windowed = true,
      .left = 4,
      .right = 2,
      .lengths = {5, 0, 44}},
@@ -145,9 +137,9 @@ VkfProblem problemOf(const Case& c, VkfType type) {
     VkfProblem p = vkf::test::problemOf(shape);
     p.causal = c.causal ? 1 : 0;
     p.alignment = c.alignment;
-    p.window.enabled = c.windowed ? 1 : 0;
-    p.window.left = c.windowed ? c.left : 0;
-    p.window.right = c.windowed ? c.right : 0;
+    p.window.enabled = c.left != -1 || c.right != -1 ? 1 : 0;
+    p.window.left = p.window.enabled != 0 ? c.left : 0;
+    p.window.right = p.window.enabled != 0 ? c.right : 0;
     p.keyLengths = c.lengths.empty() ? 0 : 1;
     p.scale = c.scale;
     p.softcap = c.softcap;
@@ -266,12 +258,14 @@ TEST_CASE("causal masks have the documented corners", "[reference]") {
     }
 }
 
-TEST_CASE("a window as wide as int64 is no window", "[reference]") {
+TEST_CASE("a window without limits, or as wide as int64, is no window", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 9, 30, 8, 0});
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const Result all = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
-    p.window = {1, 0, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max()};
-    CHECK(reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).o == all.o);
+    for (const int64_t limit : {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
+        p.window = {1, 0, limit, limit};
+        CHECK(reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).o == all.o);
+    }
 }
 
 TEST_CASE("two keys give the numbers worked out by hand", "[reference]") {
