@@ -23,10 +23,10 @@ function(vkf_add_test_group name tags label)
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
 endfunction()
 
-# Tells a test program how the vkflash program of this build is started, as C++ strings; words of the
-# prefix are separated by semicolons.
+# Tells a test program how the vkflash program of this build is started, as C++ strings; the words of
+# the prefix are separated by "|".
 function(vkf_define_test_program target)
-  string(REPLACE ";" "$<SEMICOLON>" prefix "${VKF_RUN_PREFIX}")
+  list(JOIN VKF_RUN_PREFIX "|" prefix)
   target_compile_definitions(${target} PRIVATE
     "VKFLASH_TEST_PROGRAM_PREFIX=\"${prefix}\""
     "VKFLASH_TEST_PROGRAM=\"$<TARGET_FILE:vkflash_cli>\"")

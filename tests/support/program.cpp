@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,9 +35,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
 // Where tests run on another machine than the one they were built on, the variable says where it is.
 std::vector<std::string> commandWords() {
     if (const char* program = std::getenv("VKFLASH_TEST_PROGRAM")) {
-        return split(program, ';');
+        return split(program, '|');
     }
-    std::vector<std::string> words = split(VKFLASH_TEST_PROGRAM_PREFIX, ';');
+    std::vector<std::string> words = split(VKFLASH_TEST_PROGRAM_PREFIX, '|');
     words.emplace_back(VKFLASH_TEST_PROGRAM);
     return words;
 }
@@ -54,10 +53,6 @@ std::vector<std::string> commandWords() {
     if (surroundings.closedPipe && pipe(ends) == 0) {
         close(ends[0]);
         out = ends[1];
-    }
-    if (surroundings.fileSizeLimit != 0) {
-        const rlimit limit = {surroundings.fileSizeLimit, surroundings.fileSizeLimit};
-        setrlimit(RLIMIT_FSIZE, &limit);
     }
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
