@@ -84,6 +84,7 @@ struct Case {
     const char* name;
     Shape shape;
     bool causal = false;
+    bool rowsOutermost = false; // [batch, rows, heads, dim] with gaps
     VkfAlignment alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
     int64_t left = -1; // a window unless both are unlimited
     int64_t right = -1;
@@ -91,7 +92,6 @@ struct Case {
     float scale = 0.0F;
     float softcap = 0.0F;
     double magnitude = 1.0;
-    bool rowsOutermost = false; // [batch, rows, heads, dim] with gaps
 };
 
 constexpr VkfAlignment topLeft = VKF_ALIGNMENT_TOP_LEFT;
