@@ -139,8 +139,8 @@ TEST_CASE("a null tensor is refused by name", "[host][attention]") {
 TEST_CASE("an empty output needs no memory and runs no step", "[host][attention]") {
     TinyCase tiny;
     tiny.problem.queryRows = 0;
-    const host::AttentionReport report =
-        host::attention(test::testDevice(), tiny.problem, {nullptr, tiny.k.data(), tiny.v.data(), nullptr, nullptr, nullptr});
+    const host::AttentionReport report = host::attention(
+        test::testDevice(), tiny.problem, {nullptr, tiny.k.data(), tiny.v.data(), nullptr, nullptr, nullptr});
     CHECK(report.plan.stepCount == 0);
     CHECK(report.seconds == 0);
 }
@@ -149,7 +149,8 @@ TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
     TinyCase tiny;
     tiny.problem.keys = 0;
     tiny.o.assign(4, -1);
-    host::attention(test::testDevice(), tiny.problem, {tiny.q.data(), nullptr, nullptr, nullptr, tiny.o.data(), tiny.lse.data()});
+    host::attention(test::testDevice(), tiny.problem,
+                    {tiny.q.data(), nullptr, nullptr, nullptr, tiny.o.data(), tiny.lse.data()});
     CHECK(tiny.o == std::vector<float>{0, 0, 0, 0});
     CHECK(tiny.lse[0] == -INFINITY);
 }

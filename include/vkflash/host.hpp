@@ -99,7 +99,7 @@ public:
     uint64_t size() const noexcept;
     VkBuffer handle() const noexcept;
     VkDeviceAddress address() const noexcept;
-    void* mapped() const noexcept;         // staging only, else nullptr
+    void* mapped() const noexcept;                          // staging only, else nullptr
     VkfBinding binding(uint64_t offset = 0) const noexcept; // with the size that is left
 
 private:

@@ -30,8 +30,8 @@
 #include <AvailabilityMacros.h>
 #endif
 #ifdef _WIN32
-#include <windows.h>
 #include <vulkan/vulkan_win32.h>
+#include <windows.h>
 #endif
 #include <vulkan/vulkan.h>
 
@@ -54,12 +54,11 @@ namespace {
 namespace vkf::host {
 namespace {
 
-constexpr VkDeviceSize addressAlignment = 256; // promised in host.hpp
+constexpr VkDeviceSize addressAlignment = 256;              // promised in host.hpp
 constexpr VkDeviceSize blockBytes = VkDeviceSize{64} << 20; // of VMA; larger buffers get memory of their own
 
 constexpr VkBufferUsageFlags bufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                           VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-                                           VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+                                           VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
 
 VmaAllocationCreateInfo allocationInfo(Memory memory, bool hasMemoryBudget) {
     VmaAllocationCreateInfo info{};

@@ -39,9 +39,7 @@ void downloadAll(Device& device, void* to, const Buffer& from, const char* name)
 }
 
 // Rows of o do not overlap, so a span as long as all of them together has nothing between them.
-bool hasGaps(const VkfTensorLayout& o) {
-    return o.elements != uint64_t{o.batch} * o.heads * o.rows * o.dim;
-}
+bool hasGaps(const VkfTensorLayout& o) { return o.elements != uint64_t{o.batch} * o.heads * o.rows * o.dim; }
 
 void copyRows(const VkfTensorLayout& layout, const unsigned char* from, unsigned char* to) {
     const size_t elementBytes = vkfTypeBytes(layout.type);

@@ -47,9 +47,9 @@ namespace {
 
 void checkRange(const Buffer& buffer, uint64_t bytes, uint64_t offset, const char* call) {
     if (offset > buffer.size() || bytes > buffer.size() - offset) {
-        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(call) + ": " + std::to_string(bytes) +
-                                                    " bytes at offset " + std::to_string(offset) +
-                                                    " are not within a buffer of " + std::to_string(buffer.size()));
+        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(call) + ": " + std::to_string(bytes) + " bytes at offset " +
+                                                    std::to_string(offset) + " are not within a buffer of " +
+                                                    std::to_string(buffer.size()));
     }
 }
 

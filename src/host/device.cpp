@@ -17,7 +17,7 @@ PFN_vkGetInstanceProcAddr Device::getInstanceProcAddr() const noexcept {
     return state_->instance().getInstanceProcAddr();
 }
 
-uint32_t Device::queueFamily() const noexcept { return state_->device.queueFamily(); }
+uint32_t Device::queueFamily() const noexcept { return state_->device().queueFamily(); }
 
 uint64_t Device::validationMessageCount() const noexcept { return state_->validationMessageCount(); }
 

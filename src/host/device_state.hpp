@@ -15,6 +15,8 @@ class DeviceState : public std::enable_shared_from_this<DeviceState> {
 public:
     explicit DeviceState(const DeviceOptions& options);
     ~DeviceState();
+    DeviceState(const DeviceState&) = delete;
+    DeviceState& operator=(const DeviceState&) = delete;
 
     const DeviceSummary& summary() const noexcept { return summary_; }
     const Instance& instance() const noexcept { return instance_; }

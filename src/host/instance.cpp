@@ -39,8 +39,8 @@ Instance::Instance(ValidationLog* log) {
         if (validation) {
             createMessenger(validation->messenger());
         }
-        physicalDevices_ = enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices",
-                                                       functions_->EnumeratePhysicalDevices, instance_);
+        physicalDevices_ =
+            enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", functions_->EnumeratePhysicalDevices, instance_);
     } catch (...) {
         destroy();
         throw;
@@ -58,9 +58,9 @@ void Instance::create(const LoaderFunctions& vk, const ValidationRequest* valida
         extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
         extensions.push_back(validation->settingsExtension());
     }
-    const auto offered = enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
-                                                          vk.EnumerateInstanceExtensionProperties,
-                                                          static_cast<const char*>(nullptr));
+    const auto offered =
+        enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
+                                         vk.EnumerateInstanceExtensionProperties, static_cast<const char*>(nullptr));
     // Without it the loader hides layered drivers such as MoltenVK.
     if (contains(offered, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);

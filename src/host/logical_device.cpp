@@ -82,11 +82,10 @@ void LogicalDevice::chooseQueue(const InstanceFunctions& vk) {
 }
 
 void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements) {
-    std::vector<const char*> extensions(requirements.extensions,
-                                        requirements.extensions + requirements.extensionCount);
-    const auto offered = enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
-                                                          vk.EnumerateDeviceExtensionProperties, physicalDevice_,
-                                                          static_cast<const char*>(nullptr));
+    std::vector<const char*> extensions(requirements.extensions, requirements.extensions + requirements.extensionCount);
+    const auto offered =
+        enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties", vk.EnumerateDeviceExtensionProperties,
+                                         physicalDevice_, static_cast<const char*>(nullptr));
     hasMemoryBudget_ = contains(offered, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (hasMemoryBudget_) {
         extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);

@@ -65,7 +65,8 @@ void Submitter::destroy() noexcept {
 
 double Submitter::submit(const std::function<void(VkCommandBuffer)>& recordCommands) {
     if (hangs_) {
-        throw Error(VKF_ERROR_DEVICE_LOST, "an earlier submission has not finished; this device cannot be used any more");
+        throw Error(VKF_ERROR_DEVICE_LOST,
+                    "an earlier submission has not finished; this device cannot be used any more");
     }
     check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool");
     record(recordCommands);

@@ -82,9 +82,9 @@ DeviceSummary summarizeDevice(const Instance& instance, VkPhysicalDevice device,
         readDriver(vk, device, summary);
     }
     readHeaps(vk, device, summary);
-    const auto extensions = enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
-                                                             vk.EnumerateDeviceExtensionProperties, device,
-                                                             static_cast<const char*>(nullptr));
+    const auto extensions =
+        enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties", vk.EnumerateDeviceExtensionProperties,
+                                         device, static_cast<const char*>(nullptr));
     for (const VkExtensionProperties& extension : extensions) {
         summary.extensions.emplace_back(extension.extensionName);
     }

@@ -18,8 +18,8 @@ VKAPI_ATTR VkBool32 VKAPI_CALL receiveMessage(VkDebugUtilsMessageSeverityFlagBit
 
 // Newer layers are set up through VK_EXT_layer_settings, older ones through VK_EXT_validation_features.
 const char* chooseSettingsExtension(const LoaderFunctions& vk) {
-    const auto layers = enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties",
-                                                     vk.EnumerateInstanceLayerProperties);
+    const auto layers =
+        enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties", vk.EnumerateInstanceLayerProperties);
     const bool installed = std::any_of(layers.begin(), layers.end(), [](const VkLayerProperties& layer) {
         return std::strcmp(layer.layerName, validationLayerName) == 0;
     });
@@ -27,9 +27,8 @@ const char* chooseSettingsExtension(const LoaderFunctions& vk) {
         throw Error(VKF_ERROR_UNSUPPORTED, std::string("validation was asked for, but ") + validationLayerName +
                                                " is not installed (Debian: vulkan-validationlayers)");
     }
-    const auto extensions = enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
-                                                             vk.EnumerateInstanceExtensionProperties,
-                                                             validationLayerName);
+    const auto extensions = enumerate<VkExtensionProperties>(
+        "vkEnumerateInstanceExtensionProperties", vk.EnumerateInstanceExtensionProperties, validationLayerName);
     return contains(extensions, VK_EXT_LAYER_SETTINGS_EXTENSION_NAME) ? VK_EXT_LAYER_SETTINGS_EXTENSION_NAME
                                                                       : VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME;
 }

@@ -19,6 +19,7 @@ inline constexpr const char* validationLayerName = "VK_LAYER_KHRONOS_validation"
 class ValidationLog {
 public:
     explicit ValidationLog(std::function<void(const std::string&)> receiver) : receiver_(std::move(receiver)) {}
+    ~ValidationLog() = default;
     ValidationLog(const ValidationLog&) = delete;
     ValidationLog& operator=(const ValidationLog&) = delete;
 
@@ -35,6 +36,7 @@ class ValidationRequest {
 public:
     // Throws Error(VKF_ERROR_UNSUPPORTED) if the layer is not installed.
     ValidationRequest(const LoaderFunctions& vk, ValidationLog& log);
+    ~ValidationRequest() = default;
     ValidationRequest(const ValidationRequest&) = delete;
     ValidationRequest& operator=(const ValidationRequest&) = delete;
 
