@@ -156,7 +156,7 @@ TEST_CASE("every malformed file is refused by its flag and name", "[program]") {
     place.write("big.npy", variant("'<f4'", "'>f4'"));
     place.write("integers.npy", variant("'<f4'", "'<i4'"));
     place.write("double.npy", variant("'<f4'", "'<f8'"));
-    place.write("overflow.npy", variant("(2, 6, 17, 24), }            ", "(4294967296, 4294967296)}"));
+    place.write("overflow.npy", npyHeader(ElementType::f32, {4294967296, 4294967296}));
     place.write("header.npy", "\x93NUMPY\x02" + std::string(1, '\0') + "\xff\xff\xff\xff{}");
     place.write("bad.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}");
     fs::create_directory(place / "folder.npy");
@@ -225,9 +225,9 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
     writeSafetensors(place, "all.safetensors", ElementType::bf16, {{4, 8}, {5, 8}, {5, 8}});
     checkRefusals(
         place, {{"", "subcommand"},
-                {"frobnicate", "frobnicate"},
+                {"frobnicate", "frobnicate|info, run, plan"},
                 {"run --frobnicate", "--frobnicate"},
-                {"run --q q.npy --k k.npy --v v.npy", "output"},
+                {"run --q q.npy --k k.npy --v v.npy", "-o"},
                 {"run --q q.npy --k k.npy -o o.npy", "--v"},
                 {"run -o o.npy", "--q"},
                 {"run --tensors all.safetensors --q q.npy -o o.npy", "--tensors all.safetensors|--q"},
@@ -419,22 +419,6 @@ TEST_CASE("a repeated run writes the same bytes over the old output", "[program]
     REQUIRE(place.run(usual + " --causal").status == 0);
     CHECK(first == place.read("o.npy"));
     CHECK(place.files() == std::vector<std::string>{"k.npy", "o.npy", "q.npy", "v.npy"});
-}
-
-TEST_CASE("a full disk leaves no output and no temporary file", "[program][gpu]") {
-    needDevice();
-    const Workplace place;
-    writeUsual(place);
-    const std::vector<std::string> before = place.files();
-    for (const std::string& arguments : {usual, usual + " --lse lse.npy"}) {
-        // Room for the lse (816 bytes and a header) but not for o (19584).
-        const ProgramResult result = place.run(arguments, {.fileSizeLimit = 8192});
-        INFO(result.err);
-        CHECK(result.status == 1);
-        CHECK(isOneLine(result.err));
-        CHECK_THAT(result.err, ContainsSubstring("-o o.npy"));
-        CHECK(place.files() == before);
-    }
 }
 
 TEST_CASE("a closed pipe on stdout is an error and not a crash", "[program]") {

@@ -2,12 +2,15 @@
 //
 // Readers and writers of tensor files: valid files of every kind come back as they are, and each kind
 // of malformed file is refused in words.
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -100,6 +103,26 @@ std::string contents(const fs::path& path) {
     std::ifstream stream(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
+
+// While it lives no file of this process may grow past a size: a full disk, as far as writing goes.
+class FullDisk {
+public:
+    explicit FullDisk(rlim_t bytes) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit = {bytes, before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+    ~FullDisk() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+private:
+    rlimit before_{};
+    void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
 
 } // namespace
 
@@ -418,4 +441,27 @@ TEST_CASE("an output that cannot be a file is refused before the work", "[files]
     CHECK_THROWS_WITH(checkWritable(folder / "absent" / "o.npy"), ContainsSubstring("there is no folder"));
     CHECK_THROWS_WITH(checkWritable("/dev/null"), ContainsSubstring("not a regular file"));
     CHECK_NOTHROW(checkWritable(folder / "o.npy"));
+}
+
+TEST_CASE("a full disk leaves no output, no temporary file, and what was there before", "[files]") {
+    const ScratchFolder folder;
+    writeFile(folder / "lse.npy", "old");
+    bool failed = false;
+    {
+        const FullDisk disk(8192);
+        try {
+            std::vector<AtomicFile> files;
+            files.reserve(2);
+            files.emplace_back(folder / "o.npy");
+            files.emplace_back(folder / "lse.npy");
+            files[1].write(std::string(100, 'x'));
+            files[0].write(std::string(20000, 'x'));
+            AtomicFile::commit(files);
+        } catch (const WriteError&) {
+            failed = true;
+        }
+    }
+    CHECK(failed);
+    CHECK(contents(folder / "lse.npy") == "old");
+    CHECK(folder.files() == 1);
 }

@@ -51,6 +51,8 @@ Tensor allocate(ElementType type, Shape shape, const char* flag) {
 }
 
 void run(const RunOptions& options) {
+    if (options.outputs.o.empty())
+        failInput("-o: is missing; give the file that the result goes to");
     const Inputs inputs = loadInputs(options.inputs);
     const VkfProblem problem = makeProblem(options, inputs);
     checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
@@ -94,10 +96,8 @@ void addRunCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<RunOptions>();
     CLI::App* command = program.add_subcommand("run", "Attention on tensors from files.");
     addInputOptions(*command, options->inputs);
-    command
-        ->add_option("-o,--output", options->outputs.o,
-                     "where the result goes: .npy, or .safetensors with a tensor named o")
-        ->required();
+    command->add_option("-o,--output", options->outputs.o,
+                        "where the result goes: .npy, or .safetensors with a tensor named o");
     command->add_option("--lse", options->outputs.lse,
                         "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");

@@ -58,6 +58,19 @@ ExitStatus perform(const Action& action) {
     }
 }
 
+// CLI11 would say only that a sub-command is missing.
+void requireKnownCommand(const CLI::App& program, const std::string& word) {
+    std::string names;
+    for (const CLI::App* command : program.get_subcommands({})) {
+        if (command->get_name() == word)
+            return;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
+    }
+    if (!word.starts_with('-'))
+        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command, there are {}", word, names),
+                               CLI::ExitCodes::ExtrasError);
+}
+
 std::string versionText() {
     return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
@@ -76,6 +89,8 @@ int main(int argc, char** argv) {
         add(program, action);
 
     try {
+        if (argc > 1)
+            requireKnownCommand(program, argv[1]);
         program.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))

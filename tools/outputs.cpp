@@ -46,8 +46,6 @@ void writeTensors(AtomicFile& file, FileFormat format, const std::vector<NamedVi
 } // namespace
 
 void checkOutputs(const OutputFiles& files, ElementType outputType, const InputFiles& inputs) {
-    if (files.o.empty())
-        failInput("{}: takes a file name", outputFlag);
     checkOutput({outputFlag, files.o}, outputType, inputs);
     if (files.lse.empty())
         return;

@@ -3,7 +3,6 @@
 // Runs the built program `vkflash` as a person would, in a folder of its own.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,8 +16,7 @@ struct ProgramResult {
 };
 
 struct Surroundings {
-    bool closedPipe = false;    // stdout is a pipe that nobody reads
-    uint64_t fileSizeLimit = 0; // bytes that any file may have, as on a full disk; 0 = no limit
+    bool closedPipe = false; // stdout is a pipe that nobody reads
 };
 
 // A new empty folder, removed at the end. Programs run in it, so that file names are short.
