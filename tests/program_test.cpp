@@ -502,3 +502,22 @@ TEST_CASE("demo checks its results and compares with the unfused way", "[program
     CHECK(absent.status == 2);
     CHECK_THAT(absent.err, ContainsSubstring("absent/q.npy"));
 }
+
+TEST_CASE("bench times only results that are right and reports them as JSON", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult result =
+        place.run("bench --rows 33,64 --dim 40 --type f16 --heads 2 --seconds 0.05 --json b.json --commit abc");
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    const auto report = nlohmann::json::parse(place.read("b.json"));
+    CHECK(report["commit"] == "abc");
+    REQUIRE(report["results"].size() == 4); // two sizes on two paths
+    for (const auto& entry : report["results"]) {
+        INFO(entry.dump());
+        CHECK(entry["medianSeconds"].get<double>() > 0);
+        CHECK(entry["error"].get<double>() <= entry["bound"].get<double>());
+    }
+    checkRefusal(place, {"bench --path fast", "--path fast|scalar"});
+    checkRefusal(place, {"bench --json absent/b.json", "--json absent/b.json|no folder absent"});
+}

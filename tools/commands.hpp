@@ -3,6 +3,7 @@
 #define VKFLASH_TOOLS_COMMANDS_HPP
 
 #include <functional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -16,7 +17,8 @@ void addRunCommand(CLI::App& program, Action& action);
 void addPlanCommand(CLI::App& program, Action& action);
 void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
-void addBenchCommand(CLI::App& program, Action& action);
+// The command line goes into the bench's report.
+void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 

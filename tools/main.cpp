@@ -71,6 +71,10 @@ void requireKnownCommand(const CLI::App& program, const std::string& word) {
                                CLI::ExitCodes::ExtrasError);
 }
 
+std::string commandLine(int argc, char** argv) {
+    return fmt::format("vkflash {}", fmt::join(argv + 1, argv + argc, " "));
+}
+
 std::string versionText() {
     return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
@@ -87,6 +91,7 @@ int main(int argc, char** argv) {
     for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
                            vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand})
         add(program, action);
+    vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
 
     try {
         if (argc > 1)

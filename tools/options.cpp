@@ -69,7 +69,7 @@ VkfWindow parseWindow(const std::string& text) {
 
 } // namespace
 
-void addMathOptions(CLI::App& command, MathOptions& options) {
+void addMaskOptions(CLI::App& command, MathOptions& options) {
     // Without a value it means the usual alignment.
     command
         .add_option_function<std::vector<std::string>>(
@@ -86,8 +86,12 @@ void addMathOptions(CLI::App& command, MathOptions& options) {
                        "where a window's diagonal lies: bottom-right (default) or top-left");
     command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
-    command.add_option("--path", options.path, "auto, scalar, standard, coopmat or decode");
     command.add_option("--precision", options.precision, "of the products: default or fp32");
+}
+
+void addMathOptions(CLI::App& command, MathOptions& options) {
+    addMaskOptions(command, options);
+    command.add_option("--path", options.path, "auto, scalar, standard, coopmat or decode");
 }
 
 void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
@@ -117,18 +121,22 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
 
-void addShapeOptions(CLI::App& command, ShapeOptions& options) {
+void addHeadOptions(CLI::App& command, ShapeOptions& options) {
     command.add_option("--batch", options.batch, "sequences")->capture_default_str();
     command.add_option("--heads", options.heads, "query heads")->capture_default_str();
     command.add_option("--kv-heads", options.kvHeads, "KV heads (default: as many)");
-    command.add_option("--rows", options.rows, "query rows")->capture_default_str();
     command.add_option("--keys", options.keys, "keys (default: as many as rows)")->each([&options](const std::string&) {
         options.keysGiven = true;
     });
-    command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
     command.add_option("--value-dim", options.valueDim, "head dimension of v and o (default: D)");
-    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")->capture_default_str();
     command.add_flag("--lse", options.lse, "also the logarithms of the softmax sums");
+}
+
+void addShapeOptions(CLI::App& command, ShapeOptions& options) {
+    addHeadOptions(command, options);
+    command.add_option("--rows", options.rows, "query rows")->capture_default_str();
+    command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
+    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")->capture_default_str();
 }
 
 VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {

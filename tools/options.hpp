@@ -25,6 +25,7 @@ struct MathOptions {
     std::string precision = "default";
 };
 
+void addMaskOptions(CLI::App& command, MathOptions& options); // all but the path
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
 
@@ -42,6 +43,7 @@ struct ShapeOptions {
     bool lse = false;
 };
 
+void addHeadOptions(CLI::App& command, ShapeOptions& options); // all but rows, head dimension and type
 void addShapeOptions(CLI::App& command, ShapeOptions& options);
 VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
 

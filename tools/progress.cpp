@@ -32,9 +32,14 @@ bool stderrIsTerminal() {
 
 Progress::Progress(std::string label) : label_(std::move(label)), terminal_(stderrIsTerminal()) {}
 
-Progress::~Progress() {
-    if (visible_)
-        std::fputs("\r\033[K", stderr);
+Progress::~Progress() { hide(); }
+
+void Progress::hide() {
+    if (!visible_)
+        return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+    visible_ = false;
 }
 
 void Progress::update(double share) {

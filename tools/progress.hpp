@@ -17,6 +17,7 @@ public:
     ~Progress();
 
     void update(double share); // 0 to 1
+    void hide();               // until the next update, for a line on stdout
 
 private:
     using Clock = std::chrono::steady_clock;
