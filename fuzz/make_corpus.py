@@ -30,7 +30,8 @@ def problem(rows, keys, dim, head_type, **fields):
     """A VkfProblem on a 64-bit machine: the leading fields of include/vkflash/problem.h."""
     shape = struct.pack("<QIIIIIIIi", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
                         fields.get("path", 0))
-    tensors = struct.pack("<iIQQQ", head_type, 0, 0, 0, 0) * 4
+    tensor = struct.pack("<iIQQQ", head_type, 0, 0, fields.get("head_stride", 0), fields.get("row_stride", 0))
+    tensors = tensor * 4
     tail = struct.pack("<ffIiIIqqII", fields.get("scale", 0.0), fields.get("softcap", 0.0),
                        fields.get("causal", 0), fields.get("alignment", 0), fields.get("window", 0), 0,
                        fields.get("left", 0), fields.get("right", 0), fields.get("lengths", 0), 1)
@@ -73,6 +74,8 @@ SEEDS = {
         "uneven_heads": problem(16, 16, 16, 1, kv_heads=3),
         "too_wide": problem(16, 16, 257, 1),
         "not_a_number": problem(16, 16, 16, 1, scale=float("nan")),
+        # From the first element to the last, four heads apart, 2^62 elements: 2^64 bytes.
+        "longest_reach": problem(1, 0, 1, 0, head_stride=0x1555555555555555, row_stride=1),
         "long": problem(16, 16, 16, 1) + bytes(400),
     },
 }

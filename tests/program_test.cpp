@@ -13,6 +13,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "npy.hpp"
@@ -175,8 +176,10 @@ TEST_CASE("every malformed file is refused by its flag and name", "[program]") {
                                                                     {"header", "header length of 4294967295"},
                                                                     {"folder", "is a directory"}};
     for (const auto& [name, words] : files) {
-        tests.push_back({"run --q " + name + ".npy --k k.npy --v v.npy -o o.npy", "--q " + name + ".npy|" + words});
-        tests.push_back({"run --q q.npy --k k.npy --v " + name + ".npy -o o.npy", "--v " + name + ".npy|" + words});
+        tests.push_back({fmt::format("run --q {}.npy --k k.npy --v v.npy -o o.npy", name),
+                         fmt::format("--q {}.npy|{}", name, words)});
+        tests.push_back({fmt::format("run --q q.npy --k k.npy --v {}.npy -o o.npy", name),
+                         fmt::format("--v {}.npy|{}", name, words)});
     }
     tests.push_back({"run --tensors bad.safetensors -o o.npy", "--tensors bad.safetensors|the limit is 100000000"});
     tests.push_back({"run --tensors absent.safetensors -o o.npy", "--tensors absent.safetensors|no such file"});

@@ -85,7 +85,9 @@ public:
         }
     }
     ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder(ScratchFolder&&) = delete;
     ScratchFolder& operator=(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(ScratchFolder&&) = delete;
     ~ScratchFolder() { fs::remove_all(path_); }
 
     fs::path operator/(const std::string& name) const { return path_ / name; }
@@ -113,7 +115,9 @@ public:
         setrlimit(RLIMIT_FSIZE, &limit);
     }
     FullDisk(const FullDisk&) = delete;
+    FullDisk(FullDisk&&) = delete;
     FullDisk& operator=(const FullDisk&) = delete;
+    FullDisk& operator=(FullDisk&&) = delete;
     ~FullDisk() {
         setrlimit(RLIMIT_FSIZE, &before_);
         std::signal(SIGXFSZ, handler_);

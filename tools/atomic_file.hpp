@@ -29,7 +29,9 @@ class AtomicFile {
 public:
     explicit AtomicFile(const std::filesystem::path& target);
     AtomicFile(AtomicFile&& other) noexcept;
+    AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(AtomicFile&&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
     ~AtomicFile();
 
     void write(std::span<const std::byte> bytes);

@@ -19,11 +19,14 @@ namespace {
 using vkf::tools::Action;
 using vkf::tools::ExitStatus;
 
-// File names may hold line breaks; the message stays one line.
+// File names may hold line breaks; the message stays one line. Where stderr is closed there is nobody to
+// tell, and the status says it.
 ExitStatus report(ExitStatus status, std::string text) {
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    fmt::print(stderr, "vkflash: {}\n", text);
+    text = "vkflash: " + text + "\n";
+    std::fflush(stdout);
+    std::fputs(text.c_str(), stderr);
     return status;
 }
 
@@ -34,28 +37,6 @@ void turnWriteSignalsIntoErrors() {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 #endif
-}
-
-ExitStatus perform(const Action& action) {
-    try {
-        action();
-        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-            return report(vkf::tools::exitFailed, fmt::format("standard output: {}", std::strerror(errno)));
-        return vkf::tools::exitDone;
-    } catch (const vkf::tools::ProgramError& error) {
-        std::fflush(stdout);
-        return report(error.status(), error.what());
-    } catch (const vkf::host::Error& error) {
-        std::fflush(stdout);
-        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
-        return report(refused ? vkf::tools::exitBadInput : vkf::tools::exitFailed, error.what());
-    } catch (const std::bad_alloc&) {
-        return report(vkf::tools::exitFailed, "out of host memory");
-    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
-        return report(vkf::tools::exitFailed, fmt::format("standard output: {}", error.code().message()));
-    } catch (const std::exception& error) {
-        return report(vkf::tools::exitFailed, error.what());
-    }
 }
 
 // CLI11 would say only that a sub-command is missing.
@@ -79,10 +60,7 @@ std::string versionText() {
     return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    turnWriteSignalsIntoErrors();
+int runProgram(int argc, char** argv) {
     CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
@@ -97,10 +75,43 @@ int main(int argc, char** argv) {
         if (argc > 1)
             requireKnownCommand(program, argv[1]);
         program.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-            return program.exit(error); // --help and --version
-        return report(vkf::tools::exitBadInput, fmt::format("{} (see vkflash --help)", error.what()));
+    } catch (const CLI::Success& answer) { // --help and --version
+        program.exit(answer);
     }
-    return perform(action);
+    if (action)
+        action();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        vkf::tools::fail("standard output: {}", std::strerror(errno));
+    return vkf::tools::exitDone;
+}
+
+// What the exception in flight comes to. Without fmt, which may throw.
+ExitStatus reportException() {
+    try {
+        throw;
+    } catch (const CLI::ParseError& error) {
+        return report(vkf::tools::exitBadInput, std::string(error.what()) + " (see vkflash --help)");
+    } catch (const vkf::tools::ProgramError& error) {
+        return report(error.status(), error.what());
+    } catch (const vkf::host::Error& error) {
+        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
+        return report(refused ? vkf::tools::exitBadInput : vkf::tools::exitFailed, error.what());
+    } catch (const std::bad_alloc&) {
+        return report(vkf::tools::exitFailed, "out of host memory");
+    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
+        return report(vkf::tools::exitFailed, "standard output: " + error.code().message());
+    } catch (const std::exception& error) {
+        return report(vkf::tools::exitFailed, error.what());
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    turnWriteSignalsIntoErrors();
+    try {
+        return runProgram(argc, argv);
+    } catch (...) {
+        return reportException();
+    }
 }

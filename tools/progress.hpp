@@ -13,7 +13,9 @@ class Progress {
 public:
     explicit Progress(std::string label);
     Progress(const Progress&) = delete;
+    Progress(Progress&&) = delete;
     Progress& operator=(const Progress&) = delete;
+    Progress& operator=(Progress&&) = delete;
     ~Progress();
 
     void update(double share); // 0 to 1

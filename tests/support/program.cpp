@@ -79,6 +79,7 @@ ProgramResult Workplace::run(const std::vector<std::string>& arguments, const Su
     std::vector<std::string> words = commandWords();
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) {
         argv.push_back(word.data());
     }

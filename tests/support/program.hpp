@@ -24,7 +24,9 @@ class Workplace {
 public:
     Workplace();
     Workplace(const Workplace&) = delete;
+    Workplace(Workplace&&) = delete;
     Workplace& operator=(const Workplace&) = delete;
+    Workplace& operator=(Workplace&&) = delete;
     ~Workplace();
 
     std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
