@@ -7,7 +7,7 @@
 //
 // Shared memory holds only pieces, so that any head dimension fits 16 KiB:
 //
-//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     staged for every chunk of columns, or once if the
+//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if the
 //                                                   head has one chunk
 //     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     while scores are summed up over the chunks, then
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    while o takes in the tile, chunk by chunk
@@ -34,58 +34,59 @@
 #include "output.glsl"
 #include "softmax.glsl"
 
-// s = q k^T for the keys from key_begin on.
-void computeScores(Rows q, Rows k, Item item, TileMask mask, uint key_begin, uint thread) {
+Item item;
+TileMask mask;
+Rows q, k, v;
+uint thread, group, lane;
+
+// The first chunk of k for the keys from key_begin on, and of q if it does not stay.
+void fetchScoreOperands(uint key_begin, uint chunk) {
+    if (DIM_CHUNKS > 1) {
+        fetchQ(q, item, chunk, thread);
+    }
+    fetchK(k, mask.any, key_begin, chunk, thread);
+}
+
+// s = q k^T for the keys from key_begin on; leaves the first chunk of v fetched.
+void computeScores(uint key_begin) {
     clearScores();
-    for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (DIM_CHUNKS > 1) {
-            stageQ(q, item, chunk, thread);
+            placeQ(item, chunk, thread);
         }
-        stageK(k, mask.any, key_begin, chunk, thread);
+        placeK(mask.any, key_begin, chunk, thread);
         barrier();
-        accumulateScores(thread / LANES, thread % LANES);
-    }
-}
-
-// o += p v for the same keys.
-void computeOutput(Rows v, TileMask mask, uint key_begin, bool cut, uint thread) {
-    for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
-        barrier(); // as above; the first one also publishes p_tile
-        stageV(v, mask.any, key_begin + chunk * CHUNK_KEYS, thread);
-        barrier();
-        if (cut) {
-            accumulateOutput(thread / LANES, thread % LANES, chunk * CHUNK_KEYS, true);
+        if (chunk + 1 < DIM_CHUNKS) {
+            fetchScoreOperands(key_begin, chunk + 1);
         } else {
-            accumulateOutput(thread / LANES, thread % LANES, chunk * CHUNK_KEYS, false);
+            fetchV(v, mask.any, key_begin, thread);
+        }
+        accumulateScores(group, lane);
+    }
+}
+
+// o += p v for the same keys; leaves the first chunk of the next tile's k fetched.
+void computeOutput(uint key_begin, bool cut) {
+    [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
+        uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
+        barrier(); // as above; the first one also publishes p_tile
+        placeV(mask.any, chunk_begin, thread);
+        barrier();
+        if (chunk + 1 < KEY_CHUNKS) {
+            fetchV(v, mask.any, chunk_begin + CHUNK_KEYS, thread);
+        } else {
+            fetchScoreOperands(key_begin + TILE_KEYS, 0);
+        }
+        if (cut) {
+            accumulateOutput(group, lane, chunk * CHUNK_KEYS, true);
+        } else {
+            accumulateOutput(group, lane, chunk * CHUNK_KEYS, false);
         }
     }
 }
 
-void main() {
-    uint thread = threadIndex();
-    uint group = thread / LANES;
-    uint lane = thread % LANES;
-
-    Item item = itemOf(params.first_item + gl_WorkGroupID.x);
-    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, item.batch, item.head);
-    Rows k = rowsOf(params.k, VKF_K, TYPE_K, item.batch, item.kv_head);
-    Rows v = rowsOf(params.v, VKF_V, TYPE_V, item.batch, item.kv_head);
-    TileMask mask = tileMask(item);
-
-    clearOutput();
-    clearSoftmax();
-    if (DIM_CHUNKS == 1) {
-        stageQ(q, item, 0, thread);
-    }
-    uint first = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
-    for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += TILE_KEYS) {
-        bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
-        computeScores(q, k, item, mask, key_begin, thread);
-        updateSoftmax(item, group, lane, key_begin, cut);
-        computeOutput(v, mask, key_begin, cut, thread);
-    }
-
+void writeResults() {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -100,4 +101,33 @@ void main() {
             }
         }
     }
+}
+
+void main() {
+    thread = threadIndex();
+    group = thread / LANES;
+    lane = thread % LANES;
+    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    mask = tileMask(item);
+    q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head);
+    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head);
+    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head);
+
+    clearOutput();
+    clearSoftmax();
+    if (mask.any.x < mask.any.y) {
+        uint first = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
+        if (DIM_CHUNKS == 1) {
+            fetchQ(q, item, 0, thread);
+            placeQ(item, 0, thread);
+        }
+        fetchScoreOperands(first, 0);
+        for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += TILE_KEYS) {
+            bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
+            computeScores(key_begin);
+            updateSoftmax(item, group, lane, key_begin, cut);
+            computeOutput(key_begin, cut);
+        }
+    }
+    writeResults();
 }

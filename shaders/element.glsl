@@ -78,16 +78,12 @@ vec4 loadAligned4(uvec2 address, uint type) {
                                   : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
 }
 
-// Elements [column, column + 4) of a row of `dim` elements; 0 past its end.
-vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4) {
-    uint bytes = elementBytes(type);
-    if (aligned4 && column + 4 <= dim) {
-        return loadAligned4(add64(row_address, uvec2(column * bytes, 0)), type);
-    }
+// Elements [column, column + 4) of a row of `dim` elements, one by one; 0 past its end.
+vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
     vec4 x = vec4(0.0);
     [[unroll]] for (uint i = 0; i < 4; i++) {
         if (column + i < dim) {
-            x[i] = loadElement(add64(row_address, uvec2((column + i) * bytes, 0)), type);
+            x[i] = loadElement(add64(row_address, uvec2((column + i) * elementBytes(type), 0)), type);
         }
     }
     return x;

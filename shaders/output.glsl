@@ -31,25 +31,20 @@ void storeProbability(uint group, uint lane, uint row, uint key, float p) {
 // says that some p may be DROPPED.
 void accumulateOutput(uint group, uint lane, uint key_begin, bool cut) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
-        vec4 v[4 * THREAD_COLUMNS4];
-        [[unroll]] for (uint key = 0; key < 4; key++) {
-            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
-                v[key * THREAD_COLUMNS4 + c] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
-            }
-        }
+        vec4 p[THREAD_ROWS];
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-            vec4 p = p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + (key_begin + key4) / 4];
-            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+            p[row] = p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + (key_begin + key4) / 4];
+        }
+        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+            vec4 v[4];
+            [[unroll]] for (uint key = 0; key < 4; key++) {
+                v[key] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
+            }
+            [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
                 vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
-                if (cut) {
-                    [[unroll]] for (uint key = 0; key < 4; key++) {
-                        vec4 sum = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
-                        o = p[key] == DROPPED ? o : sum;
-                    }
-                } else {
-                    [[unroll]] for (uint key = 0; key < 4; key++) {
-                        o = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
-                    }
+                [[unroll]] for (uint key = 0; key < 4; key++) {
+                    vec4 sum = fma(vec4(p[row][key]), v[key], o);
+                    o = cut && p[row][key] == DROPPED ? o : sum;
                 }
                 o_tile[row * THREAD_COLUMNS4 + c] = o;
             }
@@ -60,14 +55,15 @@ void accumulateOutput(uint group, uint lane, uint key_begin, bool cut) {
 // Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
 // exact 0 of whatever o holds.
 void storeOutput(Item item, uint group, uint lane, float factor[THREAD_ROWS]) {
-    Rows o = rowsOf(params.o, VKF_O, TYPE_O, item.batch, item.head);
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + group * THREAD_ROWS + row;
         if (i < params.query_rows) {
-            uvec2 address = rowAddress(o.address, VKF_O, i);
+            uvec2 address = rowAddress(head, VKF_O, i);
             [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];
-                storeRow4(address, (lane + c * LANES) * 4, VALUE_DIM, TYPE_O, o.aligned4,
+                storeRow4(address, (lane + c * LANES) * 4, VALUE_DIM, TYPE_O, aligned4,
                           factor[row] == 0.0 ? vec4(0.0) : x);
             }
         }

@@ -11,19 +11,19 @@ shared vec4 q_stage[VKF_Q_WORDS(TILE_ROWS, CHUNK_DIM4)];
 
 float s_tile[THREAD_ROWS * THREAD_KEYS];
 
-// Columns [chunk * 4 * CHUNK_DIM4, ...) of TILE_ROWS rows of q.
-void stageQ(Rows q, Item item, uint chunk, uint thread) {
-    [[unroll]] for (uint i = 0; i < TILE_ROWS * CHUNK_DIM4; i += WORKGROUP_SIZE) {
-        uint word = i + thread;
-        uint row = word / CHUNK_DIM4;
-        uint column4 = word % CHUNK_DIM4;
-        if (word < TILE_ROWS * CHUNK_DIM4) {
-            vec4 x = vec4(0.0);
-            if (item.row_begin + row < params.query_rows) {
-                uvec2 address = rowAddress(q.address, VKF_Q, item.row_begin + row);
-                x = loadRow4(address, (chunk * CHUNK_DIM4 + column4) * 4, HEAD_DIM, TYPE_Q, q.aligned4);
-            }
-            q_stage[row * STAGED_WORDS + column4] = x;
+// Columns [4 CHUNK_DIM4 chunk, ...) of the tile's rows of q.
+void fetchQ(Rows q, Item item, uint chunk, uint thread) {
+    fetch(q, VKF_Q, TYPE_Q, HEAD_DIM, ivec2(0, params.query_rows), item.row_begin, TILE_ROWS, chunk * CHUNK_DIM4,
+          CHUNK_DIM4, 0, thread);
+}
+
+void placeQ(Item item, uint chunk, uint thread) {
+    [[unroll]] for (uint i = 0; i < Q_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (place < TILE_ROWS * CHUNK_DIM4) {
+            q_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] =
+                fetchedWord(HEAD_DIM, ivec2(0, params.query_rows), item.row_begin, chunk * CHUNK_DIM4, CHUNK_DIM4, 0,
+                            i, place);
         }
     }
 }

@@ -14,21 +14,26 @@
 #include "stage.glsl"
 #include "output.glsl"
 
-// TILE_KEYS columns of TILE_ROWS rows of P into p_tile; DROPPED where there is none.
-void stageP(Rows p, Item item, uint key_begin, uint thread) {
-    [[unroll]] for (uint i = 0; i < TILE_ROWS * TILE_KEYS / 4; i += WORKGROUP_SIZE) {
-        uint word = i + thread;
-        uint row = word / (TILE_KEYS / 4);
-        uint key4 = word % (TILE_KEYS / 4);
-        if (word < TILE_ROWS * TILE_KEYS / 4) {
-            vec4 x = vec4(DROPPED);
-            if (item.row_begin + row < params.query_rows) {
-                uvec2 address = rowAddress(p.address, VKF_Q, item.row_begin + row);
-                uint key = key_begin + key4 * 4;
-                vec4 loaded = loadRow4(address, key, params.keys, VKF_STORED_F32, p.aligned4);
-                x = mix(x, loaded, lessThan(uvec4(key) + uvec4(0, 1, 2, 3), uvec4(params.keys)));
-            }
-            p_tile[row * SCORE_WORDS + key4] = x;
+const uint P_FETCHES = (TILE_ROWS * TILE_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+
+// TILE_KEYS columns of TILE_ROWS rows of P into p_tile; DROPPED where there is none. The rows of P end
+// on a whole word, so that all loads are of four elements.
+void stageP(uvec2 p, Item item, uint key_begin, uint thread) {
+    vec4 words[P_FETCHES];
+    [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint row = min(item.row_begin + place / (TILE_KEYS / 4), params.query_rows - 1);
+        uint key = min(key_begin + place % (TILE_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
+        words[i] = loadAligned4(add64(rowAddress(p, VKF_Q, row), uvec2(key * 4, 0)), VKF_STORED_F32);
+    }
+    [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint row = place / (TILE_KEYS / 4);
+        uint key4 = place % (TILE_KEYS / 4);
+        if (place < TILE_ROWS * TILE_KEYS / 4) {
+            uvec4 keys = uvec4(key_begin + key4 * 4) + uvec4(0, 1, 2, 3);
+            bvec4 exists = lessThan(keys, uvec4(item.row_begin + row < params.query_rows ? params.keys : 0));
+            p_tile[row * SCORE_WORDS + key4] = mix(vec4(DROPPED), words[i], exists);
         }
     }
 }
@@ -38,8 +43,8 @@ void main() {
     uint group = thread / LANES;
     uint lane = thread % LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
-    Rows p = rowsOf(params.q, VKF_Q, VKF_STORED_F32, item.batch, item.head);
-    Rows v = rowsOf(params.v, VKF_V, TYPE_V, item.batch, item.kv_head);
+    uvec2 p = headAddress(params.q, VKF_Q, item.batch, item.head);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head);
     TileMask mask = tileMask(item);
 
     clearOutput();
@@ -48,11 +53,20 @@ void main() {
         bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
         barrier(); // the last readers of p_tile are done
         stageP(p, item, key_begin, thread);
-        for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
+        fetchV(v, mask.any, key_begin, thread);
+        [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
+            uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
             barrier(); // and of kv_stage; the first one also publishes p_tile
-            stageV(v, mask.any, key_begin + chunk * CHUNK_KEYS, thread);
+            placeV(mask.any, chunk_begin, thread);
             barrier();
-            accumulateOutput(group, lane, chunk * CHUNK_KEYS, cut);
+            if (chunk + 1 < KEY_CHUNKS) {
+                fetchV(v, mask.any, chunk_begin + CHUNK_KEYS, thread);
+            }
+            if (cut) {
+                accumulateOutput(group, lane, chunk * CHUNK_KEYS, true);
+            } else {
+                accumulateOutput(group, lane, chunk * CHUNK_KEYS, false);
+            }
         }
     }
 

@@ -44,14 +44,20 @@ void main() {
         return; // no row of the tile sees these keys
     }
 
-    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, item.batch, item.head);
-    Rows k = rowsOf(params.k, VKF_K, TYPE_K, item.batch, item.kv_head);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head);
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head);
     clearScores();
-    for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+    fetchQ(q, item, 0, thread);
+    fetchK(k, mask.any, key_begin, 0, thread);
+    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
-        stageQ(q, item, chunk, thread);
-        stageK(k, mask.any, key_begin, chunk, thread);
+        placeQ(item, chunk, thread);
+        placeK(mask.any, key_begin, chunk, thread);
         barrier();
+        if (chunk + 1 < DIM_CHUNKS) {
+            fetchQ(q, item, chunk + 1, thread);
+            fetchK(k, mask.any, key_begin, chunk + 1, thread);
+        }
         accumulateScores(thread / LANES, thread % LANES);
     }
     storeScores(item, key_begin, thread / LANES, thread % LANES);

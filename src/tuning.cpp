@@ -25,19 +25,28 @@ struct Candidate {
 constexpr std::array candidates = {
     Candidate{8, 16, 8, 4, 8, 32},
     Candidate{8, 16, 4, 4, 8, 32},
-    Candidate{8, 16, 4, 2, 8, 16},
+    Candidate{8, 16, 4, 2, 4, 16},
     Candidate{16, 8, 4, 4, 8, 16},
     Candidate{8, 8, 4, 4, 8, 16},
     Candidate{8, 8, 2, 4, 4, 8},
+    Candidate{8, 16, 2, 2, 2, 8},
     Candidate{16, 4, 2, 4, 4, 8},
-    Candidate{16, 4, 1, 4, 4, 4},
-    Candidate{32, 4, 1, 4, 2, 4},
+    Candidate{32, 4, 1, 4, 2, 8},
 };
 
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
 constexpr uint32_t mostRegisters = 176;
 
-Tile tileOf(const Candidate& candidate, uint32_t headDim, uint32_t valueDim) {
+bool fits(const Tile& tile, const Caps& caps) {
+    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        return false;
+    }
+    return !caps.subgroupReductions() ||
+           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+}
+
+// The candidate at these dimensions, staging in smaller pieces where the shared memory asks for it.
+Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint32_t valueDim) {
     Tile tile;
     tile.lanes = candidate.lanes;
     tile.workgroupSize = candidate.groups * candidate.lanes;
@@ -46,15 +55,10 @@ Tile tileOf(const Candidate& candidate, uint32_t headDim, uint32_t valueDim) {
     tile.threadColumns4 = (valueDim + 4 * candidate.lanes - 1) / (4 * candidate.lanes);
     tile.chunkDim4 = std::min(candidate.chunkDim4, (headDim + 3) / 4);
     tile.chunkKeys = std::min(candidate.chunkKeys, tile.keys());
-    return tile;
-}
-
-bool fits(const Tile& tile, const Caps& caps) {
-    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-        return false;
+    while (tile.chunkKeys > 4 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        tile.chunkKeys /= 2;
     }
-    return !caps.subgroupReductions() ||
-           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+    return tile;
 }
 
 } // namespace
@@ -70,14 +74,15 @@ uint32_t Tile::sharedBytes() const {
 uint32_t Tile::registers() const {
     const uint32_t s = threadRows * threadKeys;
     const uint32_t o = threadRows * threadColumns4 * 4;
-    const uint32_t fragments = std::max(threadKeys * 4, threadColumns4 * 16) + 8;
-    return s + o + fragments + 2 * threadRows;
+    const uint32_t scoreFragments = threadKeys * 4 + 4;
+    const uint32_t outputFragments = threadRows * 4 + 16;
+    return s + o + std::max(scoreFragments, outputFragments) + 2 * threadRows;
 }
 
 Tile chooseScalarTile(const Caps& caps, uint32_t headDim, uint32_t valueDim, uint32_t queryRows) {
     Tile last;
     for (const Candidate& candidate : candidates) {
-        const Tile tile = tileOf(candidate, headDim, valueDim);
+        const Tile tile = tileOf(candidate, caps, headDim, valueDim);
         if (!fits(tile, caps)) {
             continue;
         }

@@ -16,7 +16,7 @@ namespace {
 using vkf::test::Data;
 using vkf::test::problemOf;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Bytes = std::vector<std::byte>;
@@ -52,12 +52,12 @@ TEST_CASE("a NaN in a key reaches only the rows that see the key", "[attention_h
     VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
     problem.causal = 1;
     Data data;
-    data.edit = [&](Bytes&, Bytes& k, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 70, nan); };
+    data.edit = [&](Bytes&, Bytes& k, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 70, quietNaN); };
     check(problem, data);
 }
 
 TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "[attention_hard]") {
-    for (const double value : {nan, infinity, -infinity}) {
+    for (const double value : {quietNaN, infinity, -infinity}) {
         VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
         problem.causal = 1;
         Data data;
@@ -69,7 +69,7 @@ TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "
 TEST_CASE("a NaN in a query reaches its own row alone", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
     Data data;
-    data.edit = [&](Bytes& q, Bytes&, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 33, nan); };
+    data.edit = [&](Bytes& q, Bytes&, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 33, quietNaN); };
     check(problem, data);
 }
 
