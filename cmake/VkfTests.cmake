@@ -4,9 +4,15 @@
 # suite.
 set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 
-# Runs ahead of every test program: a toolchain root's loader, with its driver and layers.
+# The driver and layers of a toolchain root, and what sanitizers shall leave out, for the given tests.
 function(vkf_set_test_environment)
-  set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "${VKF_RUN_ENVIRONMENT}")
+  set(environment ${VKF_RUN_ENVIRONMENT})
+  if(VKFLASH_SANITIZE)
+    list(APPEND environment
+      "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0"
+      "UBSAN_OPTIONS=print_stacktrace=1")
+  endif()
+  set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "${environment}")
 endfunction()
 
 # vkf_add_test_group(<name> <Catch2 tags> <quick|full>)

@@ -32,13 +32,13 @@ if(EXISTS "${VKFLASH_TOOLCHAIN_ROOT}/vulkan")
   set(VKF_TOOL_PREFIX "${VKF_DYNAMIC_LOADER}" --library-path "${VKF_LIBRARY_DIR}")
   if(VKFLASH_SANITIZE)
     # Sanitizers find no function names in a program that another one has loaded, so it names its loader
-    # itself. DT_RPATH, not the newer RUNPATH, because that also serves what the driver loads.
-    set(VKF_RUN_LINK_FLAGS "LINKER:--dynamic-linker=${VKF_DYNAMIC_LOADER}"
-      "LINKER:-rpath=${VKF_LIBRARY_DIR}" LINKER:--disable-new-dtags)
+    # itself.
+    set(VKF_RUN_LINK_FLAGS "LINKER:--dynamic-linker=${VKF_DYNAMIC_LOADER}")
+    list(APPEND VKF_RUN_ENVIRONMENT "LD_LIBRARY_PATH=${VKF_LIBRARY_DIR}")
   else()
     set(VKF_RUN_PREFIX ${VKF_TOOL_PREFIX})
   endif()
-  set(VKF_RUN_ENVIRONMENT
+  list(APPEND VKF_RUN_ENVIRONMENT
     "VK_DRIVER_FILES=${VKF_VULKAN_ROOT}/share/vulkan/icd.d/lvp_icd.json"
     "VK_LAYER_PATH=${VKF_VULKAN_ROOT}/share/vulkan/explicit_layer.d")
 endif()
