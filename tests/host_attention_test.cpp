@@ -128,12 +128,13 @@ TEST_CASE("a null tensor is refused by name", "[host][attention]") {
     TinyCase tiny;
     host::HostTensors tensors = tiny.tensors();
     const char* name = nullptr;
+    host::Device& device = test::testDevice();
     SECTION("q") { tensors.q = nullptr, name = "q is null"; }
     SECTION("k") { tensors.k = nullptr, name = "k is null"; }
     SECTION("v") { tensors.v = nullptr, name = "v is null"; }
     SECTION("o") { tensors.o = nullptr, name = "o is null"; }
     SECTION("lse") { tensors.lse = nullptr, name = "lse is null"; }
-    CHECK_THROWS_WITH(host::attention(test::testDevice(), tiny.problem, tensors), ContainsSubstring(name));
+    CHECK_THROWS_WITH(host::attention(device, tiny.problem, tensors), ContainsSubstring(name));
 }
 
 TEST_CASE("an empty output needs no memory and runs no step", "[host][attention]") {
@@ -158,5 +159,6 @@ TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
 TEST_CASE("a problem that the library refuses is an error with its reason", "[host][attention]") {
     TinyCase tiny;
     tiny.problem.scale = NAN;
-    CHECK_THROWS_WITH(host::Plan(test::testDevice(), tiny.problem), ContainsSubstring("scale"));
+    host::Device& device = test::testDevice();
+    CHECK_THROWS_WITH(host::Plan(device, tiny.problem), ContainsSubstring("scale"));
 }

@@ -24,17 +24,19 @@ uint64_t lseBytes(const VkfProblem& problem) {
 
 uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
 
-void uploadAll(Device& device, const Buffer& to, const void* from, const char* name) {
-    if (from == nullptr && to.size() > 0) {
+void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
+    if (pointer == nullptr && bytes > 0) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
     }
+}
+
+void uploadAll(Device& device, const Buffer& to, const void* from, const char* name) {
+    requirePointer(from, to.size(), name);
     device.upload(to, from, to.size());
 }
 
 void downloadAll(Device& device, void* to, const Buffer& from, const char* name) {
-    if (to == nullptr && from.size() > 0) {
-        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
-    }
+    requirePointer(to, from.size(), name);
     device.download(to, from, from.size());
 }
 
@@ -146,6 +148,9 @@ VkfBindings Attention::bindings() const noexcept {
 AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
                           const std::function<void(double)>& progress) {
     Attention attention(device, problem);
+    // Now rather than after all the work.
+    requirePointer(tensors.o, attention.bindings().o.size, "o");
+    requirePointer(tensors.lse, attention.bindings().lse.size, "lse");
     attention.upload(tensors);
     AttentionReport report;
     report.seconds = attention.run(progress);
