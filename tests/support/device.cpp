@@ -7,21 +7,15 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <map>
 #include <string>
 #include <thread>
-
-// Read by leak checkers. A device that hangs is left alone on purpose, and what a driver and a layer hold
-// for it with it. Vulkan objects that a test forgets are still found: the validation layer reports them.
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
-extern "C" const char* __lsan_default_suppressions() {
-    return "leak:libVkLayer_khronos_validation\nleak:libvulkan_lvp\n";
-}
+#include <utility>
 
 namespace vkf::test {
 namespace {
 
-std::optional<host::Device> sharedDevice;
+std::map<std::pair<VkfQuirks, uint32_t>, host::Device> sharedDevices;
 std::thread::id testThread; // of the test case that is running; none between test cases
 
 std::string environment(const char* name) {
@@ -62,7 +56,7 @@ public:
     void testCaseStarting(const Catch::TestCaseInfo&) override { testThread = std::this_thread::get_id(); }
     void testCaseEnded(const Catch::TestCaseStats&) override { testThread = {}; }
     // Here rather than with the program's static objects, some of which belong to the driver.
-    void testRunEnded(const Catch::TestRunStats&) override { sharedDevice.reset(); }
+    void testRunEnded(const Catch::TestRunStats&) override { sharedDevices.clear(); }
 };
 
 CATCH_REGISTER_LISTENER(DeviceListener)
@@ -81,11 +75,16 @@ host::Device openTestDevice(host::DeviceOptions options) {
     return host::Device(options);
 }
 
-host::Device& testDevice() {
-    if (!sharedDevice) {
-        sharedDevice = openTestDevice();
+host::Device& testDevice(VkfQuirks quirks, uint32_t maxSharedMemoryBytes) {
+    const std::pair key(quirks, maxSharedMemoryBytes);
+    auto found = sharedDevices.find(key);
+    if (found == sharedDevices.end()) {
+        host::DeviceOptions options;
+        options.quirks = quirks;
+        options.maxSharedMemoryBytes = maxSharedMemoryBytes;
+        found = sharedDevices.emplace(key, openTestDevice(options)).first;
     }
-    return *sharedDevice;
+    return found->second;
 }
 
 } // namespace vkf::test

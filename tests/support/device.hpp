@@ -17,8 +17,9 @@
 
 namespace vkf::test {
 
-// Opened when first asked for, shared by all test cases, closed at the end of the run.
-host::Device& testDevice();
+// One device for each pair of options, opened when first asked for, shared by all test cases, closed at
+// the end of the run.
+host::Device& testDevice(VkfQuirks quirks = 0, uint32_t maxSharedMemoryBytes = 0);
 
 // A device of its own for a test that needs other options. select and validation are filled in from
 // the environment, onValidationMessage if it is empty.
