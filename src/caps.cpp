@@ -90,8 +90,7 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
                     "getInstanceProcAddr, instance and physicalDevice must not be null");
     }
     InstanceFunctions functions;
-    if (const VkfResult result =
-            loadInstanceFunctions(query.getInstanceProcAddr, query.instance, &functions, message);
+    if (const VkfResult result = loadInstanceFunctions(query.getInstanceProcAddr, query.instance, &functions, message);
         result != VKF_SUCCESS) {
         return result;
     }

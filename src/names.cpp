@@ -28,9 +28,9 @@ constexpr std::array resultNames = {
 };
 
 constexpr std::array typeNames = {
-    Name{VKF_TYPE_F32, "f32"},   Name{VKF_TYPE_F16, "f16"},       Name{VKF_TYPE_BF16, "bf16"},
-    Name{VKF_TYPE_Q8_0, "q8_0"}, Name{VKF_TYPE_F8_E4M3, "f8_e4m3"}, Name{VKF_TYPE_Q4_0, "q4_0"},
-    Name{VKF_TYPE_Q4_1, "q4_1"}, Name{VKF_TYPE_Q5_0, "q5_0"},     Name{VKF_TYPE_Q5_1, "q5_1"},
+    Name{VKF_TYPE_F32, "f32"},     Name{VKF_TYPE_F16, "f16"},         Name{VKF_TYPE_BF16, "bf16"},
+    Name{VKF_TYPE_Q8_0, "q8_0"},   Name{VKF_TYPE_F8_E4M3, "f8_e4m3"}, Name{VKF_TYPE_Q4_0, "q4_0"},
+    Name{VKF_TYPE_Q4_1, "q4_1"},   Name{VKF_TYPE_Q5_0, "q5_0"},       Name{VKF_TYPE_Q5_1, "q5_1"},
     Name{VKF_TYPE_BOOL8, "bool8"}, Name{VKF_TYPE_BOOL1, "bool1"},
 };
 
@@ -39,8 +39,7 @@ constexpr std::array pathNames = {
     Name{VKF_PATH_COOPMAT, "coopmat"}, Name{VKF_PATH_DECODE, "decode"},
 };
 
-template <std::size_t count>
-const char* find(const std::array<Name, count>& names, int value, const char* otherwise) {
+template <std::size_t count> const char* find(const std::array<Name, count>& names, int value, const char* otherwise) {
     const auto found =
         std::find_if(names.begin(), names.end(), [value](const Name& name) { return name.value == value; });
     return found == names.end() ? otherwise : found->text;

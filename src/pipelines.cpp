@@ -99,8 +99,8 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     }
 
     static const auto map = constantMap();
-    const VkSpecializationInfo specialization{static_cast<uint32_t>(map.size()), map.data(),
-                                              sizeof(variant.constants), variant.constants.data()};
+    const VkSpecializationInfo specialization{static_cast<uint32_t>(map.size()), map.data(), sizeof(variant.constants),
+                                              variant.constants.data()};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroupSize{};
     subgroupSize.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
     subgroupSize.requiredSubgroupSize = variant.subgroupSize;

@@ -36,8 +36,7 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     }
     for (const Phase& phase : created->schedule.phases) {
         VkPipeline pipeline = VK_NULL_HANDLE;
-        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message);
-            result != VKF_SUCCESS) {
+        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
             return result;
         }
         created->pipelines.push_back(pipeline);
@@ -61,13 +60,13 @@ double minimumBytes(const CheckedProblem& problem) {
 
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
-    std::snprintf(info->description, sizeof info->description,
-                  "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u threads, %u B shared, %s, %u step%s",
-                  vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
-                  vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type),
-                  info->tileRows, info->tileKeys, info->workgroupSize, info->sharedMemoryBytes,
-                  info->subgroupReductions != 0 ? "subgroups" : "no subgroups", info->stepCount,
-                  info->stepCount == 1 ? "" : "s");
+    std::snprintf(
+        info->description, sizeof info->description,
+        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u threads, %u B shared, %s, %u step%s",
+        vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
+        vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
+        info->tileKeys, info->workgroupSize, info->sharedMemoryBytes,
+        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", info->stepCount, info->stepCount == 1 ? "" : "s");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
@@ -84,8 +83,8 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes();
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
-    info.operations = visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 *
-                      (static_cast<double>(p.headDim) + p.valueDim);
+    info.operations =
+        visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(plan.problem);
     describe(plan, &info);
     return info;
@@ -99,8 +98,7 @@ VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessa
         vkf::CheckedProblem checked{};
         vkf::Schedule schedule;
         const VkfResult result = vkf::checkContext(context, message);
-        return result == VKF_SUCCESS ? vkf::scheduleFor(context->caps, problem, &checked, &schedule, message)
-                                     : result;
+        return result == VKF_SUCCESS ? vkf::scheduleFor(context->caps, problem, &checked, &schedule, message) : result;
     });
 }
 

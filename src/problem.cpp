@@ -52,10 +52,18 @@ VkfResult checkValues(const VkfProblem& p, VkfMessage* message) {
         VkfBool value;
         const char* name;
     } booleans[] = {
-        {p.causal, "causal"},           {p.keyLengths, "keyLengths"},     {p.lse, "lse"},
-        {p.window.enabled, "window.enabled"}, {p.bias.enabled, "bias.enabled"}, {p.mask.enabled, "mask.enabled"},
-        {p.alibi, "alibi"},             {p.alibiCustom, "alibiCustom"},   {p.sinks, "sinks"},
-        {p.packed, "packed"},           {p.documents, "documents"},       {p.weights, "weights"},
+        {p.causal, "causal"},
+        {p.keyLengths, "keyLengths"},
+        {p.lse, "lse"},
+        {p.window.enabled, "window.enabled"},
+        {p.bias.enabled, "bias.enabled"},
+        {p.mask.enabled, "mask.enabled"},
+        {p.alibi, "alibi"},
+        {p.alibiCustom, "alibiCustom"},
+        {p.sinks, "sinks"},
+        {p.packed, "packed"},
+        {p.documents, "documents"},
+        {p.weights, "weights"},
         {p.paging.enabled, "paging.enabled"},
     };
     for (const auto& boolean : booleans) {
@@ -91,8 +99,7 @@ VkfResult checkValues(const VkfProblem& p, VkfMessage* message) {
                     static_cast<double>(p.dropout.probability));
     }
     if (p.window.enabled != 0 && (p.window.left < -1 || p.window.right < -1)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "window is (%lld, %lld); both must be -1 (unlimited) or more",
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window is (%lld, %lld); both must be -1 (unlimited) or more",
                     static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
     }
     if (p.reserved != 0 || p.dropout.reserved != 0 || p.paging.reserved != 0) {
@@ -107,12 +114,9 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
         uint32_t limit;
         const char* name;
     } limits[] = {
-        {p.headDim, maxHeadDim, "headDim"},
-        {p.valueDim, maxHeadDim, "valueDim"},
-        {p.queryHeads, VKF_MAX_HEADS, "queryHeads"},
-        {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
-        {p.queryRows, VKF_MAX_ROWS, "queryRows"},
-        {p.keys, VKF_MAX_ROWS, "keys"},
+        {p.headDim, maxHeadDim, "headDim"},          {p.valueDim, maxHeadDim, "valueDim"},
+        {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
+        {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
     };
     if (p.headDim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0");
@@ -154,9 +158,8 @@ bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
 // Whether no two elements share an address: sorted by stride, each dimension steps over all that the
 // smaller ones reach.
 bool isInjective(const VkfTensorLayout& layout) {
-    std::array<std::array<uint64_t, 2>, 3> dimensions = {{{layout.batchStride, layout.batch},
-                                                          {layout.headStride, layout.heads},
-                                                          {layout.rowStride, layout.rows}}};
+    std::array<std::array<uint64_t, 2>, 3> dimensions = {
+        {{layout.batchStride, layout.batch}, {layout.headStride, layout.heads}, {layout.rowStride, layout.rows}}};
     std::sort(dimensions.begin(), dimensions.end());
     uint64_t covered = layout.dim;
     for (const auto& [stride, size] : dimensions) {
@@ -276,9 +279,8 @@ double visiblePairs(const CheckedProblem& problem) {
         const double partial = firstFull - firstOpen;
         return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * keys;
     };
-    const double before = problem.windowRight < 0
-                              ? rows * keys
-                              : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
+    const double before =
+        problem.windowRight < 0 ? rows * keys : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
     const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
     return std::max(before - hidden, 0.0);
 }
@@ -292,8 +294,7 @@ VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message) {
 
 VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
     vkf::CheckedProblem checked{};
-    if (role < VKF_TENSOR_Q || role > VKF_TENSOR_O ||
-        vkf::checkProblem(problem, &checked, nullptr) != VKF_SUCCESS) {
+    if (role < VKF_TENSOR_Q || role > VKF_TENSOR_O || vkf::checkProblem(problem, &checked, nullptr) != VKF_SUCCESS) {
         return VkfTensorLayout{};
     }
     return checked.layout(role);

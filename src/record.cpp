@@ -81,7 +81,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch must be given; the plan needs %llu bytes",
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
+                    "the size of scratch must be given; the plan needs %llu bytes",
                     static_cast<unsigned long long>(plan.schedule.scratchBytes));
     }
     return VKF_SUCCESS;

@@ -216,9 +216,8 @@ VkfResult scheduleStandard(const CheckedProblem& problem, Builder& builder, cons
     const VkfProblem& p = problem.given;
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
     const double rows = tile.rows();
-    VkfResult result =
-        builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
-                    builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys() * p.headDim, message);
+    VkfResult result = builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
+                                   builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys() * p.headDim, message);
     if (result != VKF_SUCCESS) {
         return result;
     }

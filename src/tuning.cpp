@@ -23,15 +23,9 @@ struct Candidate {
 };
 
 constexpr std::array candidates = {
-    Candidate{8, 16, 8, 4, 8, 32},
-    Candidate{8, 16, 4, 4, 8, 32},
-    Candidate{8, 16, 4, 2, 4, 16},
-    Candidate{16, 8, 4, 4, 8, 16},
-    Candidate{8, 8, 4, 4, 8, 16},
-    Candidate{8, 8, 2, 4, 4, 8},
-    Candidate{8, 16, 2, 2, 2, 8},
-    Candidate{16, 4, 2, 4, 4, 8},
-    Candidate{32, 4, 1, 4, 2, 8},
+    Candidate{8, 16, 8, 4, 8, 32}, Candidate{8, 16, 4, 4, 8, 32}, Candidate{8, 16, 4, 2, 4, 16},
+    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},  Candidate{8, 8, 2, 4, 4, 8},
+    Candidate{8, 16, 2, 2, 2, 8},  Candidate{16, 4, 2, 4, 4, 8},  Candidate{32, 4, 1, 4, 2, 8},
 };
 
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.

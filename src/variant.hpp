@@ -17,8 +17,8 @@ using Constants = std::array<uint32_t, VKF_ID_COUNT>;
 
 struct Variant {
     Kernel kernel{};
-    bool storage16 = false; // 16-bit loads and stores
-    bool subgroups = false; // lanes talk by shuffles
+    bool storage16 = false;    // 16-bit loads and stores
+    bool subgroups = false;    // lanes talk by shuffles
     uint32_t subgroupSize = 0; // required if subgroups
     Constants constants{};
 

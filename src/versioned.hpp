@@ -37,8 +37,8 @@ VkfResult writeVersioned(const Struct& from, Struct* to, const char* name, VkfMe
     }
     const std::size_t size = to->structSize;
     if (size < firstSize || size > sizeof(Struct)) {
-        return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is %zu; this version knows %zu to %zu", name, size,
-                    firstSize, sizeof(Struct));
+        return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is %zu; this version knows %zu to %zu", name,
+                    size, firstSize, sizeof(Struct));
     }
     std::memcpy(static_cast<void*>(to), &from, size);
     to->structSize = size;

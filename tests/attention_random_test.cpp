@@ -17,9 +17,7 @@ class Dice {
 public:
     explicit Dice(uint32_t seed) : random_(seed) {}
 
-    template <size_t count> uint32_t of(const std::array<uint32_t, count>& values) {
-        return values[below(count)];
-    }
+    template <size_t count> uint32_t of(const std::array<uint32_t, count>& values) { return values[below(count)]; }
     uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
     bool oneIn(uint32_t n) { return below(n) == 0; }
 

@@ -63,49 +63,50 @@ std::vector<Case> cases() {
         list.push_back({"causal, more keys than rows", with(problemOf({1, 2, 1, 97, 203, 40, 0, type}), causal)});
         list.push_back({"causal, more rows than keys", with(problemOf({1, 2, 1, 203, 97, 40, 0, type}), causal)});
         list.push_back({"causal top-left", with(problemOf({1, 2, 1, 97, 203, 40, 0, type}), causalTopLeft)});
-        list.push_back({"causal top-left, more rows than keys",
-                        with(problemOf({1, 2, 1, 203, 97, 40, 0, type}), causalTopLeft)});
-        list.push_back({"a window to the left", with(problemOf({1, 2, 1, 150, 150, 40, 0, type}),
-                                                     [](VkfProblem& p) { window(p, 17, 0); })});
-        list.push_back({"a window to both sides", with(problemOf({1, 2, 1, 120, 150, 40, 0, type}),
-                                                       [](VkfProblem& p) { window(p, 5, 70); })});
-        list.push_back({"a window without a left end", with(problemOf({1, 2, 1, 120, 150, 40, 0, type}),
-                                                            [](VkfProblem& p) { window(p, -1, 3); })});
-        list.push_back({"a window that only the diagonal passes", with(problemOf({1, 1, 1, 70, 70, 40, 0, type}),
-                                                                       [](VkfProblem& p) { window(p, 0, 0); })});
-        list.push_back({"a window far wider than the keys",
-                        with(problemOf({1, 1, 1, 70, 70, 40, 0, type}),
-                             [](VkfProblem& p) { window(p, INT64_MAX, INT64_MAX); })});
+        list.push_back(
+            {"causal top-left, more rows than keys", with(problemOf({1, 2, 1, 203, 97, 40, 0, type}), causalTopLeft)});
+        list.push_back({"a window to the left",
+                        with(problemOf({1, 2, 1, 150, 150, 40, 0, type}), [](VkfProblem& p) { window(p, 17, 0); })});
+        list.push_back({"a window to both sides",
+                        with(problemOf({1, 2, 1, 120, 150, 40, 0, type}), [](VkfProblem& p) { window(p, 5, 70); })});
+        list.push_back({"a window without a left end",
+                        with(problemOf({1, 2, 1, 120, 150, 40, 0, type}), [](VkfProblem& p) { window(p, -1, 3); })});
+        list.push_back({"a window that only the diagonal passes",
+                        with(problemOf({1, 1, 1, 70, 70, 40, 0, type}), [](VkfProblem& p) { window(p, 0, 0); })});
+        list.push_back(
+            {"a window far wider than the keys",
+             with(problemOf({1, 1, 1, 70, 70, 40, 0, type}), [](VkfProblem& p) { window(p, INT64_MAX, INT64_MAX); })});
         list.push_back({"key lengths", with(problemOf({5, 2, 1, 33, 80, 40, 0, type}), lengths),
                         Data{.keyLengths = {80, 0, 1, -7, 1000}}});
-        list.push_back({"key lengths and causal", with(problemOf({5, 2, 1, 33, 80, 40, 0, type}),
-                                                       [](VkfProblem& p) {
-                                                           causal(p);
-                                                           lengths(p);
-                                                       }),
+        list.push_back({"key lengths and causal",
+                        with(problemOf({5, 2, 1, 33, 80, 40, 0, type}),
+                             [](VkfProblem& p) {
+                                 causal(p);
+                                 lengths(p);
+                             }),
                         Data{.keyLengths = {80, 0, 33, 20, 64}}});
-        list.push_back({"softcap", with(problemOf({1, 2, 1, 64, 90, 64, 0, type}), [](VkfProblem& p) { p.softcap = 5; }),
+        list.push_back({"softcap",
+                        with(problemOf({1, 2, 1, 64, 90, 64, 0, type}), [](VkfProblem& p) { p.softcap = 5; }),
                         Data{.magnitude = 2.0}});
-        list.push_back({"a small softcap", with(problemOf({1, 2, 1, 64, 90, 64, 0, type}),
-                                                [](VkfProblem& p) { p.softcap = 0.25F; })});
-        list.push_back({"a negative scale", with(problemOf({1, 2, 1, 64, 90, 64, 0, type}),
-                                                 [](VkfProblem& p) { p.scale = -0.3F; })});
+        list.push_back({"a small softcap",
+                        with(problemOf({1, 2, 1, 64, 90, 64, 0, type}), [](VkfProblem& p) { p.softcap = 0.25F; })});
+        list.push_back({"a negative scale",
+                        with(problemOf({1, 2, 1, 64, 90, 64, 0, type}), [](VkfProblem& p) { p.scale = -0.3F; })});
         list.push_back({"no keys", problemOf({2, 2, 1, 9, 0, 16, 0, type})});
         list.push_back({"no lse", with(problemOf({1, 2, 1, 33, 70, 64, 0, type}), [](VkfProblem& p) { p.lse = 0; })});
-        list.push_back({"rows first, with gaps", with(problemOf({2, 4, 2, 33, 45, 40, 24, type}),
-                                                      [](VkfProblem& p) {
-                                                          rowsFirst(p.q, 33, 4, 40, 3);
-                                                          rowsFirst(p.k, 45, 2, 40, 8);
-                                                          rowsFirst(p.v, 45, 2, 24, 5);
-                                                          rowsFirst(p.o, 33, 4, 24, 7);
-                                                      })});
-        list.push_back({"an o that starts at an odd element", problemOf({1, 2, 1, 33, 45, 64, 0, type}),
-                        Data{.oOffset = 1}});
-        list.push_back({"K and V shared by the batch", with(problemOf({3, 2, 2, 33, 45, 16, 0, type}),
-                                                            [](VkfProblem& p) {
-                                                                p.k.headStride = p.v.headStride = 45 * 16;
-                                                                p.k.rowStride = p.v.rowStride = 16;
-                                                            })});
+        list.push_back({"rows first, with gaps", with(problemOf({2, 4, 2, 33, 45, 40, 24, type}), [](VkfProblem& p) {
+                            rowsFirst(p.q, 33, 4, 40, 3);
+                            rowsFirst(p.k, 45, 2, 40, 8);
+                            rowsFirst(p.v, 45, 2, 24, 5);
+                            rowsFirst(p.o, 33, 4, 24, 7);
+                        })});
+        list.push_back(
+            {"an o that starts at an odd element", problemOf({1, 2, 1, 33, 45, 64, 0, type}), Data{.oOffset = 1}});
+        list.push_back(
+            {"K and V shared by the batch", with(problemOf({3, 2, 2, 33, 45, 16, 0, type}), [](VkfProblem& p) {
+                 p.k.headStride = p.v.headStride = 45 * 16;
+                 p.k.rowStride = p.v.rowStride = 16;
+             })});
     }
     list.push_back({"1025 rows", problemOf({1, 1, 1, 1025, 1025, 64, 0, VKF_TYPE_F16})});
     list.push_back({"types of their own", with(problemOf({1, 2, 1, 50, 60, 48}), [](VkfProblem& p) {

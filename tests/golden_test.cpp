@@ -79,9 +79,8 @@ Loaded load(const Golden& golden) {
         return static_cast<uint32_t>(tensor.shape.at(i));
     };
     Loaded loaded{};
-    loaded.problem = vkf::test::problemOf({dimension(tensors[0], 0), dimension(tensors[0], 1),
-                                           dimension(tensors[1], 1), dimension(tensors[0], 2),
-                                           dimension(tensors[1], 2), dimension(tensors[0], 3),
+    loaded.problem = vkf::test::problemOf({dimension(tensors[0], 0), dimension(tensors[0], 1), dimension(tensors[1], 1),
+                                           dimension(tensors[0], 2), dimension(tensors[1], 2), dimension(tensors[0], 3),
                                            dimension(tensors[2], 3), typeOf(tensors[0].type)});
     loaded.problem.o.type = VKF_TYPE_F32;
     golden.options(loaded.problem);

@@ -65,8 +65,7 @@ struct Call {
     }
 
     std::vector<std::byte> output(vkf::host::Device& device) const {
-        std::vector<std::byte> bytes(vkfTensorLayout(&problem, VKF_TENSOR_O).elements *
-                                     vkfTypeBytes(problem.o.type));
+        std::vector<std::byte> bytes(vkfTensorLayout(&problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type));
         device.download(bytes.data(), o, bytes.size());
         return bytes;
     }
@@ -274,8 +273,7 @@ TEST_CASE("steps past the end of a plan are refused", "[library]") {
         CHECK(vkfCmdAttentionSteps(commandBuffer, call.plan.handle(), &call.bindings, 1, 0, &message) == VKF_SUCCESS);
         CHECK(vkfCmdAttention(commandBuffer, nullptr, &call.bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
     });
-    CHECK(vkfCmdAttention(VK_NULL_HANDLE, call.plan.handle(), &call.bindings, &message) ==
-          VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCmdAttention(VK_NULL_HANDLE, call.plan.handle(), &call.bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("an empty output records nothing and needs no bindings", "[library]") {

@@ -63,8 +63,7 @@ const Refusal refusals[] = {
          p.o.batchStride = 100000;
      },
      VKF_ERROR_INVALID_ARGUMENT, "strides of o make elements overlap"},
-    {"an o whose heads share memory", [](VkfProblem& p) { p.o.rowStride = 64; }, VKF_ERROR_INVALID_ARGUMENT,
-     "overlap"},
+    {"an o whose heads share memory", [](VkfProblem& p) { p.o.rowStride = 64; }, VKF_ERROR_INVALID_ARGUMENT, "overlap"},
     {"strides past the address space", [](VkfProblem& p) { p.k.rowStride = UINT64_MAX / 2; },
      VKF_ERROR_INVALID_ARGUMENT, "strides of k reach past"},
     {"a struct that is too large", [](VkfProblem& p) { p.structSize += 8; }, VKF_ERROR_STRUCT_SIZE, "structSize"},

@@ -79,10 +79,10 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
     vkf::Caps caps = device(32, 49152, 1024);
     CHECK(caps.subgroupReductions());
-    for (const auto spoil : {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
-                             +[](vkf::Caps& c) { c.features &= ~VkfFeatures{VKF_FEATURE_FULL_SUBGROUPS}; },
-                             +[](vkf::Caps& c) { c.subgroupShuffle = false; },
-                             +[](vkf::Caps& c) { c.subgroupSizeRequired = false; }}) {
+    for (const auto spoil :
+         {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
+          +[](vkf::Caps& c) { c.features &= ~VkfFeatures{VKF_FEATURE_FULL_SUBGROUPS}; },
+          +[](vkf::Caps& c) { c.subgroupShuffle = false; }, +[](vkf::Caps& c) { c.subgroupSizeRequired = false; }}) {
         vkf::Caps spoiled = caps;
         spoil(spoiled);
         CHECK_FALSE(spoiled.subgroupReductions());

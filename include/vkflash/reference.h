@@ -42,9 +42,9 @@ typedef struct VkfReferenceInputs {
 typedef struct VkfReferenceOptions {
     size_t structSize;
     VkfReferenceAlgorithm algorithm;
-    uint32_t tileRows;  /* 0 = 64; changes the speed, never a bit of the result */
-    uint32_t tileKeys;  /* of the tiled algorithms; 0 = 64 */
-    uint32_t threads;   /* 0 = one for each processor */
+    uint32_t tileRows; /* 0 = 64; changes the speed, never a bit of the result */
+    uint32_t tileKeys; /* of the tiled algorithms; 0 = 64 */
+    uint32_t threads;  /* 0 = one for each processor */
     /* Compute query rows rowBegin, rowBegin + rowStride, ... only; the rest of the output is left
      * alone. rowStride 0 = all rows, and rowBegin must be 0. For checking a sample of a large problem. */
     uint32_t rowBegin;
@@ -77,8 +77,8 @@ typedef struct VkfOnlineSoftmax {
 VKF_API void vkfOnlineSoftmaxReset(VkfOnlineSoftmax* state);
 /* Adds `count` keys: scores[count], values as rows of `dim` numbers, valueStride apart. A score of
  * -infinity is a dropped key; its value is not read. */
-VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint32_t count,
-                                    const double* values, size_t valueStride);
+VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint32_t count, const double* values,
+                                    size_t valueStride);
 /* Adds another state over other keys of the same row. Associative; the empty state is neutral. */
 VKF_API void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
@@ -102,11 +102,11 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
 typedef struct VkfVerdict {
     size_t structSize;
     VkfBool passed;
-    double oError;    /* largest |o - reference| */
+    double oError; /* largest |o - reference| */
     double oBound;
-    double lseError;  /* 0 without lse */
+    double lseError; /* 0 without lse */
     double lseBound;
-    double oRms;      /* root mean square of the reference's o, for scale */
+    double oRms;           /* root mean square of the reference's o, for scale */
     uint64_t worstElement; /* dense index into o of the largest error */
     double worstValue;
     double worstReference;
@@ -116,8 +116,8 @@ typedef struct VkfVerdict {
  * rows that options select. tileKeys in options should be the plan's; algorithm is ignored. An output
  * that does not pass is no failure of the call. */
 VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
-                                     const VkfReferenceOptions* options, const void* o,
-                                     const float* lse, VkfVerdict* verdict, VkfMessage* message);
+                                     const VkfReferenceOptions* options, const void* o, const float* lse,
+                                     VkfVerdict* verdict, VkfMessage* message);
 
 #ifdef __cplusplus
 }

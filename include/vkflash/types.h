@@ -35,15 +35,15 @@ extern "C" {
  * changed nothing: no handle is written, no command is recorded. */
 typedef enum VkfResult {
     VKF_SUCCESS = 0,
-    VKF_ERROR_INVALID_ARGUMENT = -1,     /* a value that no device could accept */
-    VKF_ERROR_UNSUPPORTED = -2,          /* a valid problem that this device, path or version cannot do */
-    VKF_ERROR_MISSING_FEATURE = -3,      /* the device lacks, or was created without, a needed feature */
-    VKF_ERROR_STRUCT_SIZE = -4,          /* structSize is not one that this version knows */
-    VKF_ERROR_BINDING_TOO_SMALL = -5,    /* scratch or a tensor's memory is shorter than the plan needs */
+    VKF_ERROR_INVALID_ARGUMENT = -1,  /* a value that no device could accept */
+    VKF_ERROR_UNSUPPORTED = -2,       /* a valid problem that this device, path or version cannot do */
+    VKF_ERROR_MISSING_FEATURE = -3,   /* the device lacks, or was created without, a needed feature */
+    VKF_ERROR_STRUCT_SIZE = -4,       /* structSize is not one that this version knows */
+    VKF_ERROR_BINDING_TOO_SMALL = -5, /* scratch or a tensor's memory is shorter than the plan needs */
     VKF_ERROR_OUT_OF_HOST_MEMORY = -6,
     VKF_ERROR_OUT_OF_DEVICE_MEMORY = -7,
     VKF_ERROR_DEVICE_LOST = -8,
-    VKF_ERROR_VULKAN = -9,               /* another Vulkan call failed; the message names call and code */
+    VKF_ERROR_VULKAN = -9, /* another Vulkan call failed; the message names call and code */
     VKF_RESULT_FORCE_INT32 = 0x7fffffff
 } VkfResult;
 

@@ -43,8 +43,8 @@ typedef struct VkfPlan_T* VkfPlan;
 typedef enum VkfFeatureBits {
     VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0, /* needed always */
     VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16 and bf16 tensors */
-    VKF_FEATURE_FULL_SUBGROUPS = 1 << 2, /* subgroupSizeControl and computeFullSubgroups: reductions
-                                            by subgroup operations instead of shared memory */
+    VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,        /* subgroupSizeControl and computeFullSubgroups: reductions
+                                                   by subgroup operations instead of shared memory */
     VKF_FEATURE_FORCE_INT32 = 0x7fffffff
 } VkfFeatureBits;
 typedef uint32_t VkfFeatures;
@@ -77,8 +77,7 @@ typedef struct VkfDeviceRequirements {
 
 /* Fills *requirements (structSize set by the caller). VKF_ERROR_MISSING_FEATURE names what the
  * device lacks. Creates nothing. Thread-safe. */
-VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query,
-                                           VkfDeviceRequirements* requirements,
+VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements,
                                            VkfMessage* message);
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -97,16 +96,15 @@ typedef struct VkfContextCreateInfo {
     VkInstance instance;
     VkPhysicalDevice physicalDevice;
     VkDevice device;
-    VkfFeatures features; /* enabled on the device; usually VkfDeviceRequirements::usableFeatures */
-    VkfQuirks quirks;     /* added to the built-in ones */
-    VkPipelineCache pipelineCache;              /* optional; used under the context's own lock */
-    const VkAllocationCallbacks* allocator;     /* optional; handed on to the Vulkan calls */
-    uint32_t maxSharedMemoryBytes;              /* 0 = the device's limit; less forces smaller tiles */
+    VkfFeatures features;                   /* enabled on the device; usually VkfDeviceRequirements::usableFeatures */
+    VkfQuirks quirks;                       /* added to the built-in ones */
+    VkPipelineCache pipelineCache;          /* optional; used under the context's own lock */
+    const VkAllocationCallbacks* allocator; /* optional; handed on to the Vulkan calls */
+    uint32_t maxSharedMemoryBytes;          /* 0 = the device's limit; less forces smaller tiles */
 } VkfContextCreateInfo;
 
 /* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
-VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context,
-                                   VkfMessage* message);
+VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
 
 /* Destroys the pipelines. Every plan of the context must have been destroyed. NULL is ignored. */
 VKF_API void vkfDestroyContext(VkfContext context);
@@ -116,15 +114,13 @@ VKF_API VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, 
 
 /* The same for a device that has no VkDevice yet, assuming that every usable feature gets enabled.
  * vkfCheckProblem answers without any device. */
-VKF_API VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem,
-                                         VkfMessage* message);
+VKF_API VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */
 
 /* Checks the problem, chooses path and tiles, and creates the pipelines that are not there yet (the
  * only slow part: the driver compiles). The problem is copied. */
-VKF_API VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan,
-                                VkfMessage* message);
+VKF_API VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message);
 
 /* NULL is ignored. Recorded command buffers stay valid: pipelines belong to the context. */
 VKF_API void vkfDestroyPlan(VkfPlan plan);
@@ -135,13 +131,13 @@ typedef struct VkfPlanInfo {
     uint32_t stepCount;        /* 0 when the output is empty */
     VkDeviceSize scratchBytes; /* 0 for the fused paths of this version */
     VkDeviceSize scratchAlignment;
-    uint32_t tileRows;          /* query rows a workgroup works on */
-    uint32_t tileKeys;          /* keys of one K/V tile */
-    uint32_t workgroupSize;     /* invocations */
-    uint32_t sharedMemoryBytes; /* a workgroup */
-    uint32_t subgroupReductions; /* 1 = by subgroup operations, 0 = in shared memory */
-    double operations;           /* multiplications and additions of the visible pairs */
-    double minimumBytes;         /* q, k, v read once, o and lse written once */
+    uint32_t tileRows;                      /* query rows a workgroup works on */
+    uint32_t tileKeys;                      /* keys of one K/V tile */
+    uint32_t workgroupSize;                 /* invocations */
+    uint32_t sharedMemoryBytes;             /* a workgroup */
+    uint32_t subgroupReductions;            /* 1 = by subgroup operations, 0 = in shared memory */
+    double operations;                      /* multiplications and additions of the visible pairs */
+    double minimumBytes;                    /* q, k, v read once, o and lse written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
 } VkfPlanInfo;
 
@@ -181,15 +177,14 @@ typedef struct VkfBindings {
  * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse
  * and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
  * anything reads o or lse. Barriers between the plan's own dispatches are recorded by the library. */
-VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan,
-                                  const VkfBindings* bindings, VkfMessage* message);
+VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                                  VkfMessage* message);
 
 /* The same for steps [firstStep, firstStep + stepCount) only, so that a long call can be spread over
  * several submissions. All steps must run, each once, in order, on one queue, with the same bindings
  * and nothing else writing scratch in between; the result then has the same bits. */
-VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan,
-                                       const VkfBindings* bindings, uint32_t firstStep,
-                                       uint32_t stepCount, VkfMessage* message);
+VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                                       uint32_t firstStep, uint32_t stepCount, VkfMessage* message);
 
 /* ---- Shaders in this build ------------------------------------------------------------------- */
 

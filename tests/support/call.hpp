@@ -33,10 +33,10 @@ std::string describe(const VkfProblem& problem);
 
 struct Data {
     uint32_t seed = 1;
-    double magnitude = 1.0;                // standard deviation of q, k and v
-    std::vector<int32_t> keyLengths{};     // if the problem has them
-    bool poisonInvisibleKeys = true;       // k and v rows that no query row sees become NaN
-    uint64_t oOffset = 0;                  // elements between the guard and the first element
+    double magnitude = 1.0;            // standard deviation of q, k and v
+    std::vector<int32_t> keyLengths{}; // if the problem has them
+    bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
+    uint64_t oOffset = 0;              // elements between the guard and the first element
     // Last changes to the inputs, as fp32 through vkfStoreElement.
     std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit{};
 };

@@ -14,16 +14,16 @@ CommandBuffers::CommandBuffers(host::Device& device, size_t count) : device_(dev
         VkCommandPoolCreateInfo poolInfo{};
         poolInfo.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
         poolInfo.queueFamilyIndex = device.queueFamily();
-        VkResult result = load<PFN_vkCreateCommandPool>("vkCreateCommandPool")(device.handle(), &poolInfo, nullptr,
-                                                                               &pools_[i]);
+        VkResult result =
+            load<PFN_vkCreateCommandPool>("vkCreateCommandPool")(device.handle(), &poolInfo, nullptr, &pools_[i]);
         if (result == VK_SUCCESS) {
             VkCommandBufferAllocateInfo info{};
             info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
             info.commandPool = pools_[i];
             info.level = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
             info.commandBufferCount = 1;
-            result = load<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(device.handle(), &info,
-                                                                                    &buffers_[i]);
+            result =
+                load<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(device.handle(), &info, &buffers_[i]);
         }
         if (result != VK_SUCCESS) {
             throw std::runtime_error("no command buffer for the test");
@@ -53,9 +53,9 @@ void CommandBuffers::barrier(VkCommandBuffer commandBuffer) const {
     memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
     memory.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    load<PFN_vkCmdPipelineBarrier>("vkCmdPipelineBarrier")(
-        commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &memory, 0,
-        nullptr, 0, nullptr);
+    load<PFN_vkCmdPipelineBarrier>("vkCmdPipelineBarrier")(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &memory, 0,
+                                                           nullptr, 0, nullptr);
 }
 
 void CommandBuffers::submitAll() {

@@ -24,14 +24,12 @@ int main(void) {
     VkfMessage message = {{0}};
     int failures = 0;
 
-    failures += expect(vkfVersion() == ((VKF_VERSION_MAJOR << 22) | (VKF_VERSION_MINOR << 12) |
-                                        VKF_VERSION_PATCH),
+    failures += expect(vkfVersion() == ((VKF_VERSION_MAJOR << 22) | (VKF_VERSION_MINOR << 12) | VKF_VERSION_PATCH),
                        "library and header have the same version");
     failures += expect(vkfCheckProblem(&problem, &message) == VKF_SUCCESS, "a plain problem is accepted");
 
     problem.kvHeads = 3;
-    failures += expect(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT,
-                       "8 heads over 3 are refused");
+    failures += expect(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT, "8 heads over 3 are refused");
     failures += expect(strlen(message.text) > 0, "the refusal says why");
     failures += expect(vkfIsSupported(NULL, &problem, &message) != VKF_SUCCESS, "no context, no support");
     failures += expect(strlen(vkfResultString(VKF_ERROR_DEVICE_LOST)) > 0, "results have texts");
