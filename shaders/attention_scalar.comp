@@ -42,9 +42,9 @@ uint thread, group, lane;
 // The first chunk of k for the keys from key_begin on, and of q if it does not stay.
 void fetchScoreOperands(uint key_begin, uint chunk) {
     if (DIM_CHUNKS > 1) {
-        fetchQ(q, item, chunk, thread);
+        fetchQ(q, item.row_begin, chunk, thread);
     }
-    fetchK(k, mask.any, key_begin, chunk, thread);
+    fetchK(k, key_begin, chunk, thread);
 }
 
 // s = q k^T for the keys from key_begin on; leaves the first chunk of v fetched.
@@ -53,14 +53,14 @@ void computeScores(uint key_begin) {
     [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (DIM_CHUNKS > 1) {
-            placeQ(item, chunk, thread);
+            placeQ(q, item.row_begin, chunk, thread);
         }
-        placeK(mask.any, key_begin, chunk, thread);
+        placeK(k, key_begin, chunk, thread);
         barrier();
         if (chunk + 1 < DIM_CHUNKS) {
             fetchScoreOperands(key_begin, chunk + 1);
         } else {
-            fetchV(v, mask.any, key_begin, thread);
+            fetchV(v, key_begin, thread);
         }
         accumulateScores(group, lane);
     }
@@ -71,10 +71,10 @@ void computeOutput(uint key_begin, bool cut) {
     [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // as above; the first one also publishes p_tile
-        placeV(mask.any, chunk_begin, thread);
+        placeV(v, chunk_begin, thread);
         barrier();
         if (chunk + 1 < KEY_CHUNKS) {
-            fetchV(v, mask.any, chunk_begin + CHUNK_KEYS, thread);
+            fetchV(v, chunk_begin + CHUNK_KEYS, thread);
         } else {
             fetchScoreOperands(key_begin + TILE_KEYS, 0);
         }
@@ -95,7 +95,7 @@ void writeResults() {
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-            uint i = item.row_begin + group * THREAD_ROWS + row;
+            uint i = item.row_begin + tileRow(group, row);
             if (i < params.query_rows) {
                 storeLse(item, i, m_row[row], l_row[row]);
             }
@@ -109,23 +109,27 @@ void main() {
     lane = thread % LANES;
     item = itemOf(params.first_item + gl_WorkGroupID.x);
     mask = tileMask(item);
-    q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head);
-    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head);
-    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head);
+    q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
+    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
+    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
 
     clearOutput();
     clearSoftmax();
     if (mask.any.x < mask.any.y) {
         uint first = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
         if (DIM_CHUNKS == 1) {
-            fetchQ(q, item, 0, thread);
-            placeQ(item, 0, thread);
+            fetchQ(q, item.row_begin, 0, thread);
+            placeQ(q, item.row_begin, 0, thread);
         }
         fetchScoreOperands(first, 0);
         for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += TILE_KEYS) {
             bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
             computeScores(key_begin);
-            updateSoftmax(item, group, lane, key_begin, cut);
+            if (cut) {
+                updateSoftmax(item, group, lane, key_begin, true);
+            } else {
+                updateSoftmax(item, group, lane, key_begin, false);
+            }
             computeOutput(key_begin, cut);
         }
     }

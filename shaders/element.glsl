@@ -78,15 +78,16 @@ vec4 loadAligned4(uvec2 address, uint type) {
                                   : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
 }
 
+float loadElementOrZero(uvec2 row_address, uint column, uint dim, uint type) {
+    return column < dim ? loadElement(add64(row_address, uvec2(column * elementBytes(type), 0)), type) : 0.0;
+}
+
 // Elements [column, column + 4) of a row of `dim` elements, one by one; 0 past its end.
 vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
-    vec4 x = vec4(0.0);
-    [[unroll]] for (uint i = 0; i < 4; i++) {
-        if (column + i < dim) {
-            x[i] = loadElement(add64(row_address, uvec2((column + i) * elementBytes(type), 0)), type);
-        }
-    }
-    return x;
+    return vec4(loadElementOrZero(row_address, column, dim, type),
+                loadElementOrZero(row_address, column + 1, dim, type),
+                loadElementOrZero(row_address, column + 2, dim, type),
+                loadElementOrZero(row_address, column + 3, dim, type));
 }
 
 void storeElement(uvec2 address, uint type, float x) {

@@ -24,7 +24,7 @@ void clearOutput() {
 
 void storeProbability(uint group, uint lane, uint row, uint key, float p) {
     uint column = lane + key * LANES;
-    p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + column / 4][column % 4] = p;
+    p_tile[tileRow(group, row) * SCORE_WORDS + column / 4][column % 4] = p;
 }
 
 // o += p v over the staged keys, which are keys [key_begin, key_begin + CHUNK_KEYS) of the tile. `cut`
@@ -33,20 +33,19 @@ void accumulateOutput(uint group, uint lane, uint key_begin, bool cut) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
         vec4 p[THREAD_ROWS];
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-            p[row] = p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + (key_begin + key4) / 4];
+            p[row] = p_tile[tileRow(group, row) * SCORE_WORDS + (key_begin + key4) / 4];
         }
         [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             vec4 v[4];
             [[unroll]] for (uint key = 0; key < 4; key++) {
                 v[key] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
             }
-            [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-                vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
-                [[unroll]] for (uint key = 0; key < 4; key++) {
-                    vec4 sum = fma(vec4(p[row][key]), v[key], o);
-                    o = cut && p[row][key] == DROPPED ? o : sum;
+            [[unroll]] for (uint key = 0; key < 4; key++) {
+                [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+                    uint i = row * THREAD_COLUMNS4 + c;
+                    vec4 sum = fma(vec4(p[row][key]), v[key], o_tile[i]);
+                    o_tile[i] = cut && p[row][key] == DROPPED ? o_tile[i] : sum;
                 }
-                o_tile[row * THREAD_COLUMNS4 + c] = o;
             }
         }
     }
@@ -58,7 +57,7 @@ void storeOutput(Item item, uint group, uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        uint i = item.row_begin + group * THREAD_ROWS + row;
+        uint i = item.row_begin + tileRow(group, row);
         if (i < params.query_rows) {
             uvec2 address = rowAddress(head, VKF_O, i);
             [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {

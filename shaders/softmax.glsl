@@ -41,13 +41,13 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 void exchangeOverLanes(float x[THREAD_ROWS], uint group, uint lane) {
     barrier();
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + lane / 4][lane % 4] = x[row];
+        p_tile[tileRow(group, row) * SCORE_WORDS + lane / 4][lane % 4] = x[row];
     }
     barrier();
 }
 
 float exchanged(uint group, uint row, uint lane) {
-    return p_tile[(group * THREAD_ROWS + row) * SCORE_WORDS + lane / 4][lane % 4];
+    return p_tile[tileRow(group, row) * SCORE_WORDS + lane / 4][lane % 4];
 }
 
 void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
@@ -77,7 +77,7 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
     float m_tile[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        ivec2 visible = visibleKeys(item, item.row_begin + group * THREAD_ROWS + row);
+        ivec2 visible = visibleKeys(item, item.row_begin + tileRow(group, row));
         m_tile[row] = m_row[row];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = finalScore(s_tile[row * THREAD_KEYS + key]);
@@ -91,7 +91,7 @@ void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
     maximumOverLanes(m_tile, group, lane);
 
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        ivec2 visible = visibleKeys(item, item.row_begin + group * THREAD_ROWS + row);
+        ivec2 visible = visibleKeys(item, item.row_begin + tileRow(group, row));
         // A row that has seen nothing yet would subtract infinity from infinity.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = exp2(m_row[row] - m);

@@ -4,19 +4,19 @@
 // halves: fetch into registers, all loads in flight at once, and place in shared memory. A kernel fetches
 // the next piece, multiplies the present one, and places the next when everybody is done.
 //
-// Rows and columns that do not exist, and keys that no row may see, become zeros; their bytes are never
-// read: an invocation that has nothing to fetch repeats a neighbour's load and drops it.
+// Only a piece of which every word exists, in rows that can be loaded four elements at a time, goes that
+// way. Any other is loaded when it is placed: rows and columns that do not exist become zeros, and their
+// bytes are never read.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
-const uint HEAD_DIM4 = (HEAD_DIM + 3) / 4;
-const uint VALUE_ROW_WORDS = (VALUE_DIM + 3) / 4;
+const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // of a row of v; the tile's columns past it are not staged
 
 // Words that an invocation fetches of each piece.
 const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint V_FETCHES = (CHUNK_KEYS * VALUE_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
 
@@ -25,70 +25,98 @@ vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
 // One head of a tensor.
 struct Rows {
     uvec2 address; // of row 0
-    bool vectors;  // four elements can be loaded at once, everywhere
+    uint row_stride;
+    uint count;   // rows that exist
+    bool vectors; // four elements can be loaded at once, everywhere, and a tile of rows spans under 4 GiB
 };
 
-Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head) {
+Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head, uint count) {
     uvec2 address = headAddress(base, tensor, batch, head);
-    return Rows(address, dim % 4 == 0 && isAligned4(address, params.row_stride[tensor], type));
+    uint row_stride = params.row_stride[tensor];
+    bool spans = row_stride <= 0xffffffffu / VKF_MAX_WORDS(TILE_ROWS, TILE_KEYS) - 4 * VKF_MAX_DIM;
+    return Rows(address, row_stride, count, spans && dim % 4 == 0 && isAligned4(address, row_stride, type));
 }
 
-// Fetches words [first_word, first_word + words) of `rows` rows from first_row on, of which those in
-// `range`, which is not empty, exist. dim is the row's length in elements.
-void fetch(Rows source, uint tensor, uint type, uint dim, ivec2 range, uint first_row, uint rows, uint first_word,
-           uint words, uint slot, uint thread) {
-    uint last_word = (dim + 3) / 4 - 1;
-    if (source.vectors) {
-        [[unroll]] for (uint i = 0; i * WORKGROUP_SIZE < rows * words; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            uint row = uint(clamp(int(first_row + place / words), range.x, range.y - 1));
-            uint word = min(first_word + place % words, last_word);
-            uvec2 address = rowAddress(source.address, tensor, row);
-            fetched[slot + i] = loadAligned4(add64(address, uvec2(word * 4 * elementBytes(type), 0)), type);
-        }
-    } else {
-        [[unroll]] for (uint i = 0; i * WORKGROUP_SIZE < rows * words; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            uint row = uint(clamp(int(first_row + place / words), range.x, range.y - 1));
-            uint word = min(first_word + place % words, last_word);
-            fetched[slot + i] = loadRow4(rowAddress(source.address, tensor, row), word * 4, dim, type);
+// A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
+bool isWhole(Rows source, uint first_row, uint rows, uint first_word, uint words, uint dim) {
+    return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
+}
+
+uvec2 pieceAddress(Rows source, uint type, uint first_row, uint first_word) {
+    uvec2 row = add64(source.address, multiply64(first_row, source.row_stride));
+    return add64(row, uvec2(first_word * 4 * elementBytes(type), 0));
+}
+
+// The word at (row, word) of a whole piece.
+vec4 fetchWord(uvec2 piece, uint row_stride, uint type, uint row, uint word) {
+    return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
+}
+
+// The word at (row, word) of a head, zeros where there is nothing.
+vec4 loadWord(Rows source, uint type, uint dim, uint row, uint word) {
+    if (row >= source.count || word * 4 >= dim) {
+        return vec4(0.0);
+    }
+    uvec2 address = pieceAddress(source, type, row, 0);
+    return source.vectors ? loadAligned4(add64(address, uvec2(word * 4 * elementBytes(type), 0)), type)
+                          : loadRow4(address, word * 4, dim, type);
+}
+
+// Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
+void fetchK(Rows k, uint key_begin, uint chunk, uint thread) {
+    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
+            fetched[Q_FETCHES + i] =
+                fetchWord(piece, k.row_stride, TYPE_K, place / CHUNK_DIM4, place % CHUNK_DIM4);
         }
     }
 }
 
-// What fetch i of the same call left, or zeros where it stands for nothing.
-vec4 fetchedWord(uint dim, ivec2 range, uint first_row, uint first_word, uint words, uint slot, uint i, uint place) {
-    uint row = first_row + place / words;
-    uint word = first_word + place % words;
-    bool exists = isVisible(range, row) && word * 4 < dim;
-    return exists ? fetched[slot + i] : vec4(0.0);
-}
-
-// Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
-void fetchK(Rows k, ivec2 any, uint key_begin, uint chunk, uint thread) {
-    fetch(k, VKF_K, TYPE_K, HEAD_DIM, any, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, Q_FETCHES, thread);
-}
-
-void placeK(ivec2 any, uint key_begin, uint chunk, uint thread) {
-    [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (place < TILE_KEYS * CHUNK_DIM4) {
-            kv_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] =
-                fetchedWord(HEAD_DIM, any, key_begin, chunk * CHUNK_DIM4, CHUNK_DIM4, Q_FETCHES, i, place);
+void placeK(Rows k, uint key_begin, uint chunk, uint thread) {
+    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < TILE_KEYS * CHUNK_DIM4) {
+                kv_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+            uint row = place / CHUNK_DIM4;
+            uint word = place % CHUNK_DIM4;
+            kv_stage[row * STAGED_WORDS + word] =
+                loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
         }
     }
 }
 
 // All columns of CHUNK_KEYS rows of v.
-void fetchV(Rows v, ivec2 any, uint key_begin, uint thread) {
-    fetch(v, VKF_V, TYPE_V, VALUE_DIM, any, key_begin, CHUNK_KEYS, 0, VALUE_DIM4, Q_FETCHES, thread);
+void fetchV(Rows v, uint key_begin, uint thread) {
+    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
+            fetched[Q_FETCHES + i] =
+                fetchWord(piece, v.row_stride, TYPE_V, place / VALUE_WORDS, place % VALUE_WORDS);
+        }
+    }
 }
 
-void placeV(ivec2 any, uint key_begin, uint thread) {
-    [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (place < CHUNK_KEYS * VALUE_DIM4) {
-            kv_stage[place] = fetchedWord(VALUE_DIM, any, key_begin, 0, VALUE_DIM4, Q_FETCHES, i, place);
+void placeV(Rows v, uint key_begin, uint thread) {
+    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < CHUNK_KEYS * VALUE_WORDS) {
+                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        [[dont_unroll]] for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
+            uint row = place / VALUE_WORDS;
+            uint word = place % VALUE_WORDS;
+            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
         }
     }
 }

@@ -44,7 +44,7 @@ void main() {
     uint lane = thread % LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
     uvec2 p = headAddress(params.q, VKF_Q, item.batch, item.head);
-    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
     TileMask mask = tileMask(item);
 
     clearOutput();
@@ -53,14 +53,14 @@ void main() {
         bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
         barrier(); // the last readers of p_tile are done
         stageP(p, item, key_begin, thread);
-        fetchV(v, mask.any, key_begin, thread);
+        fetchV(v, key_begin, thread);
         [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
             uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
             barrier(); // and of kv_stage; the first one also publishes p_tile
-            placeV(mask.any, chunk_begin, thread);
+            placeV(v, chunk_begin, thread);
             barrier();
             if (chunk + 1 < KEY_CHUNKS) {
-                fetchV(v, mask.any, chunk_begin + CHUNK_KEYS, thread);
+                fetchV(v, chunk_begin + CHUNK_KEYS, thread);
             }
             if (cut) {
                 accumulateOutput(group, lane, chunk * CHUNK_KEYS, true);

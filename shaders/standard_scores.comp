@@ -19,7 +19,7 @@
 void storeScores(Item item, uint key_begin, uint group, uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        uint i = item.row_begin + group * THREAD_ROWS + row;
+        uint i = item.row_begin + tileRow(group, row);
         if (i < params.query_rows) {
             uvec2 address = rowAddress(head, VKF_O, i);
             [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
@@ -44,19 +44,19 @@ void main() {
         return; // no row of the tile sees these keys
     }
 
-    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head);
-    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
     clearScores();
-    fetchQ(q, item, 0, thread);
-    fetchK(k, mask.any, key_begin, 0, thread);
+    fetchQ(q, item.row_begin, 0, thread);
+    fetchK(k, key_begin, 0, thread);
     [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
-        placeQ(item, chunk, thread);
-        placeK(mask.any, key_begin, chunk, thread);
+        placeQ(q, item.row_begin, chunk, thread);
+        placeK(k, key_begin, chunk, thread);
         barrier();
         if (chunk + 1 < DIM_CHUNKS) {
-            fetchQ(q, item, chunk + 1, thread);
-            fetchK(k, mask.any, key_begin, chunk + 1, thread);
+            fetchQ(q, item.row_begin, chunk + 1, thread);
+            fetchK(k, key_begin, chunk + 1, thread);
         }
         accumulateScores(thread / LANES, thread % LANES);
     }

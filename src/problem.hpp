@@ -8,9 +8,11 @@
 
 #include <vkflash/problem.h>
 
+#include "../shaders/shared/attention_params.h"
+
 namespace vkf {
 
-inline constexpr uint32_t maxHeadDim = 256;
+inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM;
 
 // Indexed by VkfTensorRole.
 using Layouts = std::array<VkfTensorLayout, 4>;

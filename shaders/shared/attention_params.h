@@ -57,6 +57,7 @@ struct AttentionParams {
 #define VKF_UNLIMITED_LEFT 0x40000000
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
 #define VKF_MAX_HEADS 65535
+#define VKF_MAX_DIM 256
 
 /* Values of the type constants; those of VkfType. */
 #define VKF_STORED_F32 0
