@@ -24,7 +24,7 @@ function(vkf_add_test_group name tags label)
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   file(MAKE_DIRECTORY "${VKF_REPORT_DIR}")
   # 4 is Catch2's exit status when every test case was skipped.
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900 SKIP_RETURN_CODE 4)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 SKIP_RETURN_CODE 4)
   vkf_set_test_environment(${name})
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
 endfunction()
