@@ -11,7 +11,7 @@
 //                                                   head has one chunk
 //     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     while scores are summed up over the chunks, then
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    while o takes in the tile, chunk by chunk
-//     p_tile    TILE_ROWS x TILE_KEYS of p
+//     p_stage   TILE_ROWS x CHUNK_KEYS of p
 //
 // How a tile is spread over the invocations is told in scores.glsl and output.glsl; tiles are chosen by
 // src/tuning.cpp.
@@ -70,8 +70,9 @@ void computeScores(uint key_begin) {
 void computeOutput(uint key_begin, bool cut) {
     [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
-        barrier(); // as above; the first one also publishes p_tile
+        barrier(); // as above
         placeV(v, chunk_begin, thread);
+        placeP(chunk, group, lane);
         barrier();
         if (chunk + 1 < KEY_CHUNKS) {
             fetchV(v, chunk_begin + CHUNK_KEYS, thread);
@@ -79,9 +80,9 @@ void computeOutput(uint key_begin, bool cut) {
             fetchScoreOperands(key_begin + TILE_KEYS, 0);
         }
         if (cut) {
-            accumulateOutput(group, lane, chunk * CHUNK_KEYS, true);
+            accumulateOutput(group, lane, true);
         } else {
-            accumulateOutput(group, lane, chunk * CHUNK_KEYS, false);
+            accumulateOutput(group, lane, false);
         }
     }
 }

@@ -90,38 +90,46 @@ vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
                 loadElementOrZero(row_address, column + 3, dim, type));
 }
 
-void storeElement(uvec2 address, uint type, float x) {
+// Four elements as they are stored: whole words of fp32, or two words of 16-bit pairs.
+uvec4 packWords(vec4 x, uint type) {
     if (type == VKF_STORED_F32) {
-        Word(address).value = floatBitsToUint(x);
+        return floatBitsToUint(x);
+    }
+    uvec4 half_words = type == VKF_STORED_F16 ? uvec4(packF16(x.x), packF16(x.y), packF16(x.z), packF16(x.w))
+                                              : uvec4(packBf16(x.x), packBf16(x.y), packBf16(x.z), packBf16(x.w));
+    return uvec4(half_words.x | half_words.y << 16, half_words.z | half_words.w << 16, 0, 0);
+}
+
+// Element 0 to 3 of packed words.
+void storeElement(uvec2 row_address, uint column, uint dim, uint type, uvec4 words, uint element) {
+    if (column + element >= dim) {
+        return;
+    }
+    uvec2 address = add64(row_address, uvec2((column + element) * elementBytes(type), 0));
+    if (type == VKF_STORED_F32) {
+        Word(address).value = words[element];
         return;
     }
 #ifdef VKF_STORAGE_16BIT
-    HalfWord(address).value = uint16_t(type == VKF_STORED_F16 ? packF16(x) : packBf16(x));
+    HalfWord(address).value = uint16_t(words[element / 2] >> (element % 2 * 16));
 #endif
 }
 
-void storeAligned4(uvec2 address, uint type, vec4 x) {
-    if (type == VKF_STORED_F32) {
-        Word4(address).value = floatBitsToUint(x);
-    } else if (type == VKF_STORED_F16) {
-        Word2(address).value =
-            uvec2(packF16(x.x) | packF16(x.y) << 16, packF16(x.z) | packF16(x.w) << 16);
-    } else {
-        Word2(address).value =
-            uvec2(packBf16(x.x) | packBf16(x.y) << 16, packBf16(x.z) | packBf16(x.w) << 16);
-    }
-}
-
+// Elements [column, column + 4) of a row of `dim` elements; nothing past its end.
 void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
-    uint bytes = elementBytes(type);
-    if (aligned4 && column + 4 <= dim) {
-        storeAligned4(add64(row_address, uvec2(column * bytes, 0)), type, x);
+    uvec4 words = packWords(x, type);
+    if (!aligned4 || column + 4 > dim) {
+        storeElement(row_address, column, dim, type, words, 0);
+        storeElement(row_address, column, dim, type, words, 1);
+        storeElement(row_address, column, dim, type, words, 2);
+        storeElement(row_address, column, dim, type, words, 3);
         return;
     }
-    [[unroll]] for (uint i = 0; i < 4; i++) {
-        if (column + i < dim) {
-            storeElement(add64(row_address, uvec2((column + i) * bytes, 0)), type, x[i]);
-        }
+    uvec2 address = add64(row_address, uvec2(column * elementBytes(type), 0));
+    if (type == VKF_STORED_F32) {
+        Word4(address).value = words;
+    } else {
+        Word2(address).value = words.xy;
     }
 }
 

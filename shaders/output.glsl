@@ -9,10 +9,11 @@
 
 #include "dropped.glsl"
 
-const uint SCORE_WORDS = VKF_SCORE_ROW_WORDS(TILE_KEYS);
+const uint P_ROW_WORDS = VKF_P_ROW_WORDS(CHUNK_KEYS);
 
-// Probabilities on their way from the lanes that made them to the lanes that need them.
-shared vec4 p_tile[VKF_P_WORDS(TILE_ROWS, TILE_KEYS)];
+// Probabilities of one chunk of keys, on their way from the lanes that made them to the lanes that need
+// them.
+shared vec4 p_stage[VKF_P_WORDS(TILE_ROWS, CHUNK_KEYS)];
 
 vec4 o_tile[THREAD_ROWS * THREAD_COLUMNS4];
 
@@ -22,30 +23,24 @@ void clearOutput() {
     }
 }
 
-void storeProbability(uint group, uint lane, uint row, uint key, float p) {
-    uint column = lane + key * LANES;
-    p_tile[tileRow(group, row) * SCORE_WORDS + column / 4][column % 4] = p;
-}
-
-// o += p v over the staged keys, which are keys [key_begin, key_begin + CHUNK_KEYS) of the tile. `cut`
-// says that some p may be DROPPED.
-void accumulateOutput(uint group, uint lane, uint key_begin, bool cut) {
+// o += p v over the staged keys. `cut` says that some p may be DROPPED.
+void accumulateOutput(uint group, uint lane, bool cut) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
-        vec4 p[THREAD_ROWS];
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-            p[row] = p_tile[tileRow(group, row) * SCORE_WORDS + (key_begin + key4) / 4];
-        }
-        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
-            vec4 v[4];
-            [[unroll]] for (uint key = 0; key < 4; key++) {
-                v[key] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
+        vec4 v[4 * THREAD_COLUMNS4];
+        [[unroll]] for (uint key = 0; key < 4; key++) {
+            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+                v[key * THREAD_COLUMNS4 + c] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
             }
-            [[unroll]] for (uint key = 0; key < 4; key++) {
-                [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-                    uint i = row * THREAD_COLUMNS4 + c;
-                    vec4 sum = fma(vec4(p[row][key]), v[key], o_tile[i]);
-                    o_tile[i] = cut && p[row][key] == DROPPED ? o_tile[i] : sum;
+        }
+        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+            vec4 p = p_stage[tileRow(group, row) * P_ROW_WORDS + key4 / 4];
+            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+                vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
+                [[unroll]] for (uint key = 0; key < 4; key++) {
+                    vec4 sum = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
+                    o = cut && p[key] == DROPPED ? o : sum;
                 }
+                o_tile[row * THREAD_COLUMNS4 + c] = o;
             }
         }
     }

@@ -11,8 +11,6 @@ shared vec4 q_stage[VKF_Q_WORDS(TILE_ROWS, CHUNK_DIM4)];
 
 float s_tile[THREAD_ROWS * THREAD_KEYS];
 
-const uint ROWS_AT_ONCE = THREAD_ROWS % 4 == 0 ? 4 : THREAD_ROWS;
-
 // Columns [4 CHUNK_DIM4 chunk, ...) of the tile's rows of q.
 void fetchQ(Rows q, uint row_begin, uint chunk, uint thread) {
     if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
@@ -48,26 +46,21 @@ void clearScores() {
     }
 }
 
-// s += q k^T over the staged columns. Four rows at a time, column by column, so that one multiplication
-// does not wait for the one before it.
+// s += q k^T over the staged columns.
 void accumulateScores(uint group, uint lane) {
     for (uint column4 = 0; column4 < CHUNK_DIM4; column4++) {
         vec4 k[THREAD_KEYS];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
             k[key] = kv_stage[(lane + key * LANES) * STAGED_WORDS + column4];
         }
-        [[unroll]] for (uint first_row = 0; first_row < THREAD_ROWS; first_row += ROWS_AT_ONCE) {
-            vec4 q[ROWS_AT_ONCE];
-            [[unroll]] for (uint row = 0; row < ROWS_AT_ONCE; row++) {
-                q[row] = q_stage[tileRow(group, first_row + row) * STAGED_WORDS + column4];
-            }
-            [[unroll]] for (uint column = 0; column < 4; column++) {
-                [[unroll]] for (uint row = 0; row < ROWS_AT_ONCE; row++) {
-                    [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
-                        uint i = (first_row + row) * THREAD_KEYS + key;
-                        s_tile[i] = fma(q[row][column], k[key][column], s_tile[i]);
-                    }
-                }
+        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+            vec4 q = q_stage[tileRow(group, row) * STAGED_WORDS + column4];
+            [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+                float s = s_tile[row * THREAD_KEYS + key];
+                s = fma(q.x, k[key].x, s);
+                s = fma(q.y, k[key].y, s);
+                s = fma(q.z, k[key].z, s);
+                s_tile[row * THREAD_KEYS + key] = fma(q.w, k[key].w, s);
             }
         }
     }

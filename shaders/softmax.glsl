@@ -36,18 +36,18 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
     }
 }
 #else
-// Through p_tile, whose rows have at least as many places as a group has lanes. Every invocation of the
+// Through p_stage, whose rows have at least as many places as a group has lanes. Every invocation of the
 // workgroup must arrive.
 void exchangeOverLanes(float x[THREAD_ROWS], uint group, uint lane) {
     barrier();
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        p_tile[tileRow(group, row) * SCORE_WORDS + lane / 4][lane % 4] = x[row];
+        p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4] = x[row];
     }
     barrier();
 }
 
 float exchanged(uint group, uint row, uint lane) {
-    return p_tile[tileRow(group, row) * SCORE_WORDS + lane / 4][lane % 4];
+    return p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4];
 }
 
 void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
@@ -72,7 +72,7 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 }
 #endif
 
-// Scores of the tile that starts at key_begin become probabilities in p_tile; m, l and o follow. `cut`
+// Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
 // says that the mask must be asked about each pair.
 void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
     float m_tile[THREAD_ROWS];
@@ -103,13 +103,29 @@ void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
             } else {
                 l += p;
             }
-            storeProbability(group, lane, row, key, p);
+            s_tile[row * THREAD_KEYS + key] = p;
         }
         [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             o_tile[row * THREAD_COLUMNS4 + c] *= alpha;
         }
         m_row[row] = m_tile[row];
         l_row[row] = l;
+    }
+}
+
+// Probabilities of the keys of one chunk of the tile, which is a whole number of keys in each lane.
+void placeP(uint chunk, uint group, uint lane) {
+    const uint keys = CHUNK_KEYS / LANES;
+    [[unroll]] for (uint c = 0; c < KEY_CHUNKS; c++) {
+        if (chunk == c) {
+            [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+                [[unroll]] for (uint key = 0; key < keys; key++) {
+                    uint column = lane + key * LANES;
+                    p_stage[tileRow(group, row) * P_ROW_WORDS + column / 4][column % 4] =
+                        s_tile[row * THREAD_KEYS + c * keys + key];
+                }
+            }
+        }
     }
 }
 

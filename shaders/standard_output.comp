@@ -14,26 +14,26 @@
 #include "stage.glsl"
 #include "output.glsl"
 
-const uint P_FETCHES = (TILE_ROWS * TILE_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
-// TILE_KEYS columns of TILE_ROWS rows of P into p_tile; DROPPED where there is none. The rows of P end
+// CHUNK_KEYS columns of TILE_ROWS rows of P into p_stage; DROPPED where there is none. The rows of P end
 // on a whole word, so that all loads are of four elements.
 void stageP(uvec2 p, Item item, uint key_begin, uint thread) {
     vec4 words[P_FETCHES];
     [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uint row = min(item.row_begin + place / (TILE_KEYS / 4), params.query_rows - 1);
-        uint key = min(key_begin + place % (TILE_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
+        uint row = min(item.row_begin + place / (CHUNK_KEYS / 4), params.query_rows - 1);
+        uint key = min(key_begin + place % (CHUNK_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
         words[i] = loadAligned4(add64(rowAddress(p, VKF_Q, row), uvec2(key * 4, 0)), VKF_STORED_F32);
     }
     [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uint row = place / (TILE_KEYS / 4);
-        uint key4 = place % (TILE_KEYS / 4);
-        if (place < TILE_ROWS * TILE_KEYS / 4) {
+        uint row = place / (CHUNK_KEYS / 4);
+        uint key4 = place % (CHUNK_KEYS / 4);
+        if (place < TILE_ROWS * CHUNK_KEYS / 4) {
             uvec4 keys = uvec4(key_begin + key4 * 4) + uvec4(0, 1, 2, 3);
             bvec4 exists = lessThan(keys, uvec4(item.row_begin + row < params.query_rows ? params.keys : 0));
-            p_tile[row * SCORE_WORDS + key4] = mix(vec4(DROPPED), words[i], exists);
+            p_stage[row * P_ROW_WORDS + key4] = mix(vec4(DROPPED), words[i], exists);
         }
     }
 }
@@ -48,25 +48,17 @@ void main() {
     TileMask mask = tileMask(item);
 
     clearOutput();
-    uint first = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
-    for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += TILE_KEYS) {
-        bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
-        barrier(); // the last readers of p_tile are done
-        stageP(p, item, key_begin, thread);
+    uint first = uint(mask.any.x) / CHUNK_KEYS * CHUNK_KEYS;
+    for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
         fetchV(v, key_begin, thread);
-        [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
-            uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
-            barrier(); // and of kv_stage; the first one also publishes p_tile
-            placeV(v, chunk_begin, thread);
-            barrier();
-            if (chunk + 1 < KEY_CHUNKS) {
-                fetchV(v, chunk_begin + CHUNK_KEYS, thread);
-            }
-            if (cut) {
-                accumulateOutput(group, lane, chunk * CHUNK_KEYS, true);
-            } else {
-                accumulateOutput(group, lane, chunk * CHUNK_KEYS, false);
-            }
+        barrier(); // the last readers of the stages are done
+        stageP(p, item, key_begin, thread);
+        placeV(v, key_begin, thread);
+        barrier();
+        if (isCut(mask, key_begin, key_begin + CHUNK_KEYS)) {
+            accumulateOutput(group, lane, true);
+        } else {
+            accumulateOutput(group, lane, false);
         }
     }
 

@@ -12,20 +12,29 @@ namespace {
 
 constexpr uint32_t wordBytes = 16;
 
-// A tile before the head dimensions are known, best first.
+// A tile before the head dimensions are known. docs/tuning.md has the measurements.
 struct Candidate {
     uint32_t groups; // of lanes
     uint32_t lanes;
     uint32_t threadRows;
     uint32_t threadKeys;
     uint32_t chunkDim4; // at most
-    uint32_t chunkKeys; // at most
+    uint32_t chunkKeys; // at most; lanes times a power of two
 };
 
+// Best first. The first keeps two workgroups on a multiprocessor of an NVIDIA H200: its driver was seen
+// to give workgroups 48 KiB of shared memory together. Columns of q and k are staged 32 at a time,
+// because in fp32 they are a cache line; 16 cost 15 % there.
 constexpr std::array candidates = {
-    Candidate{8, 16, 8, 4, 8, 32}, Candidate{8, 16, 4, 4, 8, 32}, Candidate{8, 16, 4, 2, 4, 16},
-    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},  Candidate{8, 8, 2, 4, 4, 8},
-    Candidate{8, 16, 2, 2, 2, 8},  Candidate{16, 4, 2, 4, 4, 8},  Candidate{32, 4, 1, 4, 2, 8},
+    Candidate{8, 16, 8, 4, 8, 16},
+    Candidate{8, 16, 4, 4, 8, 16},
+    Candidate{8, 16, 4, 2, 8, 16},
+    Candidate{16, 8, 4, 4, 8, 16},
+    Candidate{8, 8, 4, 4, 8, 16},
+    Candidate{8, 8, 2, 4, 8, 8},
+    Candidate{8, 16, 2, 2, 8, 16},
+    Candidate{16, 4, 2, 4, 8, 8},
+    Candidate{32, 4, 1, 4, 8, 8},
 };
 
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
@@ -47,10 +56,17 @@ Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint
     tile.threadRows = candidate.threadRows;
     tile.threadKeys = candidate.threadKeys;
     tile.threadColumns4 = (valueDim + 4 * candidate.lanes - 1) / (4 * candidate.lanes);
-    tile.chunkDim4 = std::min(candidate.chunkDim4, (headDim + 3) / 4);
-    tile.chunkKeys = std::min(candidate.chunkKeys, tile.keys());
-    while (tile.chunkKeys > 4 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+    // Chunks of equal size, so that the last one is whole too where that can be.
+    const uint32_t dim4 = (headDim + 3) / 4;
+    const uint32_t chunks = (dim4 + candidate.chunkDim4 - 1) / candidate.chunkDim4;
+    tile.chunkDim4 = (dim4 + chunks - 1) / chunks;
+    tile.chunkKeys = candidate.chunkKeys;
+    const auto tooLarge = [&] { return tile.sharedBytes() > caps.maxSharedMemoryBytes; };
+    while (tile.chunkKeys > tile.lanes && tooLarge()) {
         tile.chunkKeys /= 2;
+    }
+    while (tile.chunkDim4 > 1 && tooLarge()) {
+        tile.chunkDim4 /= 2;
     }
     return tile;
 }
@@ -61,7 +77,7 @@ uint32_t Tile::sharedBytes() const {
     const uint32_t kWords = VKF_K_WORDS(keys(), chunkDim4);
     const uint32_t vWords = VKF_V_WORDS(chunkKeys, lanes * threadColumns4);
     const uint32_t qWords = VKF_Q_WORDS(rows(), chunkDim4);
-    const uint32_t pWords = VKF_P_WORDS(rows(), keys());
+    const uint32_t pWords = VKF_P_WORDS(rows(), chunkKeys);
     return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * wordBytes;
 }
 

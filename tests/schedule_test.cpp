@@ -63,6 +63,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
                         REQUIRE(tile.lanes * tile.threadColumns4 * 4 >= 257 - dim);
                         REQUIRE(tile.keys() % tile.chunkKeys == 0);
                         REQUIRE(tile.chunkKeys % 4 == 0);
+                        REQUIRE(tile.chunkKeys % tile.lanes == 0);
                         REQUIRE(tile.keys() >= tile.lanes);
                         REQUIRE(tile.registers() <= 255);
                         if (caps.subgroupReductions()) {

@@ -71,7 +71,7 @@ struct AttentionParams {
 #define VKF_ID_THREAD_KEYS 3     /* keys of a tile an invocation owns */
 #define VKF_ID_THREAD_COLUMNS 4  /* columns of o an invocation owns, in fours */
 #define VKF_ID_CHUNK_DIM 5       /* columns of q and k staged at once, in fours */
-#define VKF_ID_CHUNK_KEYS 6      /* rows of v staged at once */
+#define VKF_ID_CHUNK_KEYS 6      /* rows of v staged at once: lanes times a divisor of thread keys */
 #define VKF_ID_HEAD_DIM 7
 #define VKF_ID_VALUE_DIM 8
 #define VKF_ID_TYPE_Q 9
@@ -90,12 +90,12 @@ struct AttentionParams {
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
  * calls in the size of an array. */
 #define VKF_STAGED_ROW_WORDS(chunk_dim4) ((chunk_dim4) + 1)
-#define VKF_SCORE_ROW_WORDS(tile_keys) ((tile_keys) / 4 + 1)
+#define VKF_P_ROW_WORDS(chunk_keys) ((chunk_keys) / 4 + 1)
 #define VKF_Q_WORDS(tile_rows, chunk_dim4) ((tile_rows) * VKF_STAGED_ROW_WORDS(chunk_dim4))
 #define VKF_K_WORDS(tile_keys, chunk_dim4) ((tile_keys) * VKF_STAGED_ROW_WORDS(chunk_dim4))
 #define VKF_V_WORDS(chunk_keys, value_dim4) ((chunk_keys) * (value_dim4))
 #define VKF_MAX_WORDS(a, b) ((a) > (b) ? (a) : (b))
-#define VKF_P_WORDS(tile_rows, tile_keys) ((tile_rows) * VKF_SCORE_ROW_WORDS(tile_keys))
+#define VKF_P_WORDS(tile_rows, chunk_keys) ((tile_rows) * VKF_P_ROW_WORDS(chunk_keys))
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);
