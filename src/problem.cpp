@@ -134,9 +134,10 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Distance from the first element to one past the last, false if it passes 2^62 elements.
+// Distance from the first element to one past the last, false if it passes 2^62 - 1 elements:
+// the bytes of more would not fit 64 bits.
 bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
-    constexpr uint64_t most = uint64_t{1} << 62;
+    constexpr uint64_t most = (uint64_t{1} << 62) - 1;
     *elements = 0;
     if (layout.batch == 0 || layout.heads == 0 || layout.rows == 0 || layout.dim == 0) {
         return true;
@@ -187,7 +188,7 @@ VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayo
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
     }
     if (!reach(*layout, &layout->elements)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 elements", name);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
     }
     if (role == VKF_TENSOR_O && layout->elements != 0 && !isInjective(*layout)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,

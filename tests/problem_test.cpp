@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "problem.hpp"
@@ -118,6 +119,41 @@ TEST_CASE("zero sizes are problems with an empty output or empty rows", "[proble
                               vkf::test::Shape{1, 1, 1, 0, 1, 8}, vkf::test::Shape{1, 1, 1, 1, 0, 8}}) {
         const VkfProblem problem = problemOf(shape);
         CHECK(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+    }
+}
+
+TEST_CASE("strides may reach as far as 64 bits can count the bytes", "[problem]") {
+    VkfProblem problem = problemOf({1, 2, 2, 1, 1, 1});
+    problem.k.rowStride = 1;
+    problem.k.headStride = (uint64_t{1} << 62) - 2;
+    REQUIRE(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_K).elements == UINT64_MAX / sizeof(float));
+    problem.k.headStride++;
+    VkfMessage message{};
+    CHECK(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("strides of k reach past 2^62 - 1 elements"));
+}
+
+TEST_CASE("any number in an enumeration is refused or harmless", "[problem]") {
+    for (const int value : {-1, 100, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
+        // As a C caller would: the bytes, without a conversion that a compiler could reason about.
+        const auto refused = [value](auto VkfProblem::*member) {
+            VkfProblem problem = problemOf({1, 1, 1, 1, 1, 8});
+            static_assert(sizeof(problem.*member) == sizeof value);
+            std::memcpy(&(problem.*member), &value, sizeof value);
+            return vkfCheckProblem(&problem, nullptr) == VKF_ERROR_INVALID_ARGUMENT;
+        };
+        CHECK(refused(&VkfProblem::path));
+        CHECK(refused(&VkfProblem::alignment));
+        CHECK(refused(&VkfProblem::precision));
+        VkfProblem problem = problemOf({1, 1, 1, 1, 1, 8});
+        std::memcpy(&problem.v.type, &value, sizeof value);
+        CHECK(vkfCheckProblem(&problem, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(vkfTypeBytes(problem.v.type) == 0);
+        CHECK(std::string(vkfTypeName(problem.v.type)) == "unknown type");
+        VkfTensorRole role{};
+        std::memcpy(&role, &value, sizeof value);
+        CHECK(vkfTensorLayout(&problem, role).elements == 0);
     }
 }
 

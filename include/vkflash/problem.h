@@ -45,7 +45,7 @@ typedef uint32_t VkfBool;
 
 /* Storage type of a tensor's elements. Block types hold 32 elements along the head dimension, in
  * the GGUF layouts. */
-typedef enum VkfType {
+typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_F32 = 0,
     VKF_TYPE_F16 = 1,
     VKF_TYPE_BF16 = 2,
@@ -61,14 +61,14 @@ typedef enum VkfType {
 } VkfType;
 
 /* Where the diagonal of a causal mask or window lies when Nq and Nk differ. */
-typedef enum VkfAlignment {
+typedef enum VkfAlignment VKF_INT32_ENUM {
     VKF_ALIGNMENT_BOTTOM_RIGHT = 0, /* row i stands at key i + Nk - Nq */
     VKF_ALIGNMENT_TOP_LEFT = 1,     /* row i stands at key i */
     VKF_ALIGNMENT_FORCE_INT32 = 0x7fffffff
 } VkfAlignment;
 
 /* The kernels. A path name is also what the program's --path takes. */
-typedef enum VkfPath {
+typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
     VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
     VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
@@ -78,7 +78,7 @@ typedef enum VkfPath {
 } VkfPath;
 
 /* How much precision the products may give up. Accumulation is fp32 in all of them. */
-typedef enum VkfPrecision {
+typedef enum VkfPrecision VKF_INT32_ENUM {
     VKF_PRECISION_DEFAULT = 0, /* products in the storage type's precision or better */
     VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never matrix units of a narrower type */
     VKF_PRECISION_FORCE_INT32 = 0x7fffffff
@@ -198,7 +198,7 @@ VKF_API VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message
 
 /* The strides of one of the problem's tensors with the dense default filled in, and how far it
  * reaches. */
-typedef enum VkfTensorRole {
+typedef enum VkfTensorRole VKF_INT32_ENUM {
     VKF_TENSOR_Q = 0,
     VKF_TENSOR_K = 1,
     VKF_TENSOR_V = 2,

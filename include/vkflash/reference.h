@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* How the reference computes. All agree; they differ in order and rounding. */
-typedef enum VkfReferenceAlgorithm {
+typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* Row by row: all scores, their maximum, the sum, the weighted sum. fp64. A score of -infinity
      * has weight 0 and a row of nothing else is empty; a score of +infinity makes its row NaN. */
     VKF_REFERENCE_DIRECT = 0,

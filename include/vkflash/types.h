@@ -26,6 +26,14 @@
 #define VKF_API
 #endif
 
+/* Every enumeration is an int32_t, so that any value a caller writes into one can be read and refused.
+ * In C their last member sees to the size. */
+#ifdef __cplusplus
+#define VKF_INT32_ENUM : int32_t
+#else
+#define VKF_INT32_ENUM
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,7 +41,7 @@ extern "C" {
 /* What a call came to. Every function that can fail returns one of these, and takes an optional
  * VkfMessage that says in words which field was wrong and what the limit is. A call that fails has
  * changed nothing: no handle is written, no command is recorded. */
-typedef enum VkfResult {
+typedef enum VkfResult VKF_INT32_ENUM {
     VKF_SUCCESS = 0,
     VKF_ERROR_INVALID_ARGUMENT = -1,  /* a value that no device could accept */
     VKF_ERROR_UNSUPPORTED = -2,       /* a valid problem that this device, path or version cannot do */

@@ -40,7 +40,7 @@ typedef struct VkfPlan_T* VkfPlan;
 
 /* Device features this library can use. A bit set in VkfContextCreateInfo::features promises that
  * the device was created with the feature (and the extension it belongs to) enabled. */
-typedef enum VkfFeatureBits {
+typedef enum VkfFeatureBits VKF_INT32_ENUM {
     VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0, /* needed always */
     VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16 and bf16 tensors */
     VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,        /* subgroupSizeControl and computeFullSubgroups: reductions
@@ -84,7 +84,7 @@ VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDevic
 
 /* Driver trouble to work around. The library sets what it knows from the driver's identity; an
  * application can add to it. */
-typedef enum VkfQuirkBits {
+typedef enum VkfQuirkBits VKF_INT32_ENUM {
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0, /* shuffles give wrong results: reduce in shared memory */
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
