@@ -25,6 +25,9 @@ function(vkf_add_test_group name tags label)
   file(MAKE_DIRECTORY "${VKF_REPORT_DIR}")
   # 4 is Catch2's exit status when every test case was skipped.
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 SKIP_RETURN_CODE 4)
+  if(label STREQUAL "full")
+    set_tests_properties(${name} PROPERTIES COST 100) # the long ones start first
+  endif()
   vkf_set_test_environment(${name})
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
 endfunction()
