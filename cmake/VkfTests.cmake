@@ -7,6 +7,9 @@ set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 # The driver and layers of a toolchain root, and what sanitizers shall leave out, for the given tests.
 function(vkf_set_test_environment)
   set(environment ${VKF_RUN_ENVIRONMENT})
+  if(environment)
+    list(APPEND environment "VKFLASH_TEST_DEVICE=llvmpipe") # that driver's; without it tests fail, not skip
+  endif()
   if(VKFLASH_SANITIZE)
     list(APPEND environment
       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0"
