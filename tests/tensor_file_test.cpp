@@ -15,6 +15,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "atomic_file.hpp"
 #include "npy.hpp"

@@ -10,6 +10,8 @@
 #include <new>
 #include <string>
 
+#include <fmt/ranges.h>
+
 #include "commands.hpp"
 #include "error.hpp"
 #include "vkflash/host.hpp"

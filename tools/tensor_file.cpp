@@ -9,6 +9,7 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "npy.hpp"
 #include "safetensors.hpp"
