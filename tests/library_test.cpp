@@ -352,3 +352,63 @@ TEST_CASE("every shader variant is in this build", "[library]") {
     CHECK(index >= 9);
     CHECK(vkfGetShaderVariant(0, nullptr, &missing) == VKF_ERROR_INVALID_ARGUMENT);
 }
+
+TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
+    vkf::host::Device& device = testDevice();
+    // Wherever these lie, two of them are that far apart. Hardly any of the memory is touched.
+    std::vector<Buffer> buffers;
+    try {
+        for (int i = 0; i < 5; i++) {
+            buffers.push_back(device.createBuffer((uint64_t{1} << 30) + (1 << 20)));
+        }
+    } catch (const vkf::host::Error& error) {
+        SKIP(error.what());
+    }
+    std::sort(buffers.begin(), buffers.end(),
+              [](const Buffer& a, const Buffer& b) { return a.address() < b.address(); });
+    const Buffer& low = buffers.front();
+    const Buffer& high = buffers.back();
+    // Distances below 2^48 fit 32 bits in this unit, and all strides of a call must be multiples of it.
+    constexpr uint64_t unit = 1 << 16;
+    const uint64_t shift = (unit - (high.address() - low.address()) % unit) % unit;
+    const uint64_t distance = high.address() + shift - low.address();
+    REQUIRE(distance > UINT32_MAX);
+
+    VkfProblem problem = problemOf({1, 2, 2, 128, 128, 8});
+    problem.lse = 0;
+    constexpr uint64_t headBytes = 128 * 8 * sizeof(float);
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {
+        problem.path = path;
+        const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+        const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
+        VkfProblem far = problem;
+        for (VkfTensor* tensor : {&far.q, &far.k, &far.v, &far.o}) {
+            tensor->rowStride = 8;
+            tensor->headStride = distance / sizeof(float);
+        }
+        const vkf::host::Plan plan(device, far);
+        const Buffer scratch = device.createBuffer(plan.info().scratchBytes);
+        auto bindings = vkf::make<VkfBindings>();
+        uint64_t place = 0;
+        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o}) {
+            binding->address = low.address() + place;
+            place += headBytes;
+        }
+        bindings.scratch = scratch.binding();
+        place = 0;
+        for (const auto* tensor : {&inputs.q, &inputs.k, &inputs.v}) {
+            device.upload(low, tensor->data(), headBytes, place);
+            device.upload(high, tensor->data() + headBytes, headBytes, shift + place);
+            place += headBytes;
+        }
+        device.submit([&](VkCommandBuffer commandBuffer) {
+            REQUIRE(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+        });
+        std::vector<std::byte> o(2 * headBytes);
+        device.download(o.data(), low, headBytes, place);
+        device.download(o.data() + headBytes, high, headBytes, shift + place);
+        INFO(vkf::test::describe(far));
+        CHECK(dense.passed());
+        CHECK(o == dense.o);
+    }
+}
