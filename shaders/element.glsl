@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stored elements to fp32 and back: fp32 always, fp16 and bf16 where VKF_STORAGE_16BIT is defined. The
-// conversions are integer arithmetic and unpackHalf2x16, so that no device needs fp16 arithmetic.
+// conversions are integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs fp16 arithmetic.
 #ifndef VKF_ELEMENT_GLSL
 #define VKF_ELEMENT_GLSL
 
@@ -40,21 +40,14 @@ uint packBf16(float x) {
     return overflowed ? rounded - 1 : rounded;
 }
 
-// The same for fp16. packHalf2x16 may round either way, so the rounding is done here first: fp16 keeps
-// 10 bits of the fraction, subnormals fewer, by adding and subtracting a number whose last place
-// is the one to keep.
-uint packF16(float x) {
-    float magnitude = abs(x);
-    if (!(magnitude < uintBitsToFloat(0x7f800000u))) {
-        return packHalf2x16(vec2(x, 0.0)) & 0xffffu;
-    }
-    magnitude = min(magnitude, 2.0 * VKF_LARGEST_F16);
-    uint exponent = max(floatBitsToUint(magnitude) & 0x7f800000u, 0x38800000u); // at least 2^-14
-    float last_place = uintBitsToFloat(exponent + (13u << 23));                 // 2^13 * 2^exponent
-    precise float shifted = magnitude + last_place;
-    precise float rounded = shifted - last_place;
-    rounded = min(rounded, VKF_LARGEST_F16);
-    return packHalf2x16(vec2(x < 0.0 ? -rounded : rounded, 0.0)) & 0xffffu;
+// Two fp16, rounded as the device rounds; a finite value past the largest stays finite.
+uint packF16(vec2 x) {
+    bvec2 finite = lessThan(abs(x), vec2(uintBitsToFloat(0x7f800000u)));
+    return packHalf2x16(mix(x, clamp(x, vec2(-VKF_LARGEST_F16), vec2(VKF_LARGEST_F16)), finite));
+}
+
+uint packBf16(vec2 x) {
+    return packBf16(x.x) | packBf16(x.y) << 16;
 }
 
 float loadElement(uvec2 address, uint type) {
@@ -95,9 +88,8 @@ uvec4 packWords(vec4 x, uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);
     }
-    uvec4 half_words = type == VKF_STORED_F16 ? uvec4(packF16(x.x), packF16(x.y), packF16(x.z), packF16(x.w))
-                                              : uvec4(packBf16(x.x), packBf16(x.y), packBf16(x.z), packBf16(x.w));
-    return uvec4(half_words.x | half_words.y << 16, half_words.z | half_words.w << 16, 0, 0);
+    return type == VKF_STORED_F16 ? uvec4(packF16(x.xy), packF16(x.zw), 0, 0)
+                                  : uvec4(packBf16(x.xy), packBf16(x.zw), 0, 0);
 }
 
 // Element 0 to 3 of packed words.
