@@ -10,7 +10,9 @@
 namespace vkf {
 namespace {
 
-VkBool32 enabledIf(VkfFeatures features, VkfFeatureBits bit) { return (features & bit) != 0 ? VK_TRUE : VK_FALSE; }
+VkBool32 enabledIf(VkfFeatures features, VkfFeatureBits bit) {
+    return (features & static_cast<VkfFeatures>(bit)) != 0 ? VK_TRUE : VK_FALSE;
+}
 
 void fillRequirements(const Caps& caps, VkfDeviceRequirements* r) {
     r->usableFeatures = caps.features;

@@ -44,7 +44,7 @@ std::string apiVersionText(uint32_t version) {
 std::vector<std::string> featureNames(VkfFeatures features) {
     std::vector<std::string> names;
     for (const FeatureName& feature : featureTable)
-        if ((features & feature.bit) != 0)
+        if ((features & static_cast<VkfFeatures>(feature.bit)) != 0)
             names.emplace_back(feature.name);
     return names;
 }
