@@ -27,7 +27,15 @@ struct Tile {
     uint32_t registers() const;
 };
 
+// What of a problem decides its tile.
+struct TileProblem {
+    uint32_t headDim;
+    uint32_t valueDim;
+    uint32_t queryRows;
+    bool outputF32; // o is stored as fp32
+};
+
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.
-Tile chooseScalarTile(const Caps& caps, uint32_t headDim, uint32_t valueDim, uint32_t queryRows);
+Tile chooseScalarTile(const Caps& caps, const TileProblem& problem);
 
 } // namespace vkf

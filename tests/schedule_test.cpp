@@ -55,7 +55,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
                 const vkf::Caps caps = device(subgroup, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint32_t rows : {1U, 16U, 4096U}) {
-                        const vkf::Tile tile = vkf::chooseScalarTile(caps, dim, 257 - dim, rows);
+                        const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, dim % 2 == 0});
                         INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
                         REQUIRE(tile.workgroupSize > 0);
                         REQUIRE(tile.sharedBytes() <= bytes);
