@@ -110,6 +110,8 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
+    if (bytes.empty())
+        return; // data() may be null, which fwrite does not take
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
         failWrite("cannot be written");
 }
