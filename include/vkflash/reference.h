@@ -26,6 +26,9 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
      * another order.) */
     VKF_REFERENCE_TILED_FP32 = 2,
+    /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
+     * one rounding or in two. */
+    VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS = 3,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
@@ -95,9 +98,9 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
 /* ---- Verdict ---------------------------------------------------------------------------------- */
 
 /* Result of comparing an output with the fp64 reference. Bound: twice the largest error of
- * VKF_REFERENCE_TILED_FP32 against fp64 on the same inputs, plus a floor of a few units in the last
+ * the two fp32 algorithms against fp64 on the same inputs, plus a floor of a few units in the last
  * place of the output type at the largest magnitude of the exact output (for lse: fp32's, at 1 at least).
- * NaN and infinity must stand where the reference has them, or the fp32 run where fp32 itself overflows;
+ * NaN and infinity must stand where the reference has them, or an fp32 run where fp32 itself overflows;
  * rows without visible keys must be 0 exactly; else the error is infinite. */
 typedef struct VkfVerdict {
     size_t structSize;

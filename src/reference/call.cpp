@@ -36,7 +36,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
 
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
-    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_TILED_FP32) {
+    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
                     static_cast<int>(options.algorithm));
     }

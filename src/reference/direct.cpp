@@ -38,7 +38,7 @@ private:
     void computeRow(const KvHead& head, KeyRange keys, RowResult result) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         const int64_t count = keys.empty() ? 0 : keys.end - keys.begin;
-        dotKeys(head, q_.data(), keys, s_.data());
+        dotKeys<double, false>(head, q_.data(), keys, s_.data());
         double largest = -infinity;
         for (int64_t i = 0; i < count; i++) {
             s_[static_cast<size_t>(i)] = finalScore(s_[static_cast<size_t>(i)]);
@@ -51,7 +51,7 @@ private:
         for (int64_t i = 0; i < count; i++) {
             const double p = std::exp(s_[static_cast<size_t>(i)] - m);
             l += p;
-            addValue(head, p, keys.begin + i, o_.data());
+            addValue<double, false>(head, p, keys.begin + i, o_.data());
         }
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             result.o[column] = l == 0.0 ? 0.0 : o_[column] / l;

@@ -34,19 +34,21 @@ void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, 
 // sum = sum + a * b with one rounding to Real. The product of two floats is exact in fp64, so this is
 // std::fma for Real = float but for double rounding in one case of 2^29, without a slow library call
 // on processors that have no such instruction.
-template <typename Real> Real multiplyAdd(double a, float b, Real sum) {
-    return static_cast<Real>(a * static_cast<double>(b) + static_cast<double>(sum));
+// With twoRoundings the product is rounded first.
+template <typename Real, bool twoRoundings> Real multiplyAdd(double a, float b, Real sum) {
+    const double product = a * static_cast<double>(b);
+    return twoRoundings ? static_cast<Real>(product) + sum : static_cast<Real>(product + static_cast<double>(sum));
 }
 
 // s[0 ...] = q . k for the keys of a range, each summed up in the order of the columns, rounded to Real at
 // every step. q holds stored values.
-template <typename Real> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
+template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
     for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
         const float* k = head.k.data() + static_cast<size_t>(group) * head.headDim;
         Real sum[lanes] = {};
         for (uint32_t d = 0; d < head.headDim; d++, k += lanes) {
             for (uint32_t lane = 0; lane < lanes; lane++) {
-                sum[lane] = multiplyAdd(q[d], k[lane], sum[lane]);
+                sum[lane] = multiplyAdd<Real, twoRoundings>(q[d], k[lane], sum[lane]);
             }
         }
         const KeyRange wanted = intersection(keys, {group, group + lanes});
@@ -57,12 +59,12 @@ template <typename Real> void dotKeys(const KvHead& head, const double* q, KeyRa
 }
 
 // o += p v for one key. o has room for head.columns numbers.
-template <typename Real> void addValue(const KvHead& head, Real p, int64_t key, Real* o) {
+template <typename Real, bool twoRoundings> void addValue(const KvHead& head, Real p, int64_t key, Real* o) {
     const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
     for (size_t column = 0; column < head.columns; column += lanes) {
         Real sum[lanes];
         for (uint32_t lane = 0; lane < lanes; lane++) {
-            sum[lane] = multiplyAdd(static_cast<double>(p), v[column + lane], o[column + lane]);
+            sum[lane] = multiplyAdd<Real, twoRoundings>(static_cast<double>(p), v[column + lane], o[column + lane]);
         }
         for (uint32_t lane = 0; lane < lanes; lane++) {
             o[column + lane] = sum[lane];

@@ -18,9 +18,10 @@ constexpr int64_t keysPerItem = 256;
 std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
     switch (call.options.algorithm) {
     case VKF_REFERENCE_TILED:
-        return makeTiled<double>(call);
+        return makeTiled(call);
     case VKF_REFERENCE_TILED_FP32:
-        return makeTiled<float>(call);
+    case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
+        return makeTiledFp32(call, call.options.algorithm == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS);
     default:
         return makeDirect(call);
     }

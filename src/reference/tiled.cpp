@@ -40,7 +40,7 @@ template <typename Real> struct RowState {
     KeyRange visible;
 };
 
-template <typename Real> class Tiled final : public Algorithm {
+template <typename Real, bool twoRoundings> class Tiled final : public Algorithm {
 public:
     explicit Tiled(const Call& call)
         : call_(call), finalScore_(call.problem), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
@@ -85,7 +85,7 @@ private:
         RowState<Real>& row = rows_[i];
         Real* o = &o_[i * columns_];
         const auto count = static_cast<size_t>(keys.end - keys.begin);
-        dotKeys(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
+        dotKeys<Real, twoRoundings>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
         Real largest = row.m;
         for (size_t j = 0; j < count; j++) {
             s_[j] = finalScore_(s_[j]);
@@ -102,7 +102,7 @@ private:
         for (size_t j = 0; j < count; j++) {
             const Real p = std::exp2(s_[j] - m);
             row.l += p;
-            addValue(head, p, keys.begin + static_cast<int64_t>(j), o);
+            addValue<Real, twoRoundings>(head, p, keys.begin + static_cast<int64_t>(j), o);
         }
     }
 
@@ -133,11 +133,13 @@ private:
 
 } // namespace
 
-template <typename Real> std::unique_ptr<Algorithm> makeTiled(const Call& call) {
-    return std::make_unique<Tiled<Real>>(call);
-}
+std::unique_ptr<Algorithm> makeTiled(const Call& call) { return std::make_unique<Tiled<double, false>>(call); }
 
-template std::unique_ptr<Algorithm> makeTiled<float>(const Call& call);
-template std::unique_ptr<Algorithm> makeTiled<double>(const Call& call);
+std::unique_ptr<Algorithm> makeTiledFp32(const Call& call, bool twoRoundings) {
+    if (twoRoundings) {
+        return std::make_unique<Tiled<float, true>>(call);
+    }
+    return std::make_unique<Tiled<float, false>>(call);
+}
 
 } // namespace vkf::reference
