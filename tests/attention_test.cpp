@@ -14,7 +14,6 @@ namespace {
 
 using vkf::test::Data;
 using vkf::test::problemOf;
-using vkf::test::Shape;
 
 struct Case {
     const char* name;

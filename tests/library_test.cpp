@@ -319,6 +319,7 @@ TEST_CASE("threads record one plan at once, each into its own command buffer", "
 
     vkf::test::CommandBuffers commands(device, 4);
     std::vector<Call> calls;
+    calls.reserve(4);
     for (int t = 0; t < 4; t++) {
         calls.emplace_back(device, problem);
     }
