@@ -4,6 +4,7 @@
 // outputs at the edge of their type.
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -173,6 +174,38 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
             vkfStoreElement(VKF_TYPE_BF16, expected, 0, (128.0 + static_cast<double>(d) + 0.5) / 128.0);
             CHECK(std::memcmp(expected, outcome.o.data() + 2 * d, 2) == 0);
         }
+    }
+}
+
+TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities and NaN", "[attention_hard]") {
+    // Bits of fp32 values, and of the bf16 that each becomes.
+    struct Edge {
+        uint32_t stored;
+        uint16_t expected;
+    };
+    const std::array edges = {Edge{0x7f7f7fff, 0x7f7f}, Edge{0x7f7f8000, 0x7f7f}, Edge{0x7f7fffff, 0x7f7f},
+                              Edge{0xff7fffff, 0xff7f}, Edge{0x7f7e8000, 0x7f7e}, Edge{0x7f800000, 0x7f80},
+                              Edge{0xff800000, 0xff80}};
+    VkfProblem problem = problemOf({1, 1, 1, 4, 1, edges.size() + 1});
+    problem.o.type = VKF_TYPE_BF16;
+    Data data;
+    data.edit = [&](Bytes&, Bytes&, Bytes& v) {
+        for (size_t d = 0; d < edges.size(); d++) {
+            std::memcpy(v.data() + sizeof(float) * d, &edges[d].stored, sizeof(float));
+        }
+        vkfStoreElement(VKF_TYPE_F32, v.data(), edges.size(), quietNaN);
+    };
+    for (const vkf::test::Variation& variation : vkf::test::variations) {
+        problem.path = variation.path;
+        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+        INFO(variation.name);
+        for (size_t d = 0; d < edges.size(); d++) {
+            uint16_t stored = 0;
+            std::memcpy(&stored, outcome.o.data() + sizeof stored * d, sizeof stored);
+            INFO("value " << std::hex << edges[d].stored);
+            CHECK(stored == edges[d].expected);
+        }
+        CHECK(std::isnan(vkfLoadElement(VKF_TYPE_BF16, outcome.o.data(), edges.size())));
     }
 }
 
