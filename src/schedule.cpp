@@ -258,7 +258,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
     }
-    made.tile = chooseScalarTile(caps, {p.headDim, p.valueDim, p.queryRows, p.o.type == VKF_TYPE_F32});
+    made.tile = chooseScalarTile(caps, {p.headDim, p.valueDim, p.queryRows, builder.heads(), p.o.type == VKF_TYPE_F32});
     if (made.tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,

@@ -114,6 +114,8 @@ void addCasesOfTheirOwnType(std::vector<Case>& list) {
                         p.v.type = VKF_TYPE_BF16;
                         p.o.type = VKF_TYPE_F16;
                     })});
+    // Enough workgroups for the tile of most rows, and its last piece of rows cut.
+    list.push_back({"wide heads, many workgroups", problemOf({2, 64, 4, 100, 70, 40, 132})});
     list.push_back({"128 heads in 3 sequences", problemOf({3, 128, 4, 3, 17, 8})});
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
                 const vkf::Caps caps = device(subgroup, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint32_t rows : {1U, 16U, 4096U}) {
-                        const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, dim % 2 == 0});
+                        const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, 4, dim % 2 == 0});
                         INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
                         REQUIRE(tile.workgroupSize > 0);
                         REQUIRE(tile.sharedBytes() <= bytes);
@@ -75,6 +75,34 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
             }
         }
     }
+}
+
+TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[schedule]") {
+    struct Expected {
+        vkf::TileProblem problem;
+        uint32_t rows;
+    };
+    const Expected table[] = {
+        {{128, 128, 4096, 16, true}, 64},
+        {{128, 128, 512, 1, true}, 64}, // this tile was not measured with few workgroups
+        {{256, 256, 4096, 16, true}, 128},
+        {{256, 256, 4096, 16, false}, 32},
+        {{256, 256, 512, 32, true}, 128}, // 128 workgroups
+        {{256, 256, 512, 31, true}, 32},  // 124
+        {{256, 256, 512, 8, true}, 32},   // 32
+        {{256, 256, 385, 32, true}, 128}, // a part of a tile is a workgroup too
+        {{256, 256, 4096, 0, true}, 32},  // no sequences at all
+        {{256, 256, 16, 1000, true}, 16}, // many workgroups, each all but empty
+        {{64, 192, 1U << 30, 1, true}, 128},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem& p = expected.problem;
+        INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
+        CHECK(vkf::chooseScalarTile(device(32, 49152, 1024), p).rows() == expected.rows);
+    }
+    // Sequences count as heads do.
+    CHECK(schedule(device(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows() == 128);
+    CHECK(schedule(device(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows() == 32);
 }
 
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
