@@ -24,6 +24,7 @@
 #endif
 
 #include "params.glsl"
+#include "scalar_tile.glsl"
 #include "address.glsl"
 #include "element.glsl"
 #include "item.glsl"

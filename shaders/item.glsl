@@ -15,12 +15,6 @@ uint threadIndex() {
 #endif
 }
 
-// The row of the tile that is a group's number `row`. Groups of one subgroup get neighbouring rows, which
-// lie in different banks of shared memory.
-uint tileRow(uint group, uint row) {
-    return row * THREAD_GROUPS + group;
-}
-
 // Work items count row tiles fastest, then query heads, then sequences, so that workgroups that run
 // together share K and V. Under a mask the last tiles see most keys and come first.
 Item itemOf(uint number) {

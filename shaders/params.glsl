@@ -14,11 +14,6 @@ layout(local_size_x_id = VKF_ID_WORKGROUP_SIZE) in;
 
 layout(constant_id = VKF_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
 layout(constant_id = VKF_ID_LANES) const uint LANES = 8;
-layout(constant_id = VKF_ID_THREAD_ROWS) const uint THREAD_ROWS = 4;
-layout(constant_id = VKF_ID_THREAD_KEYS) const uint THREAD_KEYS = 4;
-layout(constant_id = VKF_ID_THREAD_COLUMNS) const uint THREAD_COLUMNS4 = 2;
-layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 4;
-layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 16;
 layout(constant_id = VKF_ID_HEAD_DIM) const uint HEAD_DIM = 64;
 layout(constant_id = VKF_ID_VALUE_DIM) const uint VALUE_DIM = 64;
 layout(constant_id = VKF_ID_TYPE_Q) const uint TYPE_Q = VKF_STORED_F32;
@@ -31,13 +26,6 @@ layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
 layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
 layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
-
-const uint THREAD_GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes, each with rows of its own
-const uint TILE_ROWS = THREAD_GROUPS * THREAD_ROWS;
-const uint TILE_KEYS = LANES * THREAD_KEYS;
-const uint VALUE_DIM4 = LANES * THREAD_COLUMNS4; // columns of o in the tile, in fours, >= VALUE_DIM / 4
-const uint DIM_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
-const uint KEY_CHUNKS = TILE_KEYS / CHUNK_KEYS;
 
 layout(push_constant, std430) uniform PushConstants {
     AttentionParams params;

@@ -8,6 +8,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "params.glsl"
+#include "scalar_tile.glsl"
 #include "address.glsl"
 #include "element.glsl"
 #include "item.glsl"

@@ -11,29 +11,64 @@
 namespace vkf {
 namespace {
 
-bool hasSubgroupSizeControl(uint32_t apiVersion, const InstanceFunctions& functions, VkPhysicalDevice device) {
-    if (apiVersion >= VK_API_VERSION_1_3) {
-        return true;
+class Extensions {
+public:
+    Extensions(const InstanceFunctions& functions, VkPhysicalDevice device) {
+        uint32_t count = 0;
+        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) {
+            return;
+        }
+        list_.resize(count);
+        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list_.data()) != VK_SUCCESS) {
+            list_.clear();
+        }
     }
-    uint32_t count = 0;
-    if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) {
-        return false;
+
+    bool has(const char* name) const {
+        return std::any_of(list_.begin(), list_.end(), [name](const VkExtensionProperties& extension) {
+            return std::strcmp(extension.extensionName, name) == 0;
+        });
     }
-    std::vector<VkExtensionProperties> extensions(count);
-    if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data()) != VK_SUCCESS) {
-        return false;
-    }
-    return std::any_of(extensions.begin(), extensions.end(), [](const VkExtensionProperties& extension) {
-        return std::strcmp(extension.extensionName, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME) == 0;
-    });
+
+private:
+    std::vector<VkExtensionProperties> list_;
+};
+
+// Which structs may be asked for.
+struct Known {
+    bool subgroupSizeControl;
+    bool cooperativeMatrix;
+    bool bfloat16;
+};
+
+Known knownStructs(const InstanceFunctions& functions, VkPhysicalDevice device, uint32_t apiVersion) {
+    const Extensions extensions(functions, device);
+    return {apiVersion >= VK_API_VERSION_1_3 || extensions.has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
+            functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
+                extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+            extensions.has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)};
 }
 
-void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device, bool sizeControl, Caps* caps) {
+// Links structs into a chain for a query, the last one first.
+class Chain {
+public:
+    template <typename Struct> void add(Struct& next, VkStructureType type) {
+        next.sType = type;
+        next.pNext = first_;
+        first_ = &next;
+    }
+    void* first() const { return first_; }
+
+private:
+    void* first_ = nullptr;
+};
+
+void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device, const Known& known, Caps* caps) {
     VkPhysicalDeviceSubgroupSizeControlProperties sizes{};
     sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
     VkPhysicalDeviceDriverProperties driver{};
     driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
-    driver.pNext = sizeControl ? &sizes : nullptr;
+    driver.pNext = known.subgroupSizeControl ? &sizes : nullptr;
     VkPhysicalDeviceSubgroupProperties subgroup{};
     subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
     subgroup.pNext = &driver;
@@ -53,21 +88,36 @@ void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device,
     caps->subgroupSizeRequired = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
 
-void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, bool sizeControl, Caps* caps) {
-    VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{};
-    subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-    VkPhysicalDeviceBufferDeviceAddressFeatures address{};
-    address.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
-    address.pNext = sizeControl ? &subgroups : nullptr;
+void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, const Known& known, Caps* caps) {
     VkPhysicalDevice16BitStorageFeatures storage{};
-    storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
-    storage.pNext = &address;
+    VkPhysicalDeviceBufferDeviceAddressFeatures address{};
+    VkPhysicalDeviceVulkanMemoryModelFeatures memoryModel{};
+    VkPhysicalDeviceShaderFloat16Int8Features float16{};
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+    Chain chain;
+    chain.add(storage, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+    chain.add(address, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+    chain.add(memoryModel, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES);
+    chain.add(float16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+    if (known.subgroupSizeControl) {
+        chain.add(subgroups, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+    }
+    if (known.cooperativeMatrix) {
+        chain.add(matrix, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+    }
+    if (known.bfloat16) {
+        chain.add(bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+    }
     VkPhysicalDeviceFeatures2 features{};
     features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    features.pNext = &storage;
+    features.pNext = chain.first();
     functions.vkGetPhysicalDeviceFeatures2(device, &features);
 
     const bool fullSubgroups = subgroups.subgroupSizeControl == VK_TRUE && subgroups.computeFullSubgroups == VK_TRUE;
+    const bool matrices = matrix.cooperativeMatrix == VK_TRUE && memoryModel.vulkanMemoryModel == VK_TRUE &&
+                          float16.shaderFloat16 == VK_TRUE;
     const struct {
         bool supported;
         VkfFeatures bit;
@@ -75,9 +125,40 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, b
         {address.bufferDeviceAddress == VK_TRUE, VKF_FEATURE_BUFFER_DEVICE_ADDRESS},
         {storage.storageBuffer16BitAccess == VK_TRUE, VKF_FEATURE_STORAGE_16BIT},
         {fullSubgroups, VKF_FEATURE_FULL_SUBGROUPS},
+        {matrices, VKF_FEATURE_COOPERATIVE_MATRIX},
+        {matrices && bfloat16.shaderBFloat16CooperativeMatrix == VK_TRUE && bfloat16.shaderBFloat16Type == VK_TRUE,
+         VKF_FEATURE_BFLOAT16_MATRIX},
     };
     for (const auto& feature : bits) {
         caps->features |= feature.supported ? feature.bit : 0;
+    }
+}
+
+// The first shape of 16-bit products and fp32 sums whose layout is known and whose results fit the next
+// product as they are: as many columns as it is deep.
+void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps) {
+    uint32_t count = 0;
+    const auto get = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
+    if (get(device, &count, nullptr) != VK_SUCCESS) {
+        return;
+    }
+    VkCooperativeMatrixPropertiesKHR empty{};
+    empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    std::vector<VkCooperativeMatrixPropertiesKHR> shapes(count, empty);
+    if (get(device, &count, shapes.data()) != VK_SUCCESS) {
+        return;
+    }
+    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
+        const bool f16 = shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR;
+        if ((!f16 && shape.AType != VK_COMPONENT_TYPE_BFLOAT16_KHR) || shape.BType != shape.AType ||
+            shape.CType != VK_COMPONENT_TYPE_FLOAT32_KHR || shape.ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+            shape.scope != VK_SCOPE_SUBGROUP_KHR || shape.NSize != shape.KSize) {
+            continue;
+        }
+        MatrixLayout& layout = f16 ? caps->f16Matrix : caps->bf16Matrix;
+        if (layout.rows == 0) {
+            layout = knownMatrixLayout(caps->driver, caps->subgroupSize, shape.MSize, shape.KSize);
+        }
     }
 }
 
@@ -104,9 +185,12 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
     }
     Caps read;
     read.apiVersion = apiVersion;
-    const bool sizeControl = hasSubgroupSizeControl(apiVersion, functions, query.physicalDevice);
-    readProperties(functions, query.physicalDevice, sizeControl, &read);
-    readFeatures(functions, query.physicalDevice, sizeControl, &read);
+    const Known known = knownStructs(functions, query.physicalDevice, apiVersion);
+    readProperties(functions, query.physicalDevice, known, &read);
+    readFeatures(functions, query.physicalDevice, known, &read);
+    if ((read.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
+        readMatrices(functions, query.physicalDevice, &read);
+    }
     read.quirks = driverQuirks(read.driver);
     if ((read.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {
         return fail(message, VKF_ERROR_MISSING_FEATURE, "the device has no bufferDeviceAddress");

@@ -9,6 +9,7 @@
 #include <vkflash/vkflash.h>
 
 #include "functions.hpp"
+#include "matrix_layout.hpp"
 
 namespace vkf {
 
@@ -21,6 +22,8 @@ struct Caps {
     uint32_t subgroupSize = 0;
     bool subgroupShuffle = false;      // in compute shaders
     bool subgroupSizeRequired = false; // a pipeline can ask for subgroupSize
+    MatrixLayout f16Matrix{};          // of products of fp16, summed in fp32; none if there is none of use
+    MatrixLayout bf16Matrix{};         // of bf16
     VkfFeatures features = 0;          // supported; in a context: enabled
     VkfQuirks quirks = 0;
 

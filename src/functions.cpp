@@ -15,6 +15,9 @@ VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, V
                                 InstanceFunctions* functions, VkfMessage* message) {
     const auto load = [&](const char* name) { return getInstanceProcAddr(instance, name); };
     VKF_INSTANCE_FUNCTIONS(VKF_LOAD)
+    functions->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+        reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+            load("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
     return VKF_SUCCESS;
 }
 

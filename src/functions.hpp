@@ -33,6 +33,7 @@ namespace vkf {
 
 struct InstanceFunctions {
     VKF_INSTANCE_FUNCTIONS(VKF_DECLARE)
+    VKF_DECLARE(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) // null without the extension
 };
 
 struct DeviceFunctions {

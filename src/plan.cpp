@@ -78,10 +78,10 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.stepCount = schedule.steps();
     info.scratchBytes = schedule.scratchBytes;
     info.scratchAlignment = 16;
-    info.tileRows = schedule.tile.rows();
-    info.tileKeys = schedule.tile.keys();
+    info.tileRows = schedule.tile.rows;
+    info.tileKeys = schedule.tile.keys;
     info.workgroupSize = schedule.tile.workgroupSize;
-    info.sharedMemoryBytes = schedule.tile.sharedBytes();
+    info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);

@@ -36,7 +36,6 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.maskBlock != 0, "maskBlock"},
         {p.kvSplits > 1, "kvSplits over 1"},
         {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
-        {p.path == VKF_PATH_COOPMAT, "path coopmat"},
         {p.path == VKF_PATH_DECODE, "path decode"},
     };
     for (const auto& feature : features) {

@@ -14,6 +14,22 @@ VkBool32 enabledIf(VkfFeatures features, VkfFeatureBits bit) {
     return (features & static_cast<VkfFeatures>(bit)) != 0 ? VK_TRUE : VK_FALSE;
 }
 
+// A chain from vulkanMemoryModel on, of use only with matrices.
+void fillMatrixFeatures(bool matrices, bool bfloat16, VkfDeviceRequirements* r) {
+    r->vulkanMemoryModel.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
+    r->vulkanMemoryModel.pNext = &r->float16;
+    r->vulkanMemoryModel.vulkanMemoryModel = matrices ? VK_TRUE : VK_FALSE;
+    r->float16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    r->float16.pNext = &r->cooperativeMatrix;
+    r->float16.shaderFloat16 = matrices ? VK_TRUE : VK_FALSE;
+    r->cooperativeMatrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+    r->cooperativeMatrix.pNext = bfloat16 ? &r->bfloat16 : nullptr;
+    r->cooperativeMatrix.cooperativeMatrix = matrices ? VK_TRUE : VK_FALSE;
+    r->bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+    r->bfloat16.shaderBFloat16Type = bfloat16 ? VK_TRUE : VK_FALSE;
+    r->bfloat16.shaderBFloat16CooperativeMatrix = bfloat16 ? VK_TRUE : VK_FALSE;
+}
+
 void fillRequirements(const Caps& caps, VkfDeviceRequirements* r) {
     r->usableFeatures = caps.features;
     r->neededFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
@@ -22,12 +38,24 @@ void fillRequirements(const Caps& caps, VkfDeviceRequirements* r) {
         r->extensions[r->extensionCount++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
     }
 
+    const bool matrices = (caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0;
+    const bool bfloat16 = (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) != 0;
+    if (matrices) {
+        r->extensions[r->extensionCount++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    }
+    if (bfloat16) {
+        r->extensions[r->extensionCount++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
+    }
+    fillMatrixFeatures(matrices, bfloat16, r);
+
     r->subgroupSizeControl.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
     r->subgroupSizeControl.subgroupSizeControl = enabledIf(caps.features, VKF_FEATURE_FULL_SUBGROUPS);
     r->subgroupSizeControl.computeFullSubgroups = r->subgroupSizeControl.subgroupSizeControl;
     r->bufferDeviceAddress.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
     r->bufferDeviceAddress.bufferDeviceAddress = VK_TRUE;
-    r->bufferDeviceAddress.pNext = subgroups ? &r->subgroupSizeControl : nullptr;
+    void* const matrixFeatures = matrices ? &r->vulkanMemoryModel : nullptr;
+    r->subgroupSizeControl.pNext = matrixFeatures;
+    r->bufferDeviceAddress.pNext = subgroups ? &r->subgroupSizeControl : matrixFeatures;
     r->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
     r->storage16.storageBuffer16BitAccess = enabledIf(caps.features, VKF_FEATURE_STORAGE_16BIT);
     r->storage16.pNext = &r->bufferDeviceAddress;

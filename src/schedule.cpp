@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "matrix_tuning.hpp"
 #include "message.hpp"
+#include "tuning.hpp"
 
 namespace vkf {
 namespace {
@@ -89,8 +91,8 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
     return params;
 }
 
-Constants constantsOf(const CheckedProblem& problem, const Tile& tile, uint32_t shift) {
-    const VkfProblem& p = problem.given;
+// The constants of a tile; those of the problem are added to them.
+Constants tileConstants(const Tile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
     c[VKF_ID_LANES] = tile.lanes;
@@ -99,6 +101,41 @@ Constants constantsOf(const CheckedProblem& problem, const Tile& tile, uint32_t 
     c[VKF_ID_THREAD_COLUMNS] = tile.threadColumns4;
     c[VKF_ID_CHUNK_DIM] = tile.chunkDim4;
     c[VKF_ID_CHUNK_KEYS] = tile.chunkKeys;
+    return c;
+}
+
+// Places of up to four bits, a byte each.
+template <size_t count>
+uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
+    uint32_t packed = 0;
+    for (size_t i = first; i < end; i++) {
+        packed |= (places[i].row | places[i].column << 4) << 8 * (i - first);
+    }
+    return packed;
+}
+
+Constants tileConstants(const MatrixTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_LANES] = tile.layout.lanes;
+    c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
+    c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_BUFFERS] = tile.buffers;
+    c[VKF_ID_SHARED_DIM_TILES] = tile.sharedDimTiles;
+    c[VKF_ID_EARLY_FETCH] = tile.earlyFetch;
+    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
+    c[VKF_ID_COLUMN_LANES] = tile.layout.columnLanes();
+    c[VKF_ID_ELEMENT_BASIS] = packPlaces(tile.layout.elementBits, 0, 4);
+    c[VKF_ID_LANE_BASIS] = packPlaces(tile.layout.laneBits, 0, 4);
+    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(tile.layout.laneBits, 4, 6);
+    return c;
+}
+
+Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
+    const VkfProblem& p = problem.given;
+    Constants c = ofTile;
     c[VKF_ID_HEAD_DIM] = p.headDim;
     c[VKF_ID_VALUE_DIM] = p.valueDim;
     c[VKF_ID_TYPE_Q] = static_cast<uint32_t>(p.q.type);
@@ -115,13 +152,18 @@ Constants constantsOf(const CheckedProblem& problem, const Tile& tile, uint32_t 
 }
 
 // Most keys that one row of a tile may see.
-double widestRow(const CheckedProblem& problem, const Tile& tile) {
+double widestRow(const CheckedProblem& problem, const TileShape& tile) {
     const double keys = problem.given.keys;
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
     }
     return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
-                              tile.rows());
+                              tile.rows);
+}
+
+bool usesSubgroups(Kernel kernel) {
+    return kernel == Kernel::attentionScalar || kernel == Kernel::attentionCoopmat ||
+           kernel == Kernel::attentionCoopmatBf16;
 }
 
 // Builds the phases of one path from what they have in common.
@@ -130,12 +172,16 @@ public:
     Builder(const Caps& caps, const CheckedProblem& problem, Schedule* schedule)
         : caps_(caps), problem_(problem), schedule_(schedule) {}
 
+    // The tile of the phases to come.
+    template <typename AnyTile> void setTile(const AnyTile& tile, uint32_t workgroupSize) {
+        schedule_->tile = {tile.rows(), tile.keys(), workgroupSize, tile.sharedBytes()};
+        tileConstants_ = tileConstants(tile);
+    }
+    const TileShape& tile() const { return schedule_->tile; }
+
     // Adds a kernel over `items` work items of at most `operations` each.
     VkfResult add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
                   VkfMessage* message) {
-        if (items == 0) {
-            return VKF_SUCCESS;
-        }
         if (items > most32) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of 4294967295",
                         static_cast<unsigned long long>(items));
@@ -156,9 +202,9 @@ public:
             const VkfTensorLayout* layout = tensorOf(operand);
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
-        phase.variant.subgroups = kernel == Kernel::attentionScalar && caps_.subgroupReductions();
+        phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
-        phase.variant.constants = constantsOf(problem_, schedule_->tile, shift);
+        phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
         phase.items = static_cast<uint32_t>(items);
         const double affordable = static_cast<double>(problem_.given.maxStepOperations) / std::max(operations, 1.0);
         phase.itemsPerStep =
@@ -167,6 +213,7 @@ public:
         return VKF_SUCCESS;
     }
 
+    void setProductType(VkfType type) { schedule_->productType = type; }
     Phase& lastPhase() { return schedule_->phases.back(); }
 
     bool needsStorage16() const {
@@ -175,7 +222,7 @@ public:
     }
 
     uint64_t rowTiles() const {
-        const uint32_t rows = schedule_->tile.rows();
+        const uint32_t rows = schedule_->tile.rows;
         return (uint64_t{problem_.given.queryRows} + rows - 1) / rows * heads();
     }
     uint64_t heads() const { return uint64_t{problem_.given.batch} * problem_.given.queryHeads; }
@@ -198,26 +245,102 @@ private:
     const Caps& caps_;
     const CheckedProblem& problem_;
     Schedule* schedule_;
+    Constants tileConstants_{};
 };
 
-VkfResult scheduleScalar(const CheckedProblem& problem, Builder& builder, const Tile& tile, VkfMessage* message) {
+TileProblem tileProblem(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const double operations =
-        2.0 * tile.rows() * widestRow(problem, tile) * (static_cast<double>(p.headDim) + p.valueDim);
-    const VkfResult result = builder.add(Kernel::attentionScalar, {Operand::q, Operand::k, Operand::v, Operand::o},
-                                         builder.rowTiles(), operations, message);
+    return {p.headDim, p.valueDim, p.queryRows, uint64_t{p.batch} * p.queryHeads, p.o.type == VKF_TYPE_F32};
+}
+
+VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const Tile tile = chooseScalarTile(caps, tileProblem(problem));
+    if (tile.workgroupSize == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
+                    p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize);
+    return VKF_SUCCESS;
+}
+
+// Adds the one phase of a fused path.
+VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    if (problem.empty) {
+        return VKF_SUCCESS;
+    }
+    const VkfProblem& p = problem.given;
+    const double operations = 2.0 * builder.tile().rows * widestRow(problem, builder.tile()) *
+                              (static_cast<double>(p.headDim) + p.valueDim);
+    const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
+                                         operations, message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().writesLse = p.lse != 0;
     }
     return result;
 }
 
-VkfResult scheduleStandard(const CheckedProblem& problem, Builder& builder, const Tile& tile, VkfMessage* message) {
+VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    const VkfResult result = setScalarTile(caps, problem, builder, message);
+    return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
+}
+
+// Why the cooperative-matrix path cannot do the problem on the device, or null.
+const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
-    const double rows = tile.rows();
-    VkfResult result = builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
-                                   builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys() * p.headDim, message);
+    const bool bf16 = p.q.type == VKF_TYPE_BF16;
+    const struct {
+        bool applies;
+        const char* reason;
+    } obstacles[] = {
+        {p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        {p.q.type == VKF_TYPE_F32 || p.k.type != p.q.type || p.v.type != p.q.type,
+         "q, k and v must all be f16 or all be bf16"},
+        {(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0, "cooperative matrices are not enabled on this device"},
+        {bf16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
+         "cooperative matrices of bf16 are not enabled on this device"},
+        {!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
+        {(bf16 ? caps.bf16Matrix : caps.f16Matrix).rows == 0,
+         "this driver's layout of a cooperative matrix is not known"},
+    };
+    for (const auto& obstacle : obstacles) {
+        if (obstacle.applies) {
+            return obstacle.reason;
+        }
+    }
+    return nullptr;
+}
+
+VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
+    }
+    const VkfProblem& p = problem.given;
+    const bool bf16 = p.q.type == VKF_TYPE_BF16;
+    const MatrixTile tile =
+        chooseMatrixTile(caps, bf16 ? caps.bf16Matrix : caps.f16Matrix, tileProblem(problem));
+    if (tile.subgroups == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize());
+    builder.setProductType(p.v.type);
+    return scheduleFused(bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat, problem, builder, message);
+}
+
+VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    VkfResult result = setScalarTile(caps, problem, builder, message);
+    if (result != VKF_SUCCESS || problem.empty) {
+        return result;
+    }
+    const VkfProblem& p = problem.given;
+    const TileShape& tile = builder.tile();
+    const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
+    const double rows = tile.rows;
+    result = builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
+                                   builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
     if (result != VKF_SUCCESS) {
         return result;
     }
@@ -236,6 +359,18 @@ VkfResult scheduleStandard(const CheckedProblem& problem, Builder& builder, cons
                        builder.rowTiles(), 2.0 * rows * widestRow(problem, tile) * p.valueDim, message);
 }
 
+// A software driver has no matrix units: there the portable kernel is faster.
+bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
+    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr;
+}
+
+VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
+    if (problem.given.path != VKF_PATH_AUTO) {
+        return problem.given.path;
+    }
+    return prefersMatrices(caps, problem) ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+}
+
 } // namespace
 
 uint32_t Schedule::steps() const {
@@ -249,7 +384,7 @@ uint32_t Schedule::steps() const {
 VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message) {
     const VkfProblem& p = problem.given;
     Schedule made;
-    made.path = p.path == VKF_PATH_AUTO ? VKF_PATH_SCALAR : p.path;
+    made.path = chosenPath(caps, problem);
     Builder builder(caps, problem, &made);
     if (builder.needsStorage16() && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -258,20 +393,14 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
     }
-    made.tile = chooseScalarTile(caps, {p.headDim, p.valueDim, p.queryRows, builder.heads(), p.o.type == VKF_TYPE_F32});
-    if (made.tile.workgroupSize == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
-                    p.valueDim, caps.maxSharedMemoryBytes);
+    const auto schedulePath = made.path == VKF_PATH_STANDARD  ? scheduleStandard
+                              : made.path == VKF_PATH_COOPMAT ? scheduleCoopmat
+                                                              : scheduleScalar;
+    if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
+        return result;
     }
-    if (!problem.empty) {
-        const bool standard = made.path == VKF_PATH_STANDARD;
-        const VkfResult result = standard ? scheduleStandard(problem, builder, made.tile, message)
-                                          : scheduleScalar(problem, builder, made.tile, message);
-        if (result != VKF_SUCCESS) {
-            return result;
-        }
-        made.scratchBytes = standard ? scoreLayout(p).elements * sizeof(float) : 0;
+    if (!problem.empty && made.path == VKF_PATH_STANDARD) {
+        made.scratchBytes = scoreLayout(p).elements * sizeof(float);
     }
     *schedule = std::move(made);
     return VKF_SUCCESS;

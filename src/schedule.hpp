@@ -10,7 +10,6 @@
 
 #include "caps.hpp"
 #include "problem.hpp"
-#include "tuning.hpp"
 #include "variant.hpp"
 
 namespace vkf {
@@ -34,9 +33,18 @@ struct Phase {
     uint32_t steps() const { return (items + itemsPerStep - 1) / itemsPerStep; }
 };
 
+// What the outside sees of a tile.
+struct TileShape {
+    uint32_t rows = 0;
+    uint32_t keys = 0;
+    uint32_t workgroupSize = 0;
+    uint32_t sharedBytes = 0;
+};
+
 struct Schedule {
     VkfPath path{};
-    Tile tile;
+    TileShape tile;
+    VkfType productType = VKF_TYPE_F32; // in which p enters p v
     uint64_t scratchBytes = 0;
     std::vector<Phase> phases; // none if the output is empty
 

@@ -11,7 +11,14 @@
 
 namespace vkf {
 
-enum class Kernel : uint32_t { attentionScalar, standardScores, standardSoftmax, standardOutput };
+enum class Kernel : uint32_t {
+    attentionScalar,
+    attentionCoopmat,
+    attentionCoopmatBf16,
+    standardScores,
+    standardSoftmax,
+    standardOutput
+};
 
 using Constants = std::array<uint32_t, VKF_ID_COUNT>;
 

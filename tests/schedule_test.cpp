@@ -7,6 +7,7 @@
 
 #include "schedule.hpp"
 #include "support/call.hpp"
+#include "tuning.hpp"
 
 namespace {
 
@@ -101,8 +102,8 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[sc
         CHECK(vkf::chooseScalarTile(device(32, 49152, 1024), p).rows() == expected.rows);
     }
     // Sequences count as heads do.
-    CHECK(schedule(device(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows() == 128);
-    CHECK(schedule(device(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows() == 32);
+    CHECK(schedule(device(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
+    CHECK(schedule(device(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
 
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
@@ -145,7 +146,7 @@ TEST_CASE("a step keeps within its budget and the device's workgroup count", "[s
     CHECK(narrow.steps() == (narrow.phases[0].items + 99) / 100);
 
     caps.maxGroupCount = 65535;
-    const double rows = schedule(caps, problem).tile.rows();
+    const double rows = schedule(caps, problem).tile.rows;
     const double itemOperations = 2.0 * rows * 4096 * 256;
     problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 3.5);
     CHECK(schedule(caps, problem).phases[0].itemsPerStep == 3);

@@ -72,7 +72,7 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
     VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
     VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
-    VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, matrix units; not in this version */
+    VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
     VKF_PATH_DECODE = 4,   /* "decode": few query rows, keys split; not in this version */
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;

@@ -45,6 +45,10 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
     VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16 and bf16 tensors */
     VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,        /* subgroupSizeControl and computeFullSubgroups: reductions
                                                    by subgroup operations instead of shared memory */
+    VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,    /* VK_KHR_cooperative_matrix, vulkanMemoryModel, shaderFloat16:
+                                                   path coopmat */
+    VKF_FEATURE_BFLOAT16_MATRIX = 1 << 4,       /* VK_KHR_shader_bfloat16 with cooperative matrices: path coopmat
+                                                   for bf16 */
     VKF_FEATURE_FORCE_INT32 = 0x7fffffff
 } VkfFeatureBits;
 typedef uint32_t VkfFeatures;
@@ -73,6 +77,10 @@ typedef struct VkfDeviceRequirements {
     VkPhysicalDevice16BitStorageFeatures storage16;
     VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress;
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl;
+    VkPhysicalDeviceVulkanMemoryModelFeatures vulkanMemoryModel;
+    VkPhysicalDeviceShaderFloat16Int8Features float16;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
 } VkfDeviceRequirements;
 
 /* Fills *requirements (structSize set by the caller). VKF_ERROR_MISSING_FEATURE names what the

@@ -64,7 +64,8 @@ struct AttentionParams {
 #define VKF_STORED_F16 1
 #define VKF_STORED_BF16 2
 
-/* Specialization constants. The first group is the tile, the second the problem. */
+/* Specialization constants. The first group is the tile of the kernels in plain arithmetic, the second the
+ * problem. */
 #define VKF_ID_WORKGROUP_SIZE 0
 #define VKF_ID_LANES 1           /* invocations that share a query row, a power of two */
 #define VKF_ID_THREAD_ROWS 2     /* query rows an invocation owns */
@@ -84,7 +85,21 @@ struct AttentionParams {
 #define VKF_ID_SOFTCAP 16        /* bool */
 #define VKF_ID_LSE 17            /* bool */
 #define VKF_ID_STRIDE_SHIFT 18
-#define VKF_ID_COUNT 19
+/* The third group is the tile of the cooperative-matrix kernel and how the device lays a matrix out over a
+ * subgroup; the first group's workgroup size and lanes (here: of a subgroup) hold for it too. */
+#define VKF_ID_MATRIX_ROWS 19    /* rows of the score matrices */
+#define VKF_ID_MATRIX_DEPTH 20   /* their columns, and the depth of a product */
+#define VKF_ID_ROW_TILES 21      /* matrices one below the other that a subgroup owns */
+#define VKF_ID_KEY_TILES 22      /* matrices side by side in a tile of keys */
+#define VKF_ID_BUFFERS 23        /* tiles of k and v in shared memory, 1 or 2 */
+#define VKF_ID_SHARED_DIM_TILES 24 /* the last depths of q, kept in shared memory instead of registers */
+#define VKF_ID_EARLY_FETCH 25    /* bool: load the next tile before the scores, not after them */
+#define VKF_ID_SLOT_ELEMENTS 26  /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_COLUMN_LANES 27   /* bits of the lane number that choose a column, not a row */
+#define VKF_ID_ELEMENT_BASIS 28  /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
+#define VKF_ID_LANE_BASIS 29     /* place of element 0 of lane 1, 2, 4, 8, alike */
+#define VKF_ID_LANE_BASIS_HIGH 30 /* of lane 16, 32 */
+#define VKF_ID_COUNT 31
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -96,6 +111,21 @@ struct AttentionParams {
 #define VKF_V_WORDS(chunk_keys, value_dim4) ((chunk_keys) * (value_dim4))
 #define VKF_MAX_WORDS(a, b) ((a) > (b) ? (a) : (b))
 #define VKF_P_WORDS(tile_rows, chunk_keys) ((tile_rows) * VKF_P_ROW_WORDS(chunk_keys))
+
+/* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Rows are padded by
+ * one word, so that the rows of a matrix start in different banks. */
+#define VKF_MATRIX_TILES(dim, depth) (((dim) + (depth) - 1) / (depth))
+#define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
+#define VKF_MATRIX_KV_WORDS(keys, depth, head_dim, value_dim)                                                    \
+    ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                  \
+               VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, depth), depth)))
+#define VKF_MATRIX_Q_WORDS(tile_rows, depth, shared_dim_tiles)                                                   \
+    ((shared_dim_tiles) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(shared_dim_tiles, depth))
+/* Of one subgroup, in the place of k and v: some depths of q on their way in, or one fp32 matrix of o on its
+ * way out. */
+#define VKF_MATRIX_STAGED_TILES 4
+#define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth)                                                               \
+    VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (depth) / 4)
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);

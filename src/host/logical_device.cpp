@@ -24,6 +24,15 @@ void removeFeatures(VkfDeviceRequirements& requirements, VkfFeatures without) {
         requirements.subgroupSizeControl.subgroupSizeControl = VK_FALSE;
         requirements.subgroupSizeControl.computeFullSubgroups = VK_FALSE;
     }
+    if ((without & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
+        requirements.cooperativeMatrix.cooperativeMatrix = VK_FALSE;
+        requirements.vulkanMemoryModel.vulkanMemoryModel = VK_FALSE;
+        requirements.float16.shaderFloat16 = VK_FALSE;
+    }
+    if ((without & VKF_FEATURE_BFLOAT16_MATRIX) != 0) {
+        requirements.bfloat16.shaderBFloat16Type = VK_FALSE;
+        requirements.bfloat16.shaderBFloat16CooperativeMatrix = VK_FALSE;
+    }
 }
 
 // Compute with timestamps first; then a queue without graphics, which a desktop's drawing does not

@@ -19,6 +19,7 @@ inline constexpr Variation variations[] = {
     {"scalar without shuffles", VKF_PATH_SCALAR, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 0},
     {"scalar in 16 KiB of shared memory", VKF_PATH_SCALAR, 0, 16384},
     {"standard", VKF_PATH_STANDARD, 0, 0},
+    {"coopmat", VKF_PATH_COOPMAT, 0, 0},
 };
 
 // The device of a variation, opened once.

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+//
+// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2's order (Dao
+// 2023, algorithm 1): a workgroup owns TILE_ROWS query rows of one head and walks once over the tiles of
+// keys; (m, l, o) stay in registers, o and lse are written once.
+//
+// A subgroup owns SUBGROUP_ROWS of the rows, with all their keys and all columns of o:
+//
+//     q   ROW_TILES x DIM_TILES matrices, in registers but for the last SHARED_DIM_TILES
+//     s   ROW_TILES x KEY_TILES matrices, the scores, then the probabilities of one tile of keys
+//     o   ROW_TILES x VALUE_TILES matrices
+//     m, l   for each slot: each row of which the invocation holds a part (matrix_tile.glsl)
+//
+// so that softmax and products of one subgroup overlap with those of another, and each matrix of k or v
+// that is read from shared memory serves ROW_TILES products. The next tile is in flight from memory while
+// o takes in the present one.
+//
+// The m of a row is not its maximum but follows it lazily (RESCALE_THRESHOLD), so that o, most of the
+// registers, is left alone in nearly all tiles. Masks are looked at only in tiles that one cuts; these
+// come last, in a loop of their own.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#ifdef VKF_MATRIX_BF16
+#extension GL_EXT_bfloat16 : require
+#else
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+
+#include "params.glsl"
+#include "matrix_tile.glsl"
+#include "address.glsl"
+#include "element.glsl"
+#include "item.glsl"
+#include "mask.glsl"
+#include "final_score.glsl"
+#include "matrix_stage.glsl"
+
+// m is raised, and o rescaled, where a score passes it by more than this, in units of log2: probabilities
+// stay under 2^8, far from fp16's largest.
+#define RESCALE_THRESHOLD 8.0
+// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
+#define BEFORE_ANY_KEY (-3.0e38)
+
+Item item;
+HalfRows q, k, v;
+uint thread, subgroup, lane;
+uint first_row; // of the subgroup
+
+LeftMatrix q_tile[ROW_TILES * REGISTER_DIM_TILES];
+ResultMatrix s_tile[ROW_TILES * KEY_TILES];
+ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+float m_row[ROW_TILES * SLOTS];
+float l_row[ROW_TILES * SLOTS];
+
+#include "matrix_output.glsl"
+
+void loadQueries() {
+    uint begin = subgroup * STAGE_WORDS;
+    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        [[unroll]] for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+            if (d % VKF_MATRIX_STAGED_TILES == 0) {
+                subgroupBarrier();
+                stageQueries(q, first_row + r * MATRIX_ROWS, MATRIX_ROWS, d,
+                             min(REGISTER_DIM_TILES - d, VKF_MATRIX_STAGED_TILES), begin,
+                             VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH), lane);
+                subgroupMemoryBarrierShared();
+                subgroupBarrier();
+            }
+            coopMatLoad(q_tile[r * REGISTER_DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
+                        VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH), gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+    if (SHARED_DIM_TILES > 0) {
+        stageQueries(q, first_row, SUBGROUP_ROWS, REGISTER_DIM_TILES, SHARED_DIM_TILES,
+                     Q_STAGE + subgroup * SUBGROUP_ROWS * Q_ROW, Q_ROW, lane);
+    }
+}
+
+void clearState() {
+    [[unroll]] for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+        m_row[i] = BEFORE_ANY_KEY;
+        l_row[i] = 0.0;
+    }
+}
+
+// s = q k^T, not scaled.
+void computeProducts(uint k_stage) {
+    [[unroll]] for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        s_tile[i] = ResultMatrix(0.0);
+    }
+    [[unroll]] for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+            RightMatrix k_tile;
+            coopMatLoad(k_tile, stage, k_stage + key * MATRIX_DEPTH * K_ROW + d * TILE_WORDS, K_ROW,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+                s_tile[r * KEY_TILES + key] =
+                    coopMatMulAdd(q_tile[r * REGISTER_DIM_TILES + d], k_tile, s_tile[r * KEY_TILES + key]);
+            }
+        }
+    }
+    [[unroll]] for (uint d = 0; d < SHARED_DIM_TILES; d++) {
+        LeftMatrix q_late[ROW_TILES];
+        [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+            coopMatLoad(q_late[r], stage, Q_STAGE + (subgroup * ROW_TILES + r) * MATRIX_ROWS * Q_ROW + d * TILE_WORDS,
+                        Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        }
+        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+            RightMatrix k_tile;
+            coopMatLoad(k_tile, stage,
+                        k_stage + key * MATRIX_DEPTH * K_ROW + (REGISTER_DIM_TILES + d) * TILE_WORDS, K_ROW,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+                s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_late[r], k_tile, s_tile[r * KEY_TILES + key]);
+            }
+        }
+    }
+}
+
+// What a score is still multiplied by: nothing after a softcap.
+float lateScale() {
+    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+}
+
+void capScores() {
+    [[unroll]] for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+            s_tile[i][e] = params.softcap * tanhAccurate(s_tile[i][e] * abs(params.score_scale));
+        }
+    }
+}
+
+void dropInvisible(uint key_begin) {
+    uvec2 place = lanePlace(lane);
+    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+            ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot));
+            [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+                [[unroll]] for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    uint column = key_begin + key * MATRIX_DEPTH + place.y + elementPlace(e).y;
+                    if (!isVisible(visible, column)) {
+                        s_tile[r * KEY_TILES + key][e] = MINUS_INFINITY;
+                    }
+                }
+            }
+        }
+    }
+}
+
+// The largest of this invocation's scores in each slot, in units of log2.
+void largestScores(out float largest[ROW_TILES * SLOTS]) {
+    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+            float x = s_tile[r * KEY_TILES][slot * SLOT_ELEMENTS];
+            [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+                [[unroll]] for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    x = max(x, s_tile[r * KEY_TILES + key][slot * SLOT_ELEMENTS + i]);
+                }
+            }
+            largest[r * SLOTS + slot] = x * lateScale();
+        }
+    }
+}
+
+bool outgrown(float largest[ROW_TILES * SLOTS]) {
+    bool grown = false;
+    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+        grown = grown || largest[i] > m_row[i] + RESCALE_THRESHOLD;
+    }
+    return subgroupAny(grown);
+}
+
+// Raises m to the rows' maxima, and brings l and o to the new unit.
+void rescale(float largest[ROW_TILES * SLOTS]) {
+    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        ResultMatrix factors;
+        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+            uint i = r * SLOTS + slot;
+            float m = max(m_row[i], maxOverColumns(largest[i]));
+            float factor = exp2(m_row[i] - m);
+            m_row[i] = m;
+            l_row[i] *= factor;
+            [[unroll]] for (uint e = 0; e < SLOT_ELEMENTS; e++) {
+                factors[slot * SLOT_ELEMENTS + e] = factor;
+            }
+        }
+        [[unroll]] for (uint c = 0; c < VALUE_TILES; c++) {
+            o_tile[r * VALUE_TILES + c] *= factors;
+        }
+    }
+}
+
+// The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
+// branch around the rescaling: products are made again in the rare tile that needs it, because compilers
+// were seen to copy all of o in every tile where a branch joins two versions of it.
+void computeScores(uint key_begin, uint k_stage, bool cut) {
+    for (;;) {
+        computeProducts(k_stage);
+        if (HAS_SOFTCAP) {
+            capScores();
+        }
+        if (cut) {
+            dropInvisible(key_begin);
+        }
+        float largest[ROW_TILES * SLOTS];
+        largestScores(largest);
+        if (!outgrown(largest)) {
+            break;
+        }
+        rescale(largest);
+    }
+}
+
+// p = 2^(s - m), in the place of s; l takes it in before it is rounded.
+void computeProbabilities() {
+    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+            [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+                uint row = r * SLOTS + e / SLOT_ELEMENTS;
+                float p = exp2(fma(s_tile[r * KEY_TILES + key][e], lateScale(), -m_row[row]));
+                l_row[row] += p;
+                s_tile[r * KEY_TILES + key][e] = p;
+            }
+        }
+    }
+}
+
+// o += p v
+void accumulateOutput(uint v_stage) {
+    [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+        LeftMatrix p_tile[ROW_TILES];
+        [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+            [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+                p_tile[r][e] = Half(s_tile[r * KEY_TILES + key][e]);
+            }
+        }
+        [[unroll]] for (uint c = 0; c < VALUE_TILES; c++) {
+            RightMatrix v_tile;
+            coopMatLoad(v_tile, stage, v_stage + key * MATRIX_DEPTH * V_ROW + c * TILE_WORDS, V_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+                o_tile[r * VALUE_TILES + c] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + c]);
+            }
+        }
+    }
+}
+
+// The order of the tiles that some row of the workgroup sees: whole ones first, then those that a mask cuts,
+// on either side of them.
+struct Walk {
+    uint first, whole_first, whole_end, end; // tiles of keys
+};
+
+Walk walkOf(TileMask mask) {
+    Walk walk;
+    walk.first = uint(mask.any.x) / TILE_KEYS;
+    walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
+    walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
+    walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
+    return walk;
+}
+
+// The first key of tile number `step` of the walk.
+uint keyOf(Walk walk, uint step) {
+    uint whole = walk.whole_end - walk.whole_first;
+    uint tile = walk.whole_first + step;
+    if (step >= whole) {
+        tile = walk.first + step - whole;
+        tile = tile < walk.whole_first ? tile : tile + whole;
+    }
+    return tile * TILE_KEYS;
+}
+
+// Whether some row of the subgroup sees some key of the tile.
+bool isSeen(uint key_begin) {
+    ivec2 first = visibleKeys(item, first_row);
+    ivec2 last = visibleKeys(item, first_row + SUBGROUP_ROWS - 1);
+    return int(key_begin) < last.y && int(key_begin + TILE_KEYS) > first.x;
+}
+
+// Steps [begin, end) of `steps` of the walk; the tile of `begin` is in shared memory, and that of `end` will be.
+void attend(Walk walk, uint begin, uint end, uint steps, bool cut) {
+    uint whole = walk.whole_end - walk.whole_first;
+    [[dont_unroll]] for (uint step = begin; step < end; step++) {
+        uint buffer_begin = BUFFERS == 1 ? 0 : step % 2 * BUFFER_WORDS;
+        bool more = step + 1 < steps;
+        uint next_key = keyOf(walk, step + 1);
+        if (EARLY_FETCH) {
+            if (more) {
+                fetchTile(k, v, next_key, thread);
+            } else {
+                forgetTile();
+            }
+        }
+        bool seen = !cut || isSeen(keyOf(walk, step));
+        if (seen) {
+            computeScores(keyOf(walk, step), buffer_begin, cut);
+        }
+        // The branch keeps the loads here: without it they were seen to sink to where they are used.
+        if (!EARLY_FETCH) {
+            if (more) {
+                fetchTile(k, v, next_key, thread);
+            } else {
+                forgetTile();
+            }
+        }
+        if (seen) {
+            computeProbabilities();
+            accumulateOutput(buffer_begin + TILE_KEYS * K_ROW);
+        }
+        if (BUFFERS == 1) {
+            barrier(); // the tile's last readers are done
+        }
+        if (more) {
+            placeTile(k, v, next_key, BUFFERS == 1 ? 0 : (step + 1) % 2 * BUFFER_WORDS, step + 1 >= whole, thread);
+        }
+        barrier();
+    }
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    lane = thread % LANES;
+    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
+    q = halfRowsOf(params.q, VKF_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
+    k = halfRowsOf(params.k, VKF_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
+    v = halfRowsOf(params.v, VKF_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
+    if (thread == 0) {
+        special_values = 0u;
+    }
+
+    loadQueries();
+    clearState();
+    barrier();
+    TileMask mask = tileMask(item);
+    Walk walk = walkOf(mask);
+    uint steps = mask.any.x < mask.any.y ? walk.end - walk.first : 0;
+    uint whole = min(walk.whole_end - walk.whole_first, steps);
+    if (steps > 0) {
+        clearStage(thread);
+        uint first_key = keyOf(walk, 0);
+        fetchTile(k, v, first_key, thread);
+        barrier();
+        placeTile(k, v, first_key, 0, whole == 0, thread);
+        barrier();
+        attend(walk, 0, whole, steps, false);
+        attend(walk, whole, steps, steps, true);
+    }
+    writeResults();
+}

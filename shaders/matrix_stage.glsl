@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of q, k and v from device memory to shared memory, in their storage type, as words of eight
+// elements, and from there into matrices.
+//
+//     k_stage  TILE_KEYS rows of k    BUFFERS times, one after the other
+//     v_stage  TILE_KEYS rows of v
+//     q_stage  TILE_ROWS rows of the last SHARED_DIM_TILES of q, if any
+//
+// Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
+// registers, all loads in flight at once, and placed in shared memory when its readers are done with the
+// tile before. Rows that do not start on 16 bytes are loaded element by element when they are placed.
+#ifndef VKF_MATRIX_STAGE_GLSL
+#define VKF_MATRIX_STAGE_GLSL
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
+    uvec4 word[];
+};
+
+const uint K_WORDS = HEAD_DIM / 8; // whole words in a row
+const uint V_WORDS = VALUE_DIM / 8;
+const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
+const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_DEPTH);
+const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DIM_TILES, MATRIX_DEPTH);
+const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint BUFFER_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, HEAD_DIM, VALUE_DIM);
+const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH);
+const uint Q_STAGE = VKF_MAX_WORDS(BUFFERS * BUFFER_WORDS, SUBGROUPS * STAGE_WORDS);
+const uint TILE_WORDS = MATRIX_DEPTH / 8; // words in a row of a matrix
+
+shared uvec4 stage[Q_STAGE + VKF_MATRIX_Q_WORDS(TILE_ROWS, MATRIX_DEPTH, SHARED_DIM_TILES)];
+// Set where a value that some row of its tile must not see was NaN or infinite and became 0.
+shared uint special_values;
+
+uvec4 fetched_k[K_FETCHES + 1]; // one more, for the dimensions below 8
+uvec4 fetched_v[V_FETCHES + 1];
+
+// One head of a 16-bit tensor.
+struct HalfRows {
+    uvec2 address; // of row 0
+    uint row_stride;
+    uint count; // rows that exist
+    bool words; // a row is whole words of 16 bytes, and a tile of rows spans under 4 GiB
+};
+
+HalfRows halfRowsOf(uvec2 base, uint tensor, uint dim, uint batch, uint head, uint count) {
+    uvec2 address = headAddress(base, tensor, batch, head);
+    uint row_stride = params.row_stride[tensor];
+    bool spans = row_stride <= 0xffffffffu / TILE_KEYS - 2 * VKF_MAX_DIM;
+    return HalfRows(address, row_stride, count, spans && dim % 8 == 0 && ((address.x | row_stride) & 15u) == 0);
+}
+
+uint halfAt(uvec2 row_address, uint column, uint dim) {
+    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
+}
+
+// Eight elements from `column` on, zeros where there is nothing.
+uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
+    if (row >= rows.count) {
+        return uvec4(0);
+    }
+    uvec2 address = add64(rows.address, multiply64(row, rows.row_stride));
+    uvec4 word;
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+        word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
+    }
+    return word;
+}
+
+// The word at (row, column) of a head whose rows are whole words.
+uvec4 wordAt(HalfRows rows, uint row, uint column) {
+    return Words(add64(rows.address, multiply64(row, rows.row_stride))).word[column / 8];
+}
+
+// With zeros for what is not a finite number, because the matrix unit would multiply it by the zero
+// probability of a row that does not see its key.
+uvec4 finiteHalves(uvec4 word) {
+#ifdef VKF_MATRIX_BF16
+    const uint exponent = 0x7f80u;
+#else
+    const uint exponent = 0x7c00u;
+#endif
+    bvec4 low = equal(word & exponent, uvec4(exponent));
+    bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
+    if (any(low) || any(high)) {
+        special_values = 1u;
+    }
+    return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
+}
+
+// The words of a tile that this invocation moves; past the last row that exists, the last one again, so
+// that no address is formed that must not be read.
+void fetchRows(HalfRows rows, uint key_begin, uint row_words, uint index, out uvec4 word, uint thread) {
+    Words tile = Words(add64(rows.address, multiply64(key_begin, rows.row_stride)));
+    uint place = min(index * WORKGROUP_SIZE + thread, TILE_KEYS * row_words - 1);
+    uint row = min(place / row_words, rows.count - 1 - key_begin);
+    word = tile.word[row * (rows.row_stride / 16) + place % row_words];
+}
+
+void fetchTile(HalfRows k, HalfRows v, uint key_begin, uint thread) {
+    if (K_WORDS > 0 && k.words) {
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            fetchRows(k, key_begin, K_WORDS, i, fetched_k[i], thread);
+        }
+    }
+    if (V_WORDS > 0 && v.words) {
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            fetchRows(v, key_begin, V_WORDS, i, fetched_v[i], thread);
+        }
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetTile() {
+    [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+        fetched_k[i] = uvec4(0);
+    }
+    [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+        fetched_v[i] = uvec4(0);
+    }
+}
+
+void placeK(HalfRows k, uint key_begin, uint k_stage, uint thread) {
+    if (K_WORDS > 0 && k.words) {
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (TILE_KEYS * K_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_WORDS) {
+                stage[k_stage + place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
+            }
+        }
+    } else {
+        const uint words = DIM_TILES * TILE_WORDS;
+        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
+            stage[k_stage + place / words * K_ROW + place % words] =
+                halvesAt(k, key_begin + place / words, place % words * 8, HEAD_DIM);
+        }
+    }
+}
+
+// `cut` says that some row of the tile does not see some of these keys, or that some do not exist.
+void placeV(HalfRows v, uint key_begin, uint v_stage, bool cut, uint thread) {
+    if (V_WORDS > 0 && v.words) {
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            uvec4 word = fetched_v[i];
+            if (cut) {
+                word = key_begin + place / V_WORDS < v.count ? finiteHalves(word) : uvec4(0);
+            }
+            if (TILE_KEYS * V_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_WORDS) {
+                stage[v_stage + place / V_WORDS * V_ROW + place % V_WORDS] = word;
+            }
+        }
+    } else {
+        const uint words = VALUE_TILES * TILE_WORDS;
+        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
+            uvec4 word = halvesAt(v, key_begin + place / words, place % words * 8, VALUE_DIM);
+            stage[v_stage + place / words * V_ROW + place % words] = cut ? finiteHalves(word) : word;
+        }
+    }
+}
+
+void placeTile(HalfRows k, HalfRows v, uint key_begin, uint buffer_begin, bool cut, uint thread) {
+    placeK(k, key_begin, buffer_begin, thread);
+    if (cut) {
+        placeV(v, key_begin, buffer_begin + TILE_KEYS * K_ROW, true, thread);
+    } else {
+        placeV(v, key_begin, buffer_begin + TILE_KEYS * K_ROW, false, thread);
+    }
+}
+
+// Zeros in the columns past a whole number of words, which no tile writes.
+void clearStage(uint thread) {
+    [[dont_unroll]] for (uint i = thread; i < BUFFERS * BUFFER_WORDS; i += WORKGROUP_SIZE) {
+        stage[i] = uvec4(0);
+    }
+}
+
+// Eight elements of q, negated where the scale is negative: the kernel multiplies by its magnitude, so
+// that the largest product is the largest score.
+uvec4 queryWord(HalfRows q, uint row, uint column) {
+    uvec4 word = uvec4(0);
+    if (!q.words) {
+        word = halvesAt(q, row, column, HEAD_DIM);
+    } else if (row < q.count && column < HEAD_DIM) {
+        word = wordAt(q, row, column);
+    }
+    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
+}
+
+// Depths [first, first + count) of `rows` rows of q from row_begin on, by the lanes of one subgroup.
+void stageQueries(HalfRows q, uint row_begin, uint rows, uint first, uint count, uint begin, uint row_words,
+                  uint lane) {
+    uint words = count * TILE_WORDS;
+    [[dont_unroll]] for (uint place = lane; place < rows * words; place += LANES) {
+        stage[begin + place / words * row_words + place % words] =
+            queryWord(q, row_begin + place / words, first * MATRIX_DEPTH + place % words * 8);
+    }
+}
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "matrix_layout.hpp"
+
+#include <algorithm>
+
+namespace vkf {
+namespace {
+
+struct KnownLayout {
+    VkDriverId driver;
+    MatrixLayout layout;
+};
+
+// Seen on: an H200 with driver 580.159.04; llvmpipe of Mesa 26.1.6.
+constexpr std::array knownLayouts = {
+    // Four neighbouring lanes share a row, and the row eight below it.
+    KnownLayout{VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+                {16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}}},
+    // A lane holds a column.
+    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE, {8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}}},
+};
+
+} // namespace
+
+uint32_t MatrixLayout::slotElements() const {
+    uint32_t elements = 1;
+    for (const Place& place : elementBits) {
+        if (place.row != 0 || place.column == 0) {
+            break;
+        }
+        elements *= 2;
+    }
+    return elements;
+}
+
+uint32_t MatrixLayout::columnLanes() const {
+    uint32_t mask = 0;
+    for (uint32_t bit = 0; bit < laneBits.size(); bit++) {
+        mask |= laneBits[bit].column != 0 ? 1U << bit : 0;
+    }
+    return mask;
+}
+
+MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const {
+    Place sum{0, 0};
+    const auto add = [&sum](uint32_t number, const auto& bits) {
+        for (uint32_t bit = 0; bit < bits.size(); bit++) {
+            sum.row += (number >> bit & 1) * bits[bit].row;
+            sum.column += (number >> bit & 1) * bits[bit].column;
+        }
+    };
+    add(element, elementBits);
+    add(lane, laneBits);
+    return sum;
+}
+
+MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth) {
+    const auto found = std::find_if(knownLayouts.begin(), knownLayouts.end(), [&](const KnownLayout& known) {
+        return known.driver == driver && known.layout.lanes == subgroupSize && known.layout.rows == rows &&
+               known.layout.depth == depth;
+    });
+    return found == knownLayouts.end() ? MatrixLayout{} : found->layout;
+}
+
+} // namespace vkf

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "matrix_tuning.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "../shaders/shared/attention_params.h"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+
+// A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
+struct Candidate {
+    uint32_t subgroups;
+    uint32_t rowTiles;
+    uint32_t keyTiles;
+    uint32_t buffers;
+    uint32_t sharedDimTiles;
+    uint32_t earlyFetch;
+    uint32_t mostDim; // of q and v, whichever is larger
+};
+
+// Best first; all for 16 x 16 matrices on an H200, the smaller ones where the larger leave multiprocessors
+// idle or do not fit the shared memory.
+constexpr std::array candidates = {
+    // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
+    Candidate{4, 2, 2, 2, 0, 1, 64},
+    // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
+    Candidate{8, 2, 2, 1, 0, 0, 128},
+    // o of 16 rows does.
+    Candidate{8, 1, 2, 1, 0, 0, 256},
+    Candidate{4, 1, 2, 1, 0, 0, 256},
+    Candidate{4, 1, 1, 1, 0, 0, 256},
+    Candidate{2, 1, 1, 1, 0, 0, 256},
+    Candidate{1, 1, 1, 1, 0, 0, 256},
+};
+
+// Workgroups below which a smaller tile serves a problem better: the multiprocessors of an H200.
+constexpr uint64_t fewWorkgroups = 132;
+constexpr uint32_t mostRegisters = 232;
+
+MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
+    MatrixTile tile;
+    tile.layout = layout;
+    tile.subgroups = candidate.subgroups;
+    tile.rowTiles = candidate.rowTiles;
+    tile.keyTiles = candidate.keyTiles;
+    tile.buffers = candidate.buffers;
+    tile.sharedDimTiles = std::min(candidate.sharedDimTiles, VKF_MATRIX_TILES(problem.headDim, layout.depth) - 1);
+    tile.earlyFetch = candidate.earlyFetch;
+    tile.headDim = problem.headDim;
+    tile.valueDim = problem.valueDim;
+    return tile;
+}
+
+bool fits(const MatrixTile& tile, const Caps& caps) {
+    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+}
+
+uint64_t workgroups(const MatrixTile& tile, const TileProblem& problem) {
+    return (uint64_t{problem.queryRows} + tile.rows() - 1) / tile.rows() * problem.heads;
+}
+
+} // namespace
+
+uint32_t MatrixTile::sharedBytes() const {
+    const uint32_t depth = layout.depth;
+    const uint32_t kvWords = buffers * VKF_MATRIX_KV_WORDS(keys(), depth, headDim, valueDim);
+    const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth);
+    return (VKF_MAX_WORDS(kvWords, stageWords) + VKF_MATRIX_Q_WORDS(rows(), depth, sharedDimTiles) + 1) * wordBytes;
+}
+
+uint32_t MatrixTile::registers() const {
+    const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth) - sharedDimTiles;
+    const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.depth);
+    return rowTiles * layout.elements() * (dimTiles / 2 + keyTiles + valueTiles);
+}
+
+MatrixTile chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    MatrixTile last;
+    for (const Candidate& candidate : candidates) {
+        const MatrixTile tile = tileOf(candidate, layout, problem);
+        if (std::max(problem.headDim, problem.valueDim) > candidate.mostDim || !fits(tile, caps)) {
+            continue;
+        }
+        last = tile;
+        if (tile.registers() <= mostRegisters && workgroups(tile, problem) >= fewWorkgroups) {
+            break;
+        }
+    }
+    return last;
+}
+
+} // namespace vkf

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Tile choice of the cooperative-matrix kernel, as a pure function of what a device is and what is asked.
+#pragma once
+
+#include <cstdint>
+
+#include "caps.hpp"
+#include "tuning.hpp"
+
+namespace vkf {
+
+// shaders/attention_coopmat.comp tells what the numbers mean.
+struct MatrixTile {
+    MatrixLayout layout;
+    uint32_t subgroups = 0; // 0 = no tile
+    uint32_t rowTiles = 0;
+    uint32_t keyTiles = 0;
+    uint32_t buffers = 1;
+    uint32_t sharedDimTiles = 0;
+    uint32_t earlyFetch = 0;
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+
+    uint32_t workgroupSize() const { return subgroups * layout.lanes; }
+    uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
+    uint32_t keys() const { return keyTiles * layout.depth; }
+    uint32_t sharedBytes() const;
+    // 32-bit registers that hold an invocation's part of q, s and o.
+    uint32_t registers() const;
+};
+
+MatrixTile chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
+
+} // namespace vkf
