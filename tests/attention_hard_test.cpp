@@ -20,6 +20,9 @@ using vkf::test::problemOf;
 constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// One stored as it is computed, one narrowed.
+constexpr VkfType types[] = {VKF_TYPE_F32, VKF_TYPE_F16};
+
 using Bytes = std::vector<std::byte>;
 
 // Sets one row of a dense single-head tensor.
@@ -45,33 +48,65 @@ void check(VkfProblem problem, const Data& data) {
     }
 }
 
+// A key that some rows of a tile see and others do not, at the ends and the edges of tiles.
+struct SharedKey {
+    uint64_t key;
+    bool causal; // else a window of five keys to either side
+};
+constexpr SharedKey sharedKeys[] = {{0, false}, {63, true}, {64, false}, {70, true}, {99, true}, {99, false}};
+
+VkfProblem problemOfSharedKey(const SharedKey& shared, VkfType type) {
+    VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
+    problem.causal = shared.causal ? 1 : 0;
+    if (!shared.causal) {
+        problem.window.enabled = 1;
+        problem.window.left = 5;
+        problem.window.right = 5;
+    }
+    return problem;
+}
+
 float lseAt(const vkf::test::Outcome& outcome, size_t row) { return outcome.lse[row]; }
 
 } // namespace
 
 TEST_CASE("a NaN in a key reaches only the rows that see the key", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
-    problem.causal = 1;
-    Data data;
-    data.edit = [&](Bytes&, Bytes& k, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 70, quietNaN); };
-    check(problem, data);
+    for (const VkfType type : types) {
+        for (const SharedKey& shared : sharedKeys) {
+            const VkfProblem problem = problemOfSharedKey(shared, type);
+            Data data;
+            data.edit = [&](Bytes&, Bytes& k, Bytes&) {
+                vkfStoreElement(type, k.data(), shared.key * 64 + 40, quietNaN);
+            };
+            check(problem, data);
+        }
+    }
 }
 
 TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "[attention_hard]") {
-    for (const double value : {quietNaN, infinity, -infinity}) {
-        VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
-        problem.causal = 1;
-        Data data;
-        data.edit = [&](Bytes&, Bytes&, Bytes& v) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_V), v, 70, value); };
-        check(problem, data);
+    for (const VkfType type : types) {
+        for (const SharedKey& shared : sharedKeys) {
+            const VkfProblem problem = problemOfSharedKey(shared, type);
+            Data data;
+            data.edit = [&](Bytes&, Bytes&, Bytes& v) {
+                vkfStoreElement(type, v.data(), shared.key * 64 + 0, quietNaN);
+                vkfStoreElement(type, v.data(), shared.key * 64 + 33, infinity);
+                vkfStoreElement(type, v.data(), shared.key * 64 + 63, -infinity);
+            };
+            check(problem, data);
+        }
     }
 }
 
 TEST_CASE("a NaN in a query reaches its own row alone", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
-    Data data;
-    data.edit = [&](Bytes& q, Bytes&, Bytes&) { setRow(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 33, quietNaN); };
-    check(problem, data);
+    for (const VkfType type : types) {
+        for (const uint64_t row : {0U, 33U, 99U}) {
+            const VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
+            Data data;
+            data.edit = [&](Bytes& q, Bytes&, Bytes&) { vkfStoreElement(type, q.data(), row * 64 + 17, quietNaN); };
+            check(problem, data);
+        }
+    }
 }
 
 TEST_CASE("scores of magnitude 1e4 stay finite and right", "[attention_hard]") {
@@ -83,49 +118,133 @@ TEST_CASE("scores of magnitude 1e4 stay finite and right", "[attention_hard]") {
 }
 
 TEST_CASE("equal scores give the mean of the values", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64});
-    Data data;
-    data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-        setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 0.0);
-        setAll(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 3.0);
-    };
-    check(problem, data);
+    for (const VkfType type : types) {
+        for (const double size : {0.0, 3.0, -3.0}) {
+            const VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64, 0, type});
+            Data data;
+            data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+                setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, size);
+                setAll(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 3.0);
+            };
+            check(problem, data);
+        }
+    }
 }
 
 TEST_CASE("one huge key takes all the weight", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64});
-    for (const double size : {100.0, 1e6}) {
+    for (const VkfType type : types) {
+        for (const uint64_t key : {0U, 64U, 98U}) {
+            for (const double size : {100.0, 1e6}) { // fp16 holds 65504 instead
+                const VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64, 0, type});
+                Data data;
+                data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+                    setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+                    setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, size);
+                };
+                check(problem, data);
+            }
+        }
+    }
+}
+
+TEST_CASE("the running maximum may grow or fall by any step", "[attention_hard]") {
+    // Scores along the keys. A kernel that rescales its sums only once the maximum has grown by 2^8, say, must
+    // get right what stays below that in every tile and passes it after several.
+    const struct {
+        const char* name;
+        double (*score)(uint64_t key);
+    } profiles[] = {
+        {"a little with every key", [](uint64_t key) { return 0.02 * static_cast<double>(key); }},
+        {"by under 2^8 in 64 keys", [](uint64_t key) { return 0.08 * static_cast<double>(key); }},
+        {"by over 2^8 in 64 keys", [](uint64_t key) { return 0.1 * static_cast<double>(key); }},
+        {"by under 2^8 every 16 keys", [](uint64_t key) { return 5.0 * static_cast<double>(key / 16); }},
+        {"by under 2^8 every 64 keys", [](uint64_t key) { return 5.0 * static_cast<double>(key / 64); }},
+        {"a lot with every key", [](uint64_t key) { return 20.0 * static_cast<double>(key); }},
+        {"up and down", [](uint64_t key) { return key < 100 ? 0.5 * static_cast<double>(key) : 20.0; }},
+    };
+    constexpr uint64_t rows = 70;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        VkfProblem problem = problemOf({1, 1, 1, rows, 200, 64, 0, type});
+        problem.scale = 1.0F;
+        for (const auto& profile : profiles) {
+            INFO(profile.name);
+            // Column 0 of q has a factor of each row: from the profile as it is to its mirror image, which
+            // falls, so that the rows of one tile disagree. The other columns add scores of magnitude 1.
+            Data data{.magnitude = 0.35};
+            data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+                for (uint64_t row = 0; row < rows; row++) {
+                    vkfStoreElement(type, q.data(), row * 64, 1.0 - static_cast<double>(2 * (row * 29 % rows)) / rows);
+                }
+                for (uint64_t key = 0; key < 200; key++) {
+                    vkfStoreElement(type, k.data(), key * 64, profile.score(key));
+                }
+            };
+            check(problem, data);
+        }
+    }
+}
+
+TEST_CASE("rows whose scores are all very negative are as good as any", "[attention_hard]") {
+    for (const VkfType type : types) {
+        VkfProblem problem = problemOf({1, 1, 1, 40, 130, 64, 0, type});
+        problem.scale = 1.0F;
+        for (const double score : {-1e4, -1e30}) { // fp16 holds -65504 instead
+            Data data;
+            data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+                for (uint64_t row = 0; row < 40; row++) {
+                    vkfStoreElement(type, q.data(), row * 64, 1.0);
+                }
+                for (uint64_t key = 0; key < 130; key++) {
+                    vkfStoreElement(type, k.data(), key * 64, score);
+                }
+            };
+            check(problem, data);
+        }
+    }
+}
+
+TEST_CASE("very negative scores in front of small ones leave no trace", "[attention_hard]") {
+    for (const VkfType type : types) {
+        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
             setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
-            setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 64, size);
+            for (uint64_t key = 0; key < 65; key++) {
+                setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -1e30);
+            }
         };
         check(problem, data);
     }
 }
 
-TEST_CASE("very negative scores in front of small ones leave no trace", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16});
-    Data data;
-    data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-        setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
-        for (uint64_t key = 0; key < 65; key++) {
-            setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -1e30);
-        }
-    };
-    check(problem, data);
+TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]") {
+    for (const VkfType type : types) {
+        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
+        Data data;
+        data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+            setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+            for (uint64_t key = 0; key < 70; key++) {
+                setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -infinity);
+            }
+        };
+        check(problem, data);
+    }
 }
 
-TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16});
-    Data data;
-    data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-        setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
-        for (uint64_t key = 0; key < 70; key++) {
-            setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -infinity);
+TEST_CASE("a row that sees one key gives that key's value, however the score looks", "[attention_hard]") {
+    for (const VkfType type : types) {
+        for (const float scale : {1.0F, -20.0F}) { // up to scores of a thousand of either sign
+            VkfProblem problem = problemOf({1, 1, 1, 70, 130, 64, 0, type});
+            problem.scale = scale;
+            problem.window.enabled = 1; // 0, 0
+            check(problem, {});
+            problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+            check(problem, {});
+            problem.window.enabled = 0;
+            problem.causal = 1; // row 0
+            check(problem, {});
         }
-    };
-    check(problem, data);
+    }
 }
 
 TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity", "[attention_hard]") {

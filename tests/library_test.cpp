@@ -168,6 +168,7 @@ TEST_CASE("plan info tells what was chosen", "[library]") {
     CHECK(info.path == VKF_PATH_SCALAR);
     CHECK(info.stepCount == 1);
     CHECK(info.scratchBytes == 0);
+    CHECK(info.productType == VKF_TYPE_F32);
     CHECK(info.operations == 2.0 * 4 * 100 * 200 * 2 * (64 + 32));
     CHECK(info.minimumBytes == 4.0 * (2 * 4 * 100 * 96 + 2 * 2 * 200 * 96 + 2 * 4 * 100));
     CHECK_THAT(std::string(info.description), ContainsSubstring("scalar: B=2 H=4/2 Nq=100 Nk=200 D=64/32"));

@@ -12,6 +12,8 @@
 
 #include <vkflash/reference.h>
 
+#include "reference/element.hpp"
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -103,6 +105,27 @@ TEST_CASE("between two 16-bit numbers the nearer one is stored, of two equally n
             wrong += store16(type, -std::nextafter(middle, infinity)) != (next | 0x8000);
         }
         CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("weights round as elements do", "[reference]") {
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        const vkf::reference::WeightRounding rounding(type);
+        const auto agrees = [&](float p) {
+            return static_cast<double>(rounding(p)) == vkf::reference::roundElement(type, static_cast<double>(p));
+        };
+        int wrong = 0;
+        // Every exponent from 0 to 1, ties of both formats and their neighbours among the mantissas.
+        for (uint32_t exponent = 0; exponent < 127; exponent++) {
+            for (uint32_t high = 0; high < 1U << 12; high++) {
+                for (const uint32_t low : {0U, 1U, 0x7ffU}) {
+                    wrong += !agrees(std::bit_cast<float>(exponent << 23 | high << 11 | low));
+                }
+            }
+        }
+        CHECK(wrong == 0);
+        CHECK(agrees(1.0F));
+        CHECK(std::isnan(rounding(std::numeric_limits<float>::quiet_NaN())));
     }
 }
 

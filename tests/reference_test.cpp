@@ -395,6 +395,32 @@ TEST_CASE("the number of threads changes no bit, and progress only grows", "[ref
     }
 }
 
+TEST_CASE("the fp64 algorithms ignore the product type, the fp32 ones follow it", "[reference]") {
+    const VkfProblem p = vkf::test::problemOf({1, 2, 1, 23, 140, 16, 0});
+    const Inputs inputs = vkf::test::makeInputs(p, {});
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
+        const Result unrounded = reference(p, inputs, options);
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+            options.productType = type;
+            const Result rounded = reference(p, inputs, options);
+            const bool fp64 = algorithm == VKF_REFERENCE_DIRECT || algorithm == VKF_REFERENCE_TILED;
+            CHECK((rounded.o == unrounded.o) == fp64);
+            CHECK(rounded.lse == unrounded.lse);
+        }
+    }
+}
+
+TEST_CASE("options of the first version, which had no product type, are accepted", "[reference]") {
+    const VkfProblem p = vkf::test::problemOf({1, 1, 1, 5, 9, 16, 0});
+    const Inputs inputs = vkf::test::makeInputs(p, {});
+    VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32);
+    const Result unrounded = reference(p, inputs, options);
+    options.structSize = offsetof(VkfReferenceOptions, productType);
+    options.productType = VKF_TYPE_BF16; // behind the end of the caller's struct
+    CHECK(reference(p, inputs, options).o == unrounded.o);
+}
+
 TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
     const VkfProblem good = vkf::test::problemOf({1, 1, 1, 2, 3, 4, 0});
     const Inputs memory = vkf::test::makeInputs(good, {});
@@ -419,6 +445,8 @@ TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
     CHECK(call([](auto& p, auto&, auto&) { p.keyLengths = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.rowBegin = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.algorithm = VKF_REFERENCE_FORCE_INT32; }) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(call([](auto&, auto&, auto& c) { c.productType = VKF_TYPE_Q8_0; }) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(call([](auto&, auto&, auto& c) { c.productType = VKF_TYPE_FORCE_INT32; }) == VKF_ERROR_INVALID_ARGUMENT);
     const VkfReferenceInputs inputs = memory.reference();
     CHECK(vkfReferenceAttention(nullptr, &inputs, &options, o.data(), nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfReferenceAttention(&good, nullptr, &options, o.data(), nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);

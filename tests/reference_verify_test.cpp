@@ -26,10 +26,14 @@ struct Judged {
     std::vector<float> lse;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
 
-    Judged(const VkfProblem& p, Inputs given) : problem(p), inputs(std::move(given)) {
+    Judged(const VkfProblem& p, Inputs given, VkfType productType = VKF_TYPE_F32)
+        : problem(p), inputs(std::move(given)) {
+        options.productType = productType;
         const VkfTensorLayout layout = vkfTensorLayout(&p, VKF_TENSOR_O);
         o.assign(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
-        const Result result = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32));
+        VkfReferenceOptions asKernel = options;
+        asKernel.algorithm = VKF_REFERENCE_TILED_FP32;
+        const Result result = reference(p, inputs, asKernel);
         for (uint64_t i = 0; i < result.o.size(); i++) {
             set(i, result.o[i]);
         }
@@ -119,6 +123,29 @@ TEST_CASE("the verdict notices planted errors", "[reference]") {
             CHECK((verdict.oError > verdict.oBound) == error.inO);
             CHECK((verdict.lseError > verdict.lseBound) == !error.inO);
         }
+    }
+}
+
+TEST_CASE("weights rounded before the product with v are judged by runs that round them", "[reference]") {
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        INFO(vkfTypeName(type));
+        VkfProblem p = vkf::test::problemOf({1, 2, 1, 40, 150, 24, 0, type});
+        p.o.type = VKF_TYPE_F32; // so that the weights' rounding is all that shows
+        Judged judged(p, vkf::test::makeInputs(p, {}), type);
+        const VkfVerdict rounded = judged.verdict();
+        CHECK(rounded.passed == 1);
+        CHECK(rounded.lseError <= rounded.lseBound / 2); // l sums unrounded weights
+
+        judged.options.productType = VKF_TYPE_F32;
+        const VkfVerdict unrounded = judged.verdict();
+        CHECK(unrounded.passed == 0);
+        CHECK(unrounded.oBound < rounded.oBound / 10);
+        CHECK(unrounded.lseBound == rounded.lseBound);
+
+        judged.options.productType = type;
+        constexpr uint64_t element = 40 * 24 + 7; // of the second head
+        judged.set(element, judged.get(element) + 2.5 * rounded.oBound);
+        CHECK(judged.verdict().passed == 0);
     }
 }
 

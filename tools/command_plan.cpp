@@ -29,6 +29,7 @@ void printJson(const host::Device& device, const VkfPlanInfo& info) {
                                              {"workgroupSize", info.workgroupSize},
                                              {"sharedMemoryBytes", info.sharedMemoryBytes},
                                              {"subgroupReductions", info.subgroupReductions != 0},
+                                             {"productType", vkfTypeName(info.productType)},
                                              {"steps", info.stepCount},
                                              {"scratchBytes", info.scratchBytes},
                                              {"scratchAlignment", info.scratchAlignment},
@@ -44,6 +45,7 @@ void printText(const host::Device& device, const VkfPlanInfo& info) {
     fmt::print("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n", info.tileRows,
                info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
     fmt::print("reductions  {}\n", info.subgroupReductions ? "subgroup operations" : "in shared memory");
+    fmt::print("products    p v with p as {}\n", vkfTypeName(info.productType));
     fmt::print("steps       {}\n", info.stepCount);
     fmt::print("scratch     {}\n", bytesText(static_cast<double>(info.scratchBytes)));
     fmt::print("operations  {}\n", operationsText(info.operations));

@@ -20,6 +20,7 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     Progress progress("checking on the CPU");
     auto options = make<VkfReferenceOptions>();
     options.tileKeys = plan.tileKeys;
+    options.productType = plan.productType;
     if (sampleRows != 0)
         options.rowStride = std::max(1U, problem.queryRows / sampleRows);
     options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };

@@ -24,7 +24,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* The same rounding where the portable kernel rounds: fp32 everywhere, dot products and weighted
      * sums by fused multiply-add in the order of the index, base-2 exponentials, o rounded to its
      * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
-     * another order.) */
+     * another order.) With a productType, each p is rounded to it on its way into the product p v,
+     * and enters l unrounded, as in a kernel on matrix units. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
      * one rounding or in two. */
@@ -55,6 +56,9 @@ typedef struct VkfReferenceOptions {
     /* Called now and then from the calling thread with the share done, 0 to 1. Optional. */
     void (*progress)(void* user, double share);
     void* user;
+    /* Type in which p enters the product p v, of the plan that made o (VkfPlanInfo::productType):
+     * VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16, VKF_TYPE_BF16. The fp64 algorithms ignore it. */
+    VkfType productType;
 } VkfReferenceOptions;
 
 /* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
@@ -116,8 +120,8 @@ typedef struct VkfVerdict {
 } VkfVerdict;
 
 /* Compares o (the problem's type and strides) and lse (fp32, dense, or NULL) with the reference on the
- * rows that options select. tileKeys in options should be the plan's; algorithm is ignored. An output
- * that does not pass is no failure of the call. */
+ * rows that options select. tileKeys and productType in options should be the plan's; algorithm is ignored.
+ * An output that does not pass is no failure of the call. */
 VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                      const VkfReferenceOptions* options, const void* o, const float* lse,
                                      VkfVerdict* verdict, VkfMessage* message);

@@ -144,6 +144,7 @@ typedef struct VkfPlanInfo {
     uint32_t workgroupSize;                 /* invocations */
     uint32_t sharedMemoryBytes;             /* a workgroup */
     uint32_t subgroupReductions;            /* 1 = by subgroup operations, 0 = in shared memory */
+    VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
     double operations;                      /* multiplications and additions of the visible pairs */
     double minimumBytes;                    /* q, k, v read once, o and lse written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <thread>
 
 #include "../versioned.hpp"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
+// The first version's options ended here.
+constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
 
 VkfResult checkInputs(const Call& call, VkfMessage* message) {
     const struct {
@@ -44,6 +47,11 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",
                     options.rowBegin);
     }
+    if (options.productType != VKF_TYPE_F32 && options.productType != VKF_TYPE_F16 &&
+        options.productType != VKF_TYPE_BF16) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.productType is %d (%s); it must be f32, f16 or bf16",
+                    static_cast<int>(options.productType), vkfTypeName(options.productType));
+    }
     options.rowStride = std::max(options.rowStride, 1U);
     options.tileRows = options.tileRows == 0 ? defaultTile : options.tileRows;
     options.tileKeys = options.tileKeys == 0 ? defaultTile : options.tileKeys;
@@ -72,7 +80,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     }
     call->options = VkfReferenceOptions{};
     if (options != nullptr) {
-        if (const VkfResult result = readVersioned(options, &call->options, "options", message);
+        if (const VkfResult result = readVersioned(options, &call->options, "options", message, firstOptionsSize);
             result != VKF_SUCCESS) {
             return result;
         }

@@ -3,6 +3,8 @@
 // Storage types of tensor elements: F32, F16 and BF16. Every stored value is a float exactly.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,6 +26,34 @@ double ulp(VkfType type, double x);
 
 // The nearest number of the type, as vkfStoreElement would store it.
 double roundElement(VkfType type, double x);
+
+// Rounds the weights of a softmax, which lie from 0 to 1 or are NaN, as roundElement does, but in few enough
+// instructions for the inner loops.
+class WeightRounding {
+public:
+    explicit WeightRounding(VkfType type)
+        : dropped_(23U - static_cast<uint32_t>(formatOf(type).mantissaBits)),
+          smallestNormal_(std::ldexp(1.0F, formatOf(type).minExponent)),
+          shifter_(std::ldexp(smallestNormal_, static_cast<int>(dropped_))) {}
+
+    float operator()(float p) const {
+        if (dropped_ == 0 || !(p > 0.0F)) {
+            return p;
+        }
+        if (p < smallestNormal_) {
+            return (p + shifter_) - shifter_; // fp32 numbers next to the shifter are the type's subnormal steps apart
+        }
+        const auto bits = std::bit_cast<uint32_t>(p);
+        const uint32_t belowHalf = (1U << (dropped_ - 1)) - 1;
+        const uint32_t odd = bits >> dropped_ & 1U;
+        return std::bit_cast<float>((bits + belowHalf + odd) >> dropped_ << dropped_);
+    }
+
+private:
+    uint32_t dropped_; // mantissa bits of fp32 that the type lacks
+    float smallestNormal_;
+    float shifter_;
+};
 
 // Reads `count` neighbouring elements from index `first` on and writes them `step` places apart.
 template <typename Real>

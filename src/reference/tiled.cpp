@@ -3,7 +3,8 @@
 // FlashAttention-2's forward pass (Dao 2023, arXiv 2307.08691, algorithm 1): a tile of query rows walks
 // over the tiles of keys and carries (m, l, o) of each row. For Real = float every rounding is the one of
 // shaders/attention_scalar.comp, but for the order in which l is summed up: scores are in units of
-// log2, so that an exponential is one exp2, and o is rounded to its storage type.
+// log2, so that an exponential is one exp2, a p is rounded to productType between l and the product p v, and
+// o is rounded to its storage type.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -44,7 +45,7 @@ template <typename Real, bool twoRoundings> class Tiled final : public Algorithm
 public:
     explicit Tiled(const Call& call)
         : call_(call), finalScore_(call.problem), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
-          tileRows_(std::min(call.options.tileRows, call.rows)),
+          roundWeight_(call.options.productType), tileRows_(std::min(call.options.tileRows, call.rows)),
           tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
           q_(size_t{tileRows_} * call.problem.headDim), rows_(tileRows_), o_(tileRows_ * columns_),
           s_(static_cast<size_t>(tileKeys_)) {}
@@ -102,7 +103,15 @@ private:
         for (size_t j = 0; j < count; j++) {
             const Real p = std::exp2(s_[j] - m);
             row.l += p;
-            addValue<Real, twoRoundings>(head, p, keys.begin + static_cast<int64_t>(j), o);
+            addValue<Real, twoRoundings>(head, weightInProduct(p), keys.begin + static_cast<int64_t>(j), o);
+        }
+    }
+
+    Real weightInProduct(Real p) const {
+        if constexpr (std::is_same_v<Real, float>) {
+            return roundWeight_(p);
+        } else {
+            return p;
         }
     }
 
@@ -123,6 +132,7 @@ private:
     const Call& call_;
     FinalScore<Real> finalScore_;
     size_t columns_;
+    WeightRounding roundWeight_;
     uint32_t tileRows_;
     int64_t tileKeys_;
     std::vector<double> q_;            // [tileRows][headDim]

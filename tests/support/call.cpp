@@ -250,6 +250,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     VkfReferenceOptions options{};
     options.structSize = sizeof options;
     options.tileKeys = plan.info().tileKeys;
+    options.productType = plan.info().productType;
     VkfMessage message{};
     const VkfReferenceInputs reference = inputs.reference();
     outcome.verdict.structSize = sizeof outcome.verdict;
