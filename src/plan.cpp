@@ -83,7 +83,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
-    info.productType = VKF_TYPE_F32;
+    info.productType = schedule.productType;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(plan.problem);
