@@ -32,6 +32,14 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
 
+// Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
+// minds long code.
+#ifdef VKF_ROLLED
+#define UNROLL [[dont_unroll]]
+#else
+#define UNROLL [[unroll]]
+#endif
+
 #include "params.glsl"
 #include "matrix_tile.glsl"
 #include "address.glsl"
@@ -57,13 +65,14 @@ ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
+float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 
 #include "matrix_output.glsl"
 
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
-        [[unroll]] for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {
                 subgroupBarrier();
                 stageQueries(q, first_row + r * MATRIX_ROWS, MATRIX_ROWS, d,
@@ -83,10 +92,10 @@ void loadQueries() {
 }
 
 void clearState() {
-    [[unroll]] for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
-    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         m_row[i] = BEFORE_ANY_KEY;
         l_row[i] = 0.0;
     }
@@ -94,32 +103,32 @@ void clearState() {
 
 // s = q k^T, not scaled.
 void computeProducts(uint k_stage) {
-    [[unroll]] for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
     }
-    [[unroll]] for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
-        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+    UNROLL for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_tile;
             coopMatLoad(k_tile, stage, k_stage + key * MATRIX_DEPTH * K_ROW + d * TILE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
-            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r * KEY_TILES + key] =
                     coopMatMulAdd(q_tile[r * REGISTER_DIM_TILES + d], k_tile, s_tile[r * KEY_TILES + key]);
             }
         }
     }
-    [[unroll]] for (uint d = 0; d < SHARED_DIM_TILES; d++) {
+    UNROLL for (uint d = 0; d < SHARED_DIM_TILES; d++) {
         LeftMatrix q_late[ROW_TILES];
-        [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
             coopMatLoad(q_late[r], stage, Q_STAGE + (subgroup * ROW_TILES + r) * MATRIX_ROWS * Q_ROW + d * TILE_WORDS,
                         Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
-        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_tile;
             coopMatLoad(k_tile, stage,
                         k_stage + key * MATRIX_DEPTH * K_ROW + (REGISTER_DIM_TILES + d) * TILE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
-            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_late[r], k_tile, s_tile[r * KEY_TILES + key]);
             }
         }
@@ -132,8 +141,8 @@ float lateScale() {
 }
 
 void capScores() {
-    [[unroll]] for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             s_tile[i][e] = params.softcap * tanhAccurate(s_tile[i][e] * abs(params.score_scale));
         }
     }
@@ -141,11 +150,11 @@ void capScores() {
 
 void dropInvisible(uint key_begin) {
     uvec2 place = lanePlace(lane);
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
-        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot));
-            [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
-                [[unroll]] for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     uint column = key_begin + key * MATRIX_DEPTH + place.y + elementPlace(e).y;
                     if (!isVisible(visible, column)) {
@@ -157,13 +166,12 @@ void dropInvisible(uint key_begin) {
     }
 }
 
-// The largest of this invocation's scores in each slot, in units of log2.
-void largestScores(out float largest[ROW_TILES * SLOTS]) {
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
-        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+void findLargest() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             float x = s_tile[r * KEY_TILES][slot * SLOT_ELEMENTS];
-            [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
-                [[unroll]] for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     x = max(x, s_tile[r * KEY_TILES + key][slot * SLOT_ELEMENTS + i]);
                 }
             }
@@ -172,29 +180,30 @@ void largestScores(out float largest[ROW_TILES * SLOTS]) {
     }
 }
 
-bool outgrown(float largest[ROW_TILES * SLOTS]) {
+bool outgrown() {
     bool grown = false;
-    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         grown = grown || largest[i] > m_row[i] + RESCALE_THRESHOLD;
     }
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, and brings l and o to the new unit.
-void rescale(float largest[ROW_TILES * SLOTS]) {
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+// Raises m to the rows' maxima, and brings l and o to the new unit. To whole numbers, so that factors are
+// powers of two: neither they nor a lagging m then change how p is rounded to 16 bits.
+void rescale() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         ResultMatrix factors;
-        [[unroll]] for (uint slot = 0; slot < SLOTS; slot++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
-            float m = max(m_row[i], maxOverColumns(largest[i]));
+            float m = max(m_row[i], ceil(maxOverColumns(largest[i])));
             float factor = exp2(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;
-            [[unroll]] for (uint e = 0; e < SLOT_ELEMENTS; e++) {
+            UNROLL for (uint e = 0; e < SLOT_ELEMENTS; e++) {
                 factors[slot * SLOT_ELEMENTS + e] = factor;
             }
         }
-        [[unroll]] for (uint c = 0; c < VALUE_TILES; c++) {
+        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             o_tile[r * VALUE_TILES + c] *= factors;
         }
     }
@@ -203,29 +212,28 @@ void rescale(float largest[ROW_TILES * SLOTS]) {
 // The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
 // branch around the rescaling: products are made again in the rare tile that needs it, because compilers
 // were seen to copy all of o in every tile where a branch joins two versions of it.
-void computeScores(uint key_begin, uint k_stage, bool cut) {
+void computeScores(uint key_begin, uint k_stage, bool whole) {
     for (;;) {
         computeProducts(k_stage);
         if (HAS_SOFTCAP) {
             capScores();
         }
-        if (cut) {
+        if (!whole) {
             dropInvisible(key_begin);
         }
-        float largest[ROW_TILES * SLOTS];
-        largestScores(largest);
-        if (!outgrown(largest)) {
+        findLargest();
+        if (!outgrown()) {
             break;
         }
-        rescale(largest);
+        rescale();
     }
 }
 
 // p = 2^(s - m), in the place of s; l takes it in before it is rounded.
 void computeProbabilities() {
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
-        [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
-            [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 uint row = r * SLOTS + e / SLOT_ELEMENTS;
                 float p = exp2(fma(s_tile[r * KEY_TILES + key][e], lateScale(), -m_row[row]));
                 l_row[row] += p;
@@ -237,18 +245,18 @@ void computeProbabilities() {
 
 // o += p v
 void accumulateOutput(uint v_stage) {
-    [[unroll]] for (uint key = 0; key < KEY_TILES; key++) {
+    UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         LeftMatrix p_tile[ROW_TILES];
-        [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
-            [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 p_tile[r][e] = Half(s_tile[r * KEY_TILES + key][e]);
             }
         }
-        [[unroll]] for (uint c = 0; c < VALUE_TILES; c++) {
+        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
             coopMatLoad(v_tile, stage, v_stage + key * MATRIX_DEPTH * V_ROW + c * TILE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 o_tile[r * VALUE_TILES + c] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + c]);
             }
         }
@@ -281,49 +289,42 @@ uint keyOf(Walk walk, uint step) {
     return tile * TILE_KEYS;
 }
 
-// Whether some row of the subgroup sees some key of the tile.
-bool isSeen(uint key_begin) {
-    ivec2 first = visibleKeys(item, first_row);
-    ivec2 last = visibleKeys(item, first_row + SUBGROUP_ROWS - 1);
-    return int(key_begin) < last.y && int(key_begin + TILE_KEYS) > first.x;
+// A branch even where there is a next tile in nearly all cases: it keeps the loads here. Without it, they
+// were seen to sink to where they are used, and their latency with them.
+void fetchNext(uint key_begin, bool more, bool whole) {
+    if (more) {
+        fetchTile(k, v, key_begin, whole, thread);
+    } else {
+        forgetTile();
+    }
 }
 
-// Steps [begin, end) of `steps` of the walk; the tile of `begin` is in shared memory, and that of `end` will be.
-void attend(Walk walk, uint begin, uint end, uint steps, bool cut) {
-    uint whole = walk.whole_end - walk.whole_first;
+// Steps [begin, end) of the walk, of tiles that are all whole or all cut.
+void attend(Walk walk, uint begin, uint end, bool whole) {
+    if (begin >= end) {
+        return;
+    }
+    fetchTile(k, v, keyOf(walk, begin), whole, thread);
+    placeTile(k, v, keyOf(walk, begin), 0, whole, thread);
+    barrier();
     [[dont_unroll]] for (uint step = begin; step < end; step++) {
-        uint buffer_begin = BUFFERS == 1 ? 0 : step % 2 * BUFFER_WORDS;
-        bool more = step + 1 < steps;
+        uint buffer_begin = BUFFERS == 1 ? 0 : (step - begin) % 2 * BUFFER_WORDS;
+        uint next_begin = BUFFERS == 1 ? 0 : BUFFER_WORDS - buffer_begin;
         uint next_key = keyOf(walk, step + 1);
+        bool more = step + 1 < end;
         if (EARLY_FETCH) {
-            if (more) {
-                fetchTile(k, v, next_key, thread);
-            } else {
-                forgetTile();
-            }
+            fetchNext(next_key, more, whole);
         }
-        bool seen = !cut || isSeen(keyOf(walk, step));
-        if (seen) {
-            computeScores(keyOf(walk, step), buffer_begin, cut);
-        }
-        // The branch keeps the loads here: without it they were seen to sink to where they are used.
+        computeScores(keyOf(walk, step), buffer_begin, whole);
         if (!EARLY_FETCH) {
-            if (more) {
-                fetchTile(k, v, next_key, thread);
-            } else {
-                forgetTile();
-            }
+            fetchNext(next_key, more, whole);
         }
-        if (seen) {
-            computeProbabilities();
-            accumulateOutput(buffer_begin + TILE_KEYS * K_ROW);
-        }
+        computeProbabilities();
+        accumulateOutput(buffer_begin + TILE_KEYS * K_ROW);
         if (BUFFERS == 1) {
             barrier(); // the tile's last readers are done
         }
-        if (more) {
-            placeTile(k, v, next_key, BUFFERS == 1 ? 0 : (step + 1) % 2 * BUFFER_WORDS, step + 1 >= whole, thread);
-        }
+        placeTile(k, v, next_key, next_begin, whole, thread);
         barrier();
     }
 }
@@ -334,9 +335,9 @@ void main() {
     lane = thread % LANES;
     item = itemOf(params.first_item + gl_WorkGroupID.x);
     first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
-    q = halfRowsOf(params.q, VKF_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
-    k = halfRowsOf(params.k, VKF_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
-    v = halfRowsOf(params.v, VKF_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
+    q = halfRowsOf(params.q, VKF_Q, item.batch, item.head, params.query_rows);
+    k = halfRowsOf(params.k, VKF_K, item.batch, item.kv_head, item.keys);
+    v = halfRowsOf(params.v, VKF_V, item.batch, item.kv_head, item.keys);
     if (thread == 0) {
         special_values = 0u;
     }
@@ -344,19 +345,14 @@ void main() {
     loadQueries();
     clearState();
     barrier();
+    clearStage(thread);
+    barrier();
     TileMask mask = tileMask(item);
-    Walk walk = walkOf(mask);
-    uint steps = mask.any.x < mask.any.y ? walk.end - walk.first : 0;
-    uint whole = min(walk.whole_end - walk.whole_first, steps);
-    if (steps > 0) {
-        clearStage(thread);
-        uint first_key = keyOf(walk, 0);
-        fetchTile(k, v, first_key, thread);
-        barrier();
-        placeTile(k, v, first_key, 0, whole == 0, thread);
-        barrier();
-        attend(walk, 0, whole, steps, false);
-        attend(walk, whole, steps, steps, true);
+    if (mask.any.x < mask.any.y) {
+        Walk walk = walkOf(mask);
+        uint whole = walk.whole_end - walk.whole_first;
+        attend(walk, 0, whole, true);
+        attend(walk, whole, walk.end - walk.first, false);
     }
     writeResults();
 }

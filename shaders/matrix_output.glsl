@@ -37,7 +37,7 @@ void storeMatrix(uint begin, uvec2 head, bool aligned4, uint row_begin, uint col
 
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
-    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         uint row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
         if ((lane & COLUMN_LANES) == 0 && row < params.query_rows) {
             storeLse(item, row, m_row[i], l_row[i]);
@@ -47,20 +47,20 @@ void storeLseOfRows() {
 
 // Divides o by l. A row without visible keys has l = 0 and o = 0.
 void normalize() {
-    [[unroll]] for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         ResultMatrix factors;
-        [[unroll]] for (uint e = 0; e < ELEMENTS; e++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float l = l_row[r * SLOTS + e / SLOT_ELEMENTS];
             factors[e] = l == 0.0 ? 0.0 : 1.0 / l;
         }
-        [[unroll]] for (uint c = 0; c < VALUE_TILES; c++) {
+        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             o_tile[r * VALUE_TILES + c] *= factors;
         }
     }
 }
 
 void writeResults() {
-    [[unroll]] for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         l_row[i] = sumOverColumns(l_row[i]);
     }
     normalize();
@@ -73,7 +73,7 @@ void writeResults() {
     // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by
     // comparing numbers, because matrices indexed by a variable would live in memory.
     [[dont_unroll]] for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
-        [[unroll]] for (uint j = 0; j < ROW_TILES * VALUE_TILES; j++) {
+        UNROLL for (uint j = 0; j < ROW_TILES * VALUE_TILES; j++) {
             if (j == i) {
                 coopMatStore(o_tile[j], stage, begin, MATRIX_DEPTH / 4, gl_CooperativeMatrixLayoutRowMajor);
             }

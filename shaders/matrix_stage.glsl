@@ -9,7 +9,7 @@
 //
 // Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
 // registers, all loads in flight at once, and placed in shared memory when its readers are done with the
-// tile before. Rows that do not start on 16 bytes are loaded element by element when they are placed.
+// tile before. Rows that are not whole words are loaded element by element when the tile is placed.
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL
 
@@ -17,8 +17,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
     uvec4 word[];
 };
 
-const uint K_WORDS = HEAD_DIM / 8; // whole words in a row
-const uint V_WORDS = VALUE_DIM / 8;
+const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
+const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_DEPTH);
 const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DIM_TILES, MATRIX_DEPTH);
@@ -33,22 +33,18 @@ shared uvec4 stage[Q_STAGE + VKF_MATRIX_Q_WORDS(TILE_ROWS, MATRIX_DEPTH, SHARED_
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
 shared uint special_values;
 
-uvec4 fetched_k[K_FETCHES + 1]; // one more, for the dimensions below 8
-uvec4 fetched_v[V_FETCHES + 1];
+uvec4 fetched_k[K_FETCHES];
+uvec4 fetched_v[V_FETCHES];
 
 // One head of a 16-bit tensor.
 struct HalfRows {
     uvec2 address; // of row 0
     uint row_stride;
     uint count; // rows that exist
-    bool words; // a row is whole words of 16 bytes, and a tile of rows spans under 4 GiB
 };
 
-HalfRows halfRowsOf(uvec2 base, uint tensor, uint dim, uint batch, uint head, uint count) {
-    uvec2 address = headAddress(base, tensor, batch, head);
-    uint row_stride = params.row_stride[tensor];
-    bool spans = row_stride <= 0xffffffffu / TILE_KEYS - 2 * VKF_MAX_DIM;
-    return HalfRows(address, row_stride, count, spans && dim % 8 == 0 && ((address.x | row_stride) & 15u) == 0);
+HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) {
+    return HalfRows(headAddress(base, tensor, batch, head), params.row_stride[tensor], count);
 }
 
 uint halfAt(uvec2 row_address, uint column, uint dim) {
@@ -62,7 +58,7 @@ uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
     }
     uvec2 address = add64(rows.address, multiply64(row, rows.row_stride));
     uvec4 word;
-    [[unroll]] for (uint i = 0; i < 4; i++) {
+    UNROLL for (uint i = 0; i < 4; i++) {
         word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
     }
     return word;
@@ -89,83 +85,77 @@ uvec4 finiteHalves(uvec4 word) {
     return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
 }
 
-// The words of a tile that this invocation moves; past the last row that exists, the last one again, so
-// that no address is formed that must not be read.
-void fetchRows(HalfRows rows, uint key_begin, uint row_words, uint index, out uvec4 word, uint thread) {
+// Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
+// row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
+uvec4 fetchWord(HalfRows rows, uint key_begin, uint row_words, uint index, bool whole, uint thread) {
     Words tile = Words(add64(rows.address, multiply64(key_begin, rows.row_stride)));
-    uint place = min(index * WORKGROUP_SIZE + thread, TILE_KEYS * row_words - 1);
-    uint row = min(place / row_words, rows.count - 1 - key_begin);
-    word = tile.word[row * (rows.row_stride / 16) + place % row_words];
+    uint place = index * WORKGROUP_SIZE + thread;
+    if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
+        place = min(place, TILE_KEYS * row_words - 1);
+    }
+    uint row = place / row_words;
+    if (!whole) {
+        row = min(row, rows.count - 1 - key_begin);
+    }
+    return tile.word[row * (rows.row_stride / 16) + place % row_words];
 }
 
-void fetchTile(HalfRows k, HalfRows v, uint key_begin, uint thread) {
-    if (K_WORDS > 0 && k.words) {
-        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
-            fetchRows(k, key_begin, K_WORDS, i, fetched_k[i], thread);
+void fetchTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) {
+    if (WHOLE_WORDS) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            fetched_k[i] = fetchWord(k, key_begin, K_WORDS, i, whole, thread);
         }
-    }
-    if (V_WORDS > 0 && v.words) {
-        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
-            fetchRows(v, key_begin, V_WORDS, i, fetched_v[i], thread);
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            fetched_v[i] = fetchWord(v, key_begin, V_WORDS, i, whole, thread);
         }
     }
 }
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetTile() {
-    [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         fetched_k[i] = uvec4(0);
     }
-    [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         fetched_v[i] = uvec4(0);
     }
 }
 
-void placeK(HalfRows k, uint key_begin, uint k_stage, uint thread) {
-    if (K_WORDS > 0 && k.words) {
-        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (TILE_KEYS * K_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_WORDS) {
-                stage[k_stage + place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
-            }
+void placeWholeWords(HalfRows v, uint key_begin, uint k_stage, uint v_stage, bool whole, uint thread) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (TILE_KEYS * K_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_WORDS) {
+            stage[k_stage + place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
         }
-    } else {
-        const uint words = DIM_TILES * TILE_WORDS;
-        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-            stage[k_stage + place / words * K_ROW + place % words] =
-                halvesAt(k, key_begin + place / words, place % words * 8, HEAD_DIM);
+    }
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uvec4 word = fetched_v[i];
+        if (!whole) {
+            word = key_begin + place / V_WORDS < v.count ? finiteHalves(word) : uvec4(0);
+        }
+        if (TILE_KEYS * V_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_WORDS) {
+            stage[v_stage + place / V_WORDS * V_ROW + place % V_WORDS] = word;
         }
     }
 }
 
-// `cut` says that some row of the tile does not see some of these keys, or that some do not exist.
-void placeV(HalfRows v, uint key_begin, uint v_stage, bool cut, uint thread) {
-    if (V_WORDS > 0 && v.words) {
-        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            uvec4 word = fetched_v[i];
-            if (cut) {
-                word = key_begin + place / V_WORDS < v.count ? finiteHalves(word) : uvec4(0);
-            }
-            if (TILE_KEYS * V_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_WORDS) {
-                stage[v_stage + place / V_WORDS * V_ROW + place % V_WORDS] = word;
-            }
-        }
-    } else {
-        const uint words = VALUE_TILES * TILE_WORDS;
-        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-            uvec4 word = halvesAt(v, key_begin + place / words, place % words * 8, VALUE_DIM);
-            stage[v_stage + place / words * V_ROW + place % words] = cut ? finiteHalves(word) : word;
-        }
+void placeElements(HalfRows rows, uint key_begin, uint dim, uint words, uint begin, uint row_words, bool finite,
+                   uint thread) {
+    [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
+        uvec4 word = halvesAt(rows, key_begin + place / words, place % words * 8, dim);
+        stage[begin + place / words * row_words + place % words] = finite ? finiteHalves(word) : word;
     }
 }
 
-void placeTile(HalfRows k, HalfRows v, uint key_begin, uint buffer_begin, bool cut, uint thread) {
-    placeK(k, key_begin, buffer_begin, thread);
-    if (cut) {
-        placeV(v, key_begin, buffer_begin + TILE_KEYS * K_ROW, true, thread);
+// `whole` says that every row of the tile of rows sees all of these keys.
+void placeTile(HalfRows k, HalfRows v, uint key_begin, uint k_stage, bool whole, uint thread) {
+    uint v_stage = k_stage + TILE_KEYS * K_ROW;
+    if (WHOLE_WORDS) {
+        placeWholeWords(v, key_begin, k_stage, v_stage, whole, thread);
     } else {
-        placeV(v, key_begin, buffer_begin + TILE_KEYS * K_ROW, false, thread);
+        placeElements(k, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, k_stage, K_ROW, false, thread);
+        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * TILE_WORDS, v_stage, V_ROW, !whole, thread);
     }
 }
 
@@ -180,7 +170,7 @@ void clearStage(uint thread) {
 // that the largest product is the largest score.
 uvec4 queryWord(HalfRows q, uint row, uint column) {
     uvec4 word = uvec4(0);
-    if (!q.words) {
+    if (!WHOLE_WORDS) {
         word = halvesAt(q, row, column, HEAD_DIM);
     } else if (row < q.count && column < HEAD_DIM) {
         word = wordAt(q, row, column);

@@ -17,6 +17,7 @@ layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
 layout(constant_id = VKF_ID_BUFFERS) const uint BUFFERS = 1;
 layout(constant_id = VKF_ID_SHARED_DIM_TILES) const uint SHARED_DIM_TILES = 0;
 layout(constant_id = VKF_ID_EARLY_FETCH) const bool EARLY_FETCH = false;
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_SLOT_ELEMENTS) const uint SLOT_ELEMENTS = 4;
 layout(constant_id = VKF_ID_COLUMN_LANES) const uint COLUMN_LANES = 3;
 layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
@@ -49,7 +50,7 @@ uvec2 unpackPlace(uint packed) {
 
 uvec2 elementPlace(uint element) {
     uvec2 place = uvec2(0);
-    [[unroll]] for (uint bit = 0; bit < 4; bit++) {
+    UNROLL for (uint bit = 0; bit < 4; bit++) {
         place += (element >> bit & 1u) * unpackPlace(ELEMENT_BASIS >> 8 * bit);
     }
     return place;
@@ -57,10 +58,10 @@ uvec2 elementPlace(uint element) {
 
 uvec2 lanePlace(uint lane) {
     uvec2 place = uvec2(0);
-    [[unroll]] for (uint bit = 0; bit < 4; bit++) {
+    UNROLL for (uint bit = 0; bit < 4; bit++) {
         place += (lane >> bit & 1u) * unpackPlace(LANE_BASIS >> 8 * bit);
     }
-    [[unroll]] for (uint bit = 0; bit < 2; bit++) {
+    UNROLL for (uint bit = 0; bit < 2; bit++) {
         place += (lane >> 4 + bit & 1u) * unpackPlace(LANE_BASIS_HIGH >> 8 * bit);
     }
     return place;
@@ -73,7 +74,7 @@ uint slotRow(uint slot) {
 
 // Among the lanes that hold the same rows.
 float maxOverColumns(float x) {
-    [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2) {
+    UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
         if ((COLUMN_LANES & lanes) != 0) {
             x = max(x, subgroupShuffleXor(x, lanes));
         }
@@ -82,7 +83,7 @@ float maxOverColumns(float x) {
 }
 
 float sumOverColumns(float x) {
-    [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2) {
+    UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
         if ((COLUMN_LANES & lanes) != 0) {
             x += subgroupShuffleXor(x, lanes);
         }

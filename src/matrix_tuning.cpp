@@ -26,19 +26,20 @@ struct Candidate {
 // idle or do not fit the shared memory.
 constexpr std::array candidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
-    Candidate{4, 2, 2, 2, 0, 1, 64},
+    Candidate{4, 2, 4, 1, 0, 0, 64},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 1, 0, 0, 128},
     // o of 16 rows does.
     Candidate{8, 1, 2, 1, 0, 0, 256},
     Candidate{4, 1, 2, 1, 0, 0, 256},
-    Candidate{4, 1, 1, 1, 0, 0, 256},
-    Candidate{2, 1, 1, 1, 0, 0, 256},
+    Candidate{2, 1, 2, 1, 0, 0, 256},
+    Candidate{1, 1, 2, 1, 0, 0, 256},
     Candidate{1, 1, 1, 1, 0, 0, 256},
 };
 
-// Workgroups below which a smaller tile serves a problem better: the multiprocessors of an H200.
-constexpr uint64_t fewWorkgroups = 132;
+// Workgroups below which a smaller tile serves a problem better: a little less than the multiprocessors of
+// an H200, 132.
+constexpr uint64_t fewWorkgroups = 120;
 constexpr uint32_t mostRegisters = 232;
 
 MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {

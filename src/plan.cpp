@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -83,6 +84,10 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
+        info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, vkfTypeBytes(plan.problem.layout(role).type));
+    }
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
     info.productType = schedule.productType;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);

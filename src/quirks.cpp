@@ -8,6 +8,9 @@ VkfQuirks driverQuirks(VkDriverId driver) {
     case VK_DRIVER_ID_MOLTENVK:
         // Shuffles on AMD GPUs under MoltenVK return wrong lanes: github.com/ggml-org/llama.cpp/pull/23218
         return VKF_QUIRK_NO_SUBGROUP_SHUFFLE;
+    case VK_DRIVER_ID_MESA_LLVMPIPE:
+        // Matrices are arrays to it, and unrolled products of them take LLVM tens of seconds.
+        return VKF_QUIRK_ROLLED_LOOPS;
     default:
         return 0;
     }

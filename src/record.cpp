@@ -62,7 +62,9 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     const auto at = [&operand](Operand which) { return &operand[static_cast<size_t>(which)]; };
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
         const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
-        return Need{name, &binding, at(which), layoutBytes(layout), vkfTypeBytes(layout.type)};
+        const uint64_t alignment = role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
+        return Need{name, &binding, at(which), layoutBytes(layout),
+                    std::max<uint64_t>(vkfTypeBytes(layout.type), alignment)};
     };
     const uint64_t rows = uint64_t{p.batch} * p.queryHeads * p.queryRows;
     const std::array needs = {

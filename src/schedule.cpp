@@ -12,6 +12,7 @@ namespace vkf {
 namespace {
 
 constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t matrixWordBytes = 16; // that the cooperative-matrix kernel loads at once
 constexpr double log2e = 1.4426950408889634;
 constexpr std::array roleNames = {"q", "k", "v", "o"};
 
@@ -161,10 +162,9 @@ double widestRow(const CheckedProblem& problem, const TileShape& tile) {
                               tile.rows);
 }
 
-bool usesSubgroups(Kernel kernel) {
-    return kernel == Kernel::attentionScalar || kernel == Kernel::attentionCoopmat ||
-           kernel == Kernel::attentionCoopmatBf16;
-}
+bool isCoopmat(Kernel kernel) { return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16; }
+
+bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isCoopmat(kernel); }
 
 // Builds the phases of one path from what they have in common.
 class Builder {
@@ -202,6 +202,7 @@ public:
             const VkfTensorLayout* layout = tensorOf(operand);
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
+        phase.variant.rolled = isCoopmat(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
         phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
         phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
@@ -213,7 +214,12 @@ public:
         return VKF_SUCCESS;
     }
 
-    void setProductType(VkfType type) { schedule_->productType = type; }
+    // What is particular to products of 16-bit types.
+    void setMatrixInputs(bool wholeWords) {
+        schedule_->productType = problem_.given.v.type;
+        schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
+        tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    }
     Phase& lastPhase() { return schedule_->phases.back(); }
 
     bool needsStorage16() const {
@@ -312,6 +318,19 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     return nullptr;
 }
 
+// Whether rows of q, k and v are whole words of 16 bytes if their first element starts on one, and the offsets
+// inside a tile fit 32 bits. Then the path asks for aligned addresses; else it loads element by element.
+bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
+    const auto inWords = [&](VkfTensorRole role) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        const ByteStrides strides = byteStrides(layout);
+        return layout.dim * vkfTypeBytes(layout.type) % matrixWordBytes == 0 &&
+               (strides.row | strides.head | strides.batch) % matrixWordBytes == 0 &&
+               strides.row <= most32 / std::max(tile.rows(), tile.keys()) - matrixWordBytes;
+    };
+    return inWords(VKF_TENSOR_Q) && inWords(VKF_TENSOR_K) && inWords(VKF_TENSOR_V);
+}
+
 VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
@@ -326,7 +345,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize());
-    builder.setProductType(p.v.type);
+    builder.setMatrixInputs(hasWholeWords(problem, tile));
     return scheduleFused(bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat, problem, builder, message);
 }
 

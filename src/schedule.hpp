@@ -45,6 +45,7 @@ struct Schedule {
     VkfPath path{};
     TileShape tile;
     VkfType productType = VKF_TYPE_F32; // in which p enters p v
+    uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     std::vector<Phase> phases; // none if the output is empty
 

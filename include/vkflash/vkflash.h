@@ -94,6 +94,8 @@ VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDevic
  * application can add to it. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0, /* shuffles give wrong results: reduce in shared memory */
+    VKF_QUIRK_ROLLED_LOOPS = 1 << 1,        /* the driver takes seconds to compile long shaders, or spills where
+                                               loops are unrolled: leave the loops of path coopmat as they are */
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks;
@@ -144,6 +146,7 @@ typedef struct VkfPlanInfo {
     uint32_t workgroupSize;                 /* invocations */
     uint32_t sharedMemoryBytes;             /* a workgroup */
     uint32_t subgroupReductions;            /* 1 = by subgroup operations, 0 = in shared memory */
+    VkDeviceSize inputAlignment;            /* bytes that q, k and v must be aligned to */
     VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
     double operations;                      /* multiplications and additions of the visible pairs */
     double minimumBytes;                    /* q, k, v read once, o and lse written once */

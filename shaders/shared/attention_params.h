@@ -99,7 +99,8 @@ struct AttentionParams {
 #define VKF_ID_ELEMENT_BASIS 28  /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
 #define VKF_ID_LANE_BASIS 29     /* place of element 0 of lane 1, 2, 4, 8, alike */
 #define VKF_ID_LANE_BASIS_HIGH 30 /* of lane 16, 32 */
-#define VKF_ID_COUNT 31
+#define VKF_ID_WHOLE_WORDS 31    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
+#define VKF_ID_COUNT 32
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function

@@ -92,6 +92,10 @@ private:
             s_[j] = finalScore_(s_[j]);
             largest = std::max(largest, s_[j]);
         }
+        // As the kernel that rounds p: among whole numbers, a maximum that lags behind rounds p alike.
+        if (call_.options.productType != VKF_TYPE_F32) {
+            largest = std::ceil(largest);
+        }
         // A row that has seen nothing above -infinity would subtract infinity from infinity.
         const Real m = largest == minusInfinity<Real> ? 0 : largest;
         const Real alpha = std::exp2(row.m - m);
