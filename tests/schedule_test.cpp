@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <array>
+
 #include "schedule.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -121,6 +123,27 @@ TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]"
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK_THAT(std::string(message.text), ContainsSubstring("storageBuffer16BitAccess"));
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
+}
+
+TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    struct Expected {
+        VkfTensor VkfProblem::*tensor;
+        std::array<bool, 3> standard; // scores, softmax, output
+    };
+    for (const Expected& expected :
+         {Expected{&VkfProblem::q, {true, false, false}}, Expected{&VkfProblem::k, {true, false, false}},
+          Expected{&VkfProblem::v, {false, false, true}}, Expected{&VkfProblem::o, {false, false, true}}}) {
+        VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64});
+        CHECK_FALSE(schedule(caps, problem).phases[0].variant.storage16);
+        (problem.*expected.tensor).type = VKF_TYPE_BF16;
+        CHECK(schedule(caps, problem).phases[0].variant.storage16);
+        problem.path = VKF_PATH_STANDARD;
+        const vkf::Schedule standard = schedule(caps, problem);
+        for (size_t phase = 0; phase < 3; phase++) {
+            CHECK(standard.phases[phase].variant.storage16 == expected.standard[phase]);
+        }
+    }
 }
 
 TEST_CASE("a step keeps within its budget and the device's workgroup count", "[schedule]") {
