@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include <vkflash/vkflash.hpp>
@@ -68,15 +69,19 @@ struct Fixture {
     VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
     VkfPlan_T plan{&context, {}, {}, {}};
     VkfBindings bindings = vkf::make<VkfBindings>();
+    VkfResult result = VKF_ERROR_VULKAN; // of the last recording
+    VkfMessage message{};
 
     Fixture() {
-        VkfProblem problem = problemOf({1, 3, 1, 150, 200, 64});
+        VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
         problem.path = VKF_PATH_STANDARD;
+        problem.keyLengths = 1;
         problem.maxStepOperations = 4000000;
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
-        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse}) {
+        for (VkfBinding* binding :
+             {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.keyLengths}) {
             binding->address = 0x1000;
         }
         bindings.scratch.address = 0x1000;
@@ -86,7 +91,7 @@ struct Fixture {
     std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
         recorded.clear();
         const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(this); // nobody looks behind it
-        CHECK(vkfCmdAttentionSteps(commandBuffer, &plan, &bindings, firstStep, count, nullptr) == VKF_SUCCESS);
+        result = vkfCmdAttentionSteps(commandBuffer, &plan, &bindings, firstStep, count, &message);
         return recorded;
     }
 };
@@ -109,6 +114,7 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
     REQUIRE(fixture.plan.schedule.phases.size() == 3);
     REQUIRE(steps > 3); // or steps would not be told from phases
     CHECK(fixture.record(0, steps) == expected);
+    CHECK(fixture.result == VKF_SUCCESS);
     CHECK(memoryBarrier.srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(memoryBarrier.dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
@@ -123,8 +129,36 @@ TEST_CASE("steps recorded one by one are those of the whole, a phase's first wit
     std::vector<Recorded> pieces;
     for (uint32_t step = 0; step < steps; step++) {
         const std::vector<Recorded> piece = fixture.record(step, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
         pieces.insert(pieces.end(), piece.begin(), piece.end());
     }
     // Each piece binds its pipeline anew.
     CHECK(withoutBinds(pieces) == withoutBinds(fixture.record(0, steps)));
+}
+
+TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less is refused by name", "[record]") {
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::q, "q", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::k, "k", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::v, "v", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::o, "o", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::lse, "lse", uint64_t{2} * 3 * 150 * 4},
+        {&VkfBindings::keyLengths, "keyLengths", uint64_t{2} * 4},
+        {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * 200 * 4},
+    };
+    for (const auto& need : needs) {
+        Fixture fixture;
+        INFO(need.name);
+        (fixture.bindings.*need.binding).size = need.bytes;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        (fixture.bindings.*need.binding).size = need.bytes - 1;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
+    }
 }
