@@ -90,12 +90,24 @@ VkfProblem randomProblem(Dice& dice, Data& data) {
     return p;
 }
 
+// One 16-bit type for q, k and v, of those that the device multiplies.
+void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
+    p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type;
+    p.k.type = p.v.type = p.q.type;
+    if (!vkf::test::takes(variation, p)) {
+        p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;
+    }
+}
+
 void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_t count) {
     for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
         Dice dice(seed);
         Data data;
         data.seed = seed;
         VkfProblem problem = randomProblem(dice, data);
+        if (variation.path == VKF_PATH_COOPMAT) {
+            makeTypesEqual(variation, problem);
+        }
         problem.path = variation.path;
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
@@ -126,4 +138,8 @@ TEST_CASE("random problems agree with the reference in 16 KiB of shared memory",
 
 TEST_CASE("random problems agree with the reference on the unfused baseline", "[attention_random][random_baseline]") {
     runSeeds(vkf::test::variations[3], 4000, 30);
+}
+
+TEST_CASE("random problems agree with the reference on cooperative matrices", "[attention_random][random_coopmat]") {
+    runSeeds(vkf::test::variations[4], 5000, 40);
 }

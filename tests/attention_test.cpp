@@ -131,6 +131,30 @@ std::vector<Case> casesOfEveryType() {
     return list;
 }
 
+// Tiles of more than one subgroup come with many heads; their last rows, keys and columns are cut.
+void addLargeTiles(std::vector<Case>& list, VkfType type) {
+    for (const uint32_t dim : {40U, 64U, 96U, 128U, 160U, 256U}) {
+        list.push_back({"large tiles", problemOf({2, 64, 4, 70, 100, dim, 0, type})});
+        list.push_back({"large tiles, causal", with(problemOf({2, 64, 4, 70, 100, dim, 0, type}), causal)});
+    }
+    list.push_back({"large tiles, o in fp32", with(problemOf({1, 130, 1, 140, 90, 72, 0, type}), [](VkfProblem& p) {
+                        p.o.type = VKF_TYPE_F32;
+                        window(p, 20, 30);
+                    })});
+}
+
+std::vector<Case> casesOfMatrices(const vkf::test::Variation& variation) {
+    std::vector<Case> list;
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        if (vkf::test::takes(variation, problemOf({1, 1, 1, 1, 1, 1, 0, type}))) {
+            const std::vector<Case> more = casesOf(type);
+            list.insert(list.end(), more.begin(), more.end());
+            addLargeTiles(list, type);
+        }
+    }
+    return list;
+}
+
 // Every case with one of the types, in turn: for variations that change nothing about types. A driver that
 // compiles for a CPU takes most of a second a kernel.
 std::vector<Case> casesOfOneType() {
@@ -171,4 +195,9 @@ TEST_CASE("the scalar path agrees with the reference in 16 KiB of shared memory"
 
 TEST_CASE("the unfused baseline agrees with the reference", "[attention]") {
     runAll(vkf::test::variations[3], casesOfOneType());
+}
+
+TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_coopmat]") {
+    const vkf::test::Variation& coopmat = vkf::test::variations[4];
+    runAll(coopmat, casesOfMatrices(coopmat));
 }

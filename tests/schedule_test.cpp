@@ -5,27 +5,18 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <array>
+
 #include "schedule.hpp"
 #include "support/call.hpp"
+#include "support/described_device.hpp"
 #include "tuning.hpp"
 
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using vkf::test::capsOf;
 using vkf::test::problemOf;
-
-vkf::Caps device(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocations) {
-    vkf::Caps caps;
-    caps.apiVersion = VK_API_VERSION_1_3;
-    caps.maxSharedMemoryBytes = sharedBytes;
-    caps.maxInvocations = invocations;
-    caps.maxGroupCount = 65535;
-    caps.subgroupSize = subgroupSize;
-    caps.subgroupShuffle = subgroupSize > 1;
-    caps.subgroupSizeRequired = true;
-    caps.features = VKF_FEATURE_BUFFER_DEVICE_ADDRESS | VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_FULL_SUBGROUPS;
-    return caps;
-}
 
 vkf::CheckedProblem checked(const VkfProblem& problem) {
     vkf::CheckedProblem c{};
@@ -53,7 +44,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
     for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
         for (const uint32_t bytes : {16384U, 32768U, 49152U, 65536U}) {
             for (const uint32_t invocations : {128U, 256U, 1024U}) {
-                const vkf::Caps caps = device(subgroup, bytes, invocations);
+                const vkf::Caps caps = capsOf(subgroup, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint32_t rows : {1U, 16U, 4096U}) {
                         const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, 4, dim % 2 == 0});
@@ -99,15 +90,15 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[sc
     for (const Expected& expected : table) {
         const vkf::TileProblem& p = expected.problem;
         INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
-        CHECK(vkf::chooseScalarTile(device(32, 49152, 1024), p).rows() == expected.rows);
+        CHECK(vkf::chooseScalarTile(capsOf(32, 49152, 1024), p).rows() == expected.rows);
     }
     // Sequences count as heads do.
-    CHECK(schedule(device(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
-    CHECK(schedule(device(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
 
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
-    vkf::Caps caps = device(32, 49152, 1024);
+    vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(caps.subgroupReductions());
     for (const auto spoil :
          {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
@@ -122,12 +113,12 @@ TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]
 
 TEST_CASE("too little shared memory is refused with the limit", "[schedule]") {
     VkfMessage message{};
-    CHECK(refusal(device(32, 1024, 1024), problemOf({1, 1, 1, 64, 64, 256}), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(refusal(capsOf(32, 1024, 1024), problemOf({1, 1, 1, 64, 64, 256}), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK_THAT(std::string(message.text), ContainsSubstring("1024 bytes of shared memory"));
 }
 
 TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]") {
-    vkf::Caps caps = device(32, 49152, 1024);
+    vkf::Caps caps = capsOf(32, 49152, 1024);
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     VkfMessage message{};
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
@@ -135,9 +126,30 @@ TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]"
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
 }
 
+TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    struct Expected {
+        VkfTensor VkfProblem::*tensor;
+        std::array<bool, 3> standard; // scores, softmax, output
+    };
+    for (const Expected& expected :
+         {Expected{&VkfProblem::q, {true, false, false}}, Expected{&VkfProblem::k, {true, false, false}},
+          Expected{&VkfProblem::v, {false, false, true}}, Expected{&VkfProblem::o, {false, false, true}}}) {
+        VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64});
+        CHECK_FALSE(schedule(caps, problem).phases[0].variant.storage16);
+        (problem.*expected.tensor).type = VKF_TYPE_BF16;
+        CHECK(schedule(caps, problem).phases[0].variant.storage16);
+        problem.path = VKF_PATH_STANDARD;
+        const vkf::Schedule standard = schedule(caps, problem);
+        for (size_t phase = 0; phase < 3; phase++) {
+            CHECK(standard.phases[phase].variant.storage16 == expected.standard[phase]);
+        }
+    }
+}
+
 TEST_CASE("a step keeps within its budget and the device's workgroup count", "[schedule]") {
     VkfProblem problem = problemOf({2, 8, 8, 4096, 4096, 128});
-    vkf::Caps caps = device(32, 49152, 1024);
+    vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(schedule(caps, problem).steps() == 1);
 
     caps.maxGroupCount = 100;
@@ -157,13 +169,13 @@ TEST_CASE("a step keeps within its budget and the device's workgroup count", "[s
 TEST_CASE("a million-token causal prefill is split into steps of the default budget", "[schedule]") {
     VkfProblem problem = problemOf({1, 4, 4, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
     problem.causal = 1;
-    const vkf::Schedule made = schedule(device(32, 49152, 1024), problem);
+    const vkf::Schedule made = schedule(capsOf(32, 49152, 1024), problem);
     CHECK(made.steps() > 1000);
     CHECK(made.scratchBytes == 0);
 }
 
 TEST_CASE("strides over 4 GiB are carried exactly or refused", "[schedule]") {
-    const vkf::Caps caps = device(32, 49152, 1024);
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
     problem.k.rowStride = 64;
     problem.k.headStride = uint64_t{3} << 30;  // 6 GiB
@@ -188,7 +200,7 @@ TEST_CASE("strides over 4 GiB are carried exactly or refused", "[schedule]") {
 
 TEST_CASE("the unfused baseline asks for the score matrix as scratch, the fused path for nothing", "[schedule]") {
     VkfProblem problem = problemOf({2, 3, 1, 100, 201, 64});
-    const vkf::Caps caps = device(32, 49152, 1024);
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(schedule(caps, problem).scratchBytes == 0);
     problem.path = VKF_PATH_STANDARD;
     const vkf::Schedule standard = schedule(caps, problem);
@@ -197,5 +209,5 @@ TEST_CASE("the unfused baseline asks for the score matrix as scratch, the fused 
 }
 
 TEST_CASE("an empty output needs no step", "[schedule]") {
-    CHECK(schedule(device(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
 }

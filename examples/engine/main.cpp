@@ -16,6 +16,8 @@ constexpr uint32_t heads = 4;
 constexpr uint32_t kvHeads = 2;
 constexpr uint32_t rows = 64;
 constexpr uint32_t dim = 32;
+constexpr size_t queryElements = size_t{heads} * rows * dim; // of q and of o
+constexpr size_t keyElements = size_t{kvHeads} * rows * dim; // of k and of v
 
 void check(VkfResult result, const VkfMessage& message) {
     if (result != VKF_SUCCESS) {
@@ -51,23 +53,28 @@ VkfProblem describeProblem() {
 
 // All scores are equal, so that row i of head h is the mean of v[0..i] of head h / 2.
 void fill(const Allocation& q, const Allocation& k, const Allocation& v) {
-    for (uint32_t i = 0; i < heads * rows * dim; i++) {
+    for (size_t i = 0; i < queryElements; i++) {
         static_cast<float*>(q.mapped)[i] = 1.0F;
     }
-    for (uint32_t i = 0; i < kvHeads * rows * dim; i++) {
+    for (size_t i = 0; i < keyElements; i++) {
         static_cast<float*>(k.mapped)[i] = 0.5F;
-        const uint32_t head = i / (rows * dim);
-        const uint32_t row = i / dim % rows;
+        const size_t head = i / dim / rows;
+        const size_t row = i / dim % rows;
         static_cast<float*>(v.mapped)[i] = static_cast<float>(row) + 100.0F * static_cast<float>(head);
     }
 }
 
+// The first element of one row of o.
+float resultAt(const Allocation& o, size_t head, size_t row) {
+    return static_cast<const float*>(o.mapped)[(head * rows + row) * dim];
+}
+
 int run() {
     Gpu gpu;
-    const Allocation q = gpu.allocate(heads * rows * dim * sizeof(float));
-    const Allocation k = gpu.allocate(kvHeads * rows * dim * sizeof(float));
-    const Allocation v = gpu.allocate(kvHeads * rows * dim * sizeof(float));
-    const Allocation o = gpu.allocate(heads * rows * dim * sizeof(float));
+    const Allocation q = gpu.allocate(queryElements * sizeof(float));
+    const Allocation k = gpu.allocate(keyElements * sizeof(float));
+    const Allocation v = gpu.allocate(keyElements * sizeof(float));
+    const Allocation o = gpu.allocate(queryElements * sizeof(float));
     fill(q, k, v);
 
     const vkf::Context context = createContext(gpu);
@@ -88,13 +95,12 @@ int run() {
     bool right = true;
     for (uint32_t head = 0; head < heads; head++) {
         for (uint32_t row = 0; row < rows; row++) {
-            const float expected = 0.5F * static_cast<float>(row) + 100.0F * static_cast<float>(head / 2);
-            const float got = static_cast<float*>(o.mapped)[(head * rows + row) * dim];
-            right = right && std::abs(got - expected) < 1e-3F;
+            const uint32_t kvHead = head / (heads / kvHeads);
+            const float expected = 0.5F * static_cast<float>(row) + 100.0F * static_cast<float>(kvHead);
+            right = right && std::abs(resultAt(o, head, row) - expected) < 1e-3F;
         }
     }
-    const float got = static_cast<float*>(o.mapped)[(3 * rows + 10) * dim];
-    std::printf("engine: head 3, row 10 is %.3f, must be 105.000: %s\n", static_cast<double>(got),
+    std::printf("engine: head 3, row 10 is %.3f, must be 105.000: %s\n", static_cast<double>(resultAt(o, 3, 10)),
                 right ? "all rows right" : "WRONG");
     return right ? 0 : 1;
 }

@@ -9,4 +9,18 @@ host::Device& deviceOf(const Variation& variation) {
     return testDevice(variation.quirks, variation.maxSharedMemoryBytes);
 }
 
+bool takes(const Variation& variation, const VkfProblem& problem) {
+    if (variation.path != VKF_PATH_COOPMAT) {
+        return true;
+    }
+    const VkfType type = problem.q.type;
+    if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {
+        return false;
+    }
+    VkfProblem onMatrices = problem;
+    onMatrices.path = variation.path;
+    return type == VKF_TYPE_F16 ||
+           vkfIsSupported(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
+}
+
 } // namespace vkf::test

@@ -25,4 +25,8 @@ inline constexpr Variation variations[] = {
 // The device of a variation, opened once.
 host::Device& deviceOf(const Variation& variation);
 
+// Whether a variation is meant for a problem: cooperative matrices multiply 16-bit types of one kind, bf16 not
+// on every device.
+bool takes(const Variation& variation, const VkfProblem& problem);
+
 } // namespace vkf::test

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// What a plan puts into a command buffer, seen by functions that write it down instead of a driver: software
+// drivers run one dispatch after the other, so that no result tells a forgotten barrier. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <vkflash/vkflash.hpp>
+
+#include "context.hpp"
+#include "plan.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+
+namespace {
+
+using vkf::test::problemOf;
+
+enum class Command : uint8_t { barrier, bind, dispatch };
+
+struct Recorded {
+    Command command;
+    uint32_t firstItem = 0; // of a dispatch
+    uint32_t items = 0;
+    bool operator==(const Recorded&) const = default;
+};
+
+std::vector<Recorded> recorded;
+uint32_t pushedFirstItem;
+VkMemoryBarrier memoryBarrier;
+
+VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {
+    recorded.push_back({Command::bind});
+}
+
+VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t,
+                                const void* values) {
+    pushedFirstItem = static_cast<const vkf::shared::AttentionParams*>(values)->first_item;
+}
+
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t, uint32_t) {
+    recorded.push_back({Command::dispatch, pushedFirstItem, x});
+}
+
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags source, VkPipelineStageFlags destination,
+                                   VkDependencyFlags, uint32_t count, const VkMemoryBarrier* barriers, uint32_t,
+                                   const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {
+    CHECK(source == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(destination == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    REQUIRE(count == 1);
+    memoryBarrier = barriers[0];
+    recorded.push_back({Command::barrier});
+}
+
+vkf::DeviceFunctions writingDown() {
+    vkf::DeviceFunctions functions;
+    functions.vkCmdBindPipeline = bind;
+    functions.vkCmdPushConstants = push;
+    functions.vkCmdDispatch = dispatch;
+    functions.vkCmdPipelineBarrier = barrier;
+    return functions;
+}
+
+// The unfused path, three kernels, in steps of a few work items.
+struct Fixture {
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfPlan_T plan{&context, {}, {}, {}};
+    VkfBindings bindings = vkf::make<VkfBindings>();
+    VkfResult result = VKF_ERROR_VULKAN; // of the last recording
+    VkfMessage message{};
+
+    Fixture() {
+        VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+        problem.path = VKF_PATH_STANDARD;
+        problem.keyLengths = 1;
+        problem.maxStepOperations = 4000000;
+        REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
+        REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
+        plan.pipelines.resize(plan.schedule.phases.size());
+        for (VkfBinding* binding :
+             {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.keyLengths}) {
+            binding->address = 0x1000;
+        }
+        bindings.scratch.address = 0x1000;
+        bindings.scratch.size = plan.schedule.scratchBytes;
+    }
+
+    std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
+        recorded.clear();
+        const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(this); // nobody looks behind it
+        result = vkfCmdAttentionSteps(commandBuffer, &plan, &bindings, firstStep, count, &message);
+        return recorded;
+    }
+};
+
+} // namespace
+
+TEST_CASE("phases wait for each other, steps of a phase do not, and every item is recorded once", "[record]") {
+    Fixture fixture;
+    std::vector<Recorded> expected;
+    for (const vkf::Phase& phase : fixture.plan.schedule.phases) {
+        if (!expected.empty()) {
+            expected.push_back({Command::barrier});
+        }
+        expected.push_back({Command::bind});
+        for (uint32_t first = 0; first < phase.items; first += phase.itemsPerStep) {
+            expected.push_back({Command::dispatch, first, std::min(phase.itemsPerStep, phase.items - first)});
+        }
+    }
+    const uint32_t steps = fixture.plan.schedule.steps();
+    REQUIRE(fixture.plan.schedule.phases.size() == 3);
+    REQUIRE(steps > 3); // or steps would not be told from phases
+    CHECK(fixture.record(0, steps) == expected);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(memoryBarrier.srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(memoryBarrier.dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+}
+
+TEST_CASE("steps recorded one by one are those of the whole, a phase's first with its barrier", "[record]") {
+    Fixture fixture;
+    const auto withoutBinds = [](std::vector<Recorded> list) {
+        std::erase_if(list, [](const Recorded& r) { return r.command == Command::bind; });
+        return list;
+    };
+    const uint32_t steps = fixture.plan.schedule.steps();
+    std::vector<Recorded> pieces;
+    for (uint32_t step = 0; step < steps; step++) {
+        const std::vector<Recorded> piece = fixture.record(step, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        pieces.insert(pieces.end(), piece.begin(), piece.end());
+    }
+    // Each piece binds its pipeline anew.
+    CHECK(withoutBinds(pieces) == withoutBinds(fixture.record(0, steps)));
+}
+
+TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less is refused by name", "[record]") {
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::q, "q", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::k, "k", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::v, "v", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::o, "o", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::lse, "lse", uint64_t{2} * 3 * 150 * 4},
+        {&VkfBindings::keyLengths, "keyLengths", uint64_t{2} * 4},
+        {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * 200 * 4},
+    };
+    for (const auto& need : needs) {
+        Fixture fixture;
+        INFO(need.name);
+        (fixture.bindings.*need.binding).size = need.bytes;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        (fixture.bindings.*need.binding).size = need.bytes - 1;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// A device that is only described, for tests of decisions.
+#pragma once
+
+#include "caps.hpp"
+
+namespace vkf::test {
+
+inline Caps capsOf(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocations) {
+    Caps caps;
+    caps.apiVersion = VK_API_VERSION_1_3;
+    caps.maxSharedMemoryBytes = sharedBytes;
+    caps.maxInvocations = invocations;
+    caps.maxGroupCount = 65535;
+    caps.subgroupSize = subgroupSize;
+    caps.subgroupShuffle = subgroupSize > 1;
+    caps.subgroupSizeRequired = true;
+    caps.features = VKF_FEATURE_BUFFER_DEVICE_ADDRESS | VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_FULL_SUBGROUPS;
+    return caps;
+}
+
+} // namespace vkf::test
