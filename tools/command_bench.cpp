@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench: how fast each path is on a grid of shapes.
+// vkflash bench: how fast each path is on a grid of shapes; and the way to the benches of one purpose.
 #include <memory>
 #include <vector>
 
+#include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
-#include "commands.hpp"
 #include "error.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -85,6 +85,14 @@ void benchAll(const BenchOptions& options) {
     writeReport(options.report, "grid", device.summary(), {{"results", std::move(results)}});
 }
 
+// `bench --rows 512 prefill` would look as if prefill had taken the rows.
+void requireNoneBefore(const CLI::App& bench) {
+    for (const CLI::Option* option : bench.get_options())
+        if (option->count() != 0)
+            failInput("{}: stands before \"{}\"; flags of that bench follow its name", option->get_name(),
+                      bench.get_subcommands().front()->get_name());
+}
+
 void addGridOptions(CLI::App& command, BenchOptions& options) {
     command.add_option("--rows", options.rows, "list of query rows")->delimiter(',')->capture_default_str();
     command.add_option("--dim", options.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
@@ -107,7 +115,16 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand("bench", "Times of each path on a grid of shapes, each result checked.");
     addGridOptions(*command, *options);
-    command->callback([options, &action] { action = [options] { benchAll(*options); }; });
+    for (const auto add : {addBenchPrefillCommand})
+        add(*command, action, commandLine);
+    command->require_subcommand(0, 1);
+    // CLI11 calls this after the callback of the sub-command, if there is one.
+    command->callback([options, command, &action] {
+        if (command->get_subcommands().empty())
+            action = [options] { benchAll(*options); };
+        else
+            requireNoneBefore(*command);
+    });
 }
 
 } // namespace vkf::tools
