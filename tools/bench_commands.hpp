@@ -12,6 +12,7 @@ namespace vkf::tools {
 
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 
