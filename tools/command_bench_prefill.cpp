@@ -91,7 +91,7 @@ void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
                bytesText(static_cast<double>(result.plan.scratchBytes)),
                fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound));
     for (const Peer& peer : peers)
-        fmt::print("  {} {:.4g} ({:.2f}x)", peer.result->name, peer.result->teraflops,
+        fmt::print("  {} {:.4g} ({:.3g}x)", peer.result->name, peer.result->teraflops,
                    result.teraflops() / peer.result->teraflops);
     fmt::print("{}\n", result.verdict.passed ? "" : "  WRONG");
     std::fflush(stdout);
