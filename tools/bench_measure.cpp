@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench_measure.hpp"
 
+#include "error.hpp"
 #include "verdict.hpp"
 
 namespace vkf::tools {
@@ -31,6 +32,11 @@ double runStepByStep(host::Device& device, const host::Plan& plan, const VkfBind
 
 } // namespace
 
+void requireTime(double seconds, const host::Device& device) {
+    if (seconds <= 0)
+        fail("no time was measured: the problem is empty, or the queue of {} has no timestamps", device.summary().name);
+}
+
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step) {
     return submitSteps(device, plan, bindings, step, 1);
 }
@@ -58,6 +64,7 @@ BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfP
         return seconds;
     };
     result.timing = measure(run, options.timing);
+    requireTime(result.timing.median, device);
     // The last run's set: what was timed is what is checked.
     result.verdict = verifyResult(problem, memory.download(set), result.plan, options.sampleRows);
     return result;

@@ -40,6 +40,9 @@ BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfP
 // GPU seconds of one step of a plan, in a submission of its own.
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step);
 
+// ProgramError if the device's timestamps tell nothing.
+void requireTime(double seconds, const host::Device& device);
+
 } // namespace vkf::tools
 
 #endif

@@ -53,28 +53,31 @@ void BenchMemory::prepare(const host::Plan& plan, size_t mostSets) {
     }
     const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + plan.info().scratchBytes));
     const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
-    sets_.resize(std::clamp<size_t>(wanted, 1, mostSets));
-    for (Set& set : sets_)
-        fill(set, plan.info().scratchBytes);
+    count_ = std::clamp<size_t>(wanted, 1, mostSets);
+    sets_.resize(std::max(sets_.size(), count_)); // the next shape may need as many as the last
+    for (size_t i = 0; i < count_; ++i)
+        fill(sets_[i], plan.info().scratchBytes);
 }
 
-// Longer inputs start with the shorter ones, but sets do not know which bytes they have: all is uploaded
-// again, which the common case of equally large shapes never sees.
 void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
     Input& there = inputs_[input];
     if (there.type == layout.type && there.bytes.size() >= bytesOf(layout))
         return;
+    // Longer inputs start with the shorter ones, so what sets hold of the same type stays right.
+    if (there.type != layout.type)
+        for (Set& set : sets_)
+            set.inputs[input] = {};
     there.type = layout.type;
     there.bytes.resize(bytesOf(layout));
     repeat(normalBlock(layout.type, std::min(blockElements, layout.elements), input + 1), there.bytes);
-    for (Set& set : sets_)
-        set.inputs[input] = {};
 }
 
 void BenchMemory::fill(Set& set, uint64_t scratchBytes) {
-    for (size_t i = 0; i < inputs_.size(); ++i)
-        if (ensureRoom(device_, set.inputs[i], inputs_[i].bytes.size()))
-            device_.upload(set.inputs[i], inputs_[i].bytes.data(), inputs_[i].bytes.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const uint64_t bytes = bytesOf(vkfTensorLayout(&problem_, inputRoles[i]));
+        if (ensureRoom(device_, set.inputs[i], bytes))
+            device_.upload(set.inputs[i], inputs_[i].bytes.data(), bytes);
+    }
     ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
     ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
     // An element that is not written must not pass for the right one of an earlier run.

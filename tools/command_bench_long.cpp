@@ -79,6 +79,7 @@ void runSteps(host::Device& device, const host::Plan& plan, const VkfBindings& b
     result.wallSeconds = std::chrono::duration<double>(Clock::now() - start).count();
     for (const double seconds : times)
         result.seconds += seconds;
+    requireTime(result.seconds, device);
     result.steps = timingOf(std::move(times));
 }
 
