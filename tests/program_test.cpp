@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "npy.hpp"
 #include "safetensors.hpp"
 #include "support/program.hpp"
+#include "support/program_checks.hpp"
 #include "tensor_file.hpp"
 #include "vkflash/reference.h"
 
@@ -81,56 +81,6 @@ void writeUsual(const Workplace& place, ElementType type = ElementType::f32) {
 }
 
 const std::string usual = "run --q q.npy --k k.npy --v v.npy -o o.npy";
-
-// Without a usable device the device tests are skipped, visibly.
-void needDevice() {
-    static const std::optional<std::string> reason = []() -> std::optional<std::string> {
-        const ProgramResult info = Workplace().run("info --json");
-        const auto document = nlohmann::json::parse(info.out, nullptr, false);
-        if (document.is_object()) {
-            for (const auto& device : document["devices"]) {
-                if (device["usable"]) {
-                    return std::nullopt;
-                }
-            }
-        }
-        return "no usable Vulkan device: " + info.err;
-    }();
-    if (reason) {
-        SKIP(*reason);
-    }
-}
-
-bool isOneLine(const std::string& text) { return text.size() > 1 && text.find('\n') == text.size() - 1; }
-
-struct Refusal {
-    std::string arguments;
-    std::string words; // that the message must hold, separated by '|'
-};
-
-void checkRefusal(const Workplace& place, const Refusal& test, int status = 2) {
-    INFO("vkflash " << test.arguments);
-    const std::vector<std::string> before = place.files();
-    const ProgramResult result = place.run(test.arguments);
-    INFO("stderr: " << result.err);
-    CHECK(result.status == status);
-    CHECK(result.out.empty());
-    CHECK(isOneLine(result.err));
-    CHECK(result.err.starts_with("vkflash: "));
-    size_t begin = 0;
-    while (begin <= test.words.size()) {
-        const size_t end = std::min(test.words.find('|', begin), test.words.size());
-        CHECK_THAT(result.err, ContainsSubstring(test.words.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    CHECK(place.files() == before);
-}
-
-void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests) {
-    for (const Refusal& test : tests) {
-        checkRefusal(place, test);
-    }
-}
 
 Tensor readNpy(const Workplace& place, const std::string& name) { return loadNpy(place / name); }
 
@@ -504,23 +454,4 @@ TEST_CASE("demo checks its results and compares with the unfused way", "[program
     const ProgramResult absent = place.run("demo --samples absent");
     CHECK(absent.status == 2);
     CHECK_THAT(absent.err, ContainsSubstring("absent/q.npy"));
-}
-
-TEST_CASE("bench times only results that are right and reports them as JSON", "[program][gpu]") {
-    needDevice();
-    const Workplace place;
-    const ProgramResult result =
-        place.run("bench --rows 33,64 --dim 40 --type f16 --heads 2 --seconds 0.05 --json b.json --commit abc");
-    INFO(result.out << result.err);
-    REQUIRE(result.status == 0);
-    const auto report = nlohmann::json::parse(place.read("b.json"));
-    CHECK(report["commit"] == "abc");
-    REQUIRE(report["results"].size() == 4); // two sizes on two paths
-    for (const auto& entry : report["results"]) {
-        INFO(entry.dump());
-        CHECK(entry["medianSeconds"].get<double>() > 0);
-        CHECK(entry["error"].get<double>() <= entry["bound"].get<double>());
-    }
-    checkRefusal(place, {"bench --path fast", "--path fast|scalar"});
-    checkRefusal(place, {"bench --json absent/b.json", "--json absent/b.json|no folder absent"});
 }

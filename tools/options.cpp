@@ -117,7 +117,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
         if (problem.softcap < 0)
             failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
     }
-    problem.path = parseChoice<VkfPath>("--path", options.path, paths);
+    problem.path = parsePath("--path", options.path);
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
 
@@ -184,6 +184,8 @@ void checkValidation(const host::Device& device) {
 }
 
 VkfType parseType(const char* flag, const std::string& text) { return parseChoice<VkfType>(flag, text, types); }
+
+VkfPath parsePath(const char* flag, const std::string& text) { return parseChoice<VkfPath>(flag, text, paths); }
 
 const char* precisionName(VkfPrecision precision) { return precision == VKF_PRECISION_FP32 ? "fp32" : "default"; }
 

@@ -59,6 +59,8 @@ void checkValidation(const host::Device& device);
 
 // "f32", "f16" or "bf16", given to a flag.
 VkfType parseType(const char* flag, const std::string& text);
+// "auto" or the name of a path, given to a flag.
+VkfPath parsePath(const char* flag, const std::string& text);
 
 const char* precisionName(VkfPrecision precision);
 

@@ -35,29 +35,32 @@ private:
     uint64_t state_;
 };
 
-std::vector<std::byte> storage(const VkfProblem& problem, VkfTensorRole role) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-    return std::vector<std::byte>(layout.elements * vkfTypeBytes(layout.type));
-}
-
-std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Generator& generator) {
-    std::vector<std::byte> bytes = storage(problem, role);
-    const VkfType type = vkfTensorLayout(&problem, role).type;
-    const uint64_t elements = bytes.size() / vkfTypeBytes(type);
+std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& generator) {
+    std::vector<std::byte> bytes(elements * vkfTypeBytes(type));
     for (uint64_t i = 0; i < elements; ++i)
         vkfStoreElement(type, bytes.data(), i, generator.nextNormal());
     return bytes;
 }
 
+std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Generator& generator) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    return normal(layout.type, layout.elements, generator);
+}
+
 } // namespace
+
+std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed) {
+    Generator generator(seed);
+    return normal(type, elements, generator);
+}
 
 RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed) {
     Generator generator(seed);
     q = normal(problem, VKF_TENSOR_Q, generator);
     k = normal(problem, VKF_TENSOR_K, generator);
     v = normal(problem, VKF_TENSOR_V, generator);
-    o = storage(problem, VKF_TENSOR_O);
-    std::fill(o.begin(), o.end(), std::byte{0xff}); // NaN in every type
+    const VkfTensorLayout output = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    o.assign(output.elements * vkfTypeBytes(output.type), std::byte{0xff}); // NaN in every type
     if (problem.lse)
         lse.assign(size_t{problem.batch} * problem.queryHeads * problem.queryRows,
                    std::numeric_limits<float>::quiet_NaN());

@@ -12,8 +12,11 @@
 
 namespace vkf::tools {
 
-// The host memory of one call. Elements are close to normally distributed (mean 0, deviation 1), so
-// that scores look like those of a model at initialisation.
+// Elements are close to normally distributed (mean 0, deviation 1), so that scores look like those of a model
+// at initialisation.
+std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed);
+
+// The host memory of one call, of such elements.
 struct RandomTensors {
     std::vector<std::byte> q, k, v, o;
     std::vector<float> lse;

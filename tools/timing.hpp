@@ -10,6 +10,7 @@ namespace vkf::tools {
 
 struct TimingOptions {
     size_t warmUps = 1;
+    double warmSeconds = 0; // of wall time that warming up takes at least: clocks rise slowly
     size_t maxRuns = 21;
     double seconds = 0.5; // of wall time, after which no further run starts; at least one is made
 };
@@ -18,8 +19,12 @@ struct Timing {
     double median = 0;
     double least = 0;
     double most = 0;
+    double spread = 0; // of the middle half of the runs, as a share of the median
     size_t runs = 0;
 };
+
+// Of at least one run.
+Timing timingOf(std::vector<double> times);
 
 // `run` does the work once and returns its seconds.
 Timing measure(const std::function<double()>& run, const TimingOptions& options);

@@ -21,8 +21,11 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     auto options = make<VkfReferenceOptions>();
     options.tileKeys = plan.tileKeys;
     options.productType = plan.productType;
-    if (sampleRows != 0)
-        options.rowStride = std::max(1U, problem.queryRows / sampleRows);
+    if (sampleRows != 0) {
+        // Odd, so that the rows stand at all places of a kernel's tiles; the last row is the one that sees most.
+        options.rowStride = std::max(1U, problem.queryRows / sampleRows) | 1U;
+        options.rowBegin = problem.queryRows == 0 ? 0 : (problem.queryRows - 1) % options.rowStride;
+    }
     options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
     options.user = &progress;
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+//
+// The bench commands, seen from outside: what they measure is right, complete and in the file that was asked for.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/device.hpp"
+#include "support/program.hpp"
+#include "support/program_checks.hpp"
+
+using namespace vkf::test;
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::json;
+
+namespace {
+
+// Runs `bench ... --json b.json`, which must succeed, and reads the file.
+std::pair<ProgramResult, Json> report(const Workplace& place, const std::string& arguments) {
+    INFO("vkflash bench " << arguments);
+    ProgramResult result = place.run("bench " + arguments + " --json b.json --commit abc");
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+    Json json = Json::parse(place.read("b.json"));
+    CHECK(json["commit"] == "abc");
+    for (const char* name : {"program", "bench", "date", "device", "driver", "commandLine"}) {
+        INFO(name);
+        CHECK(json[name].is_string());
+    }
+    return {std::move(result), std::move(json)};
+}
+
+void checkTimed(const Json& result) {
+    INFO(result.dump());
+    CHECK(result["medianSeconds"].get<double>() >= result["leastSeconds"].get<double>());
+    CHECK(result["medianSeconds"].get<double>() > 0);
+    CHECK(result["runs"].get<size_t>() > 0);
+    CHECK(result["bufferSets"].get<size_t>() > 1); // small shapes take turns
+    CHECK(result["error"].get<double>() <= result["bound"].get<double>());
+    CHECK(result["teraflops"].get<double>() ==
+          Approx(result["operations"].get<double>() / result["medianSeconds"].get<double>() * 1e-12));
+}
+
+// Few and small shapes: 256 rows in all, 64 columns.
+const std::string smallPrefill = "prefill --tokens 256 --width 64 --dims 32 --rows 64 --seconds 0.01 --runs 3";
+
+} // namespace
+
+TEST_CASE("bench times only results that are right and reports them as JSON", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, "--rows 33,64 --dim 40 --type f16 --heads 2 --seconds 0.05");
+    CHECK(json["bench"] == "grid");
+    REQUIRE(json["results"].size() == 4); // two sizes on two paths
+    for (const Json& result : json["results"]) {
+        checkTimed(result);
+    }
+}
+
+TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] =
+        report(place, "--rows 50 --dim 24 --type f32 --path auto --kv-heads 2 --lse --causal --seconds 0.01");
+    REQUIRE(json["results"].size() == 1);
+    CHECK(json["results"][0]["path"] != "auto"); // but the one that was taken
+}
+
+TEST_CASE("bench prefill covers both numbers of sequences and both masks", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, smallPrefill + " --paths scalar,standard");
+    CHECK(json["bench"] == "prefill");
+    REQUIRE(json["results"].size() == 8);
+    CHECK(json["leftOut"].empty());
+    std::vector<std::string> shapes;
+    for (const Json& result : json["results"]) {
+        checkTimed(result);
+        shapes.push_back(fmt::format("B{} {} {}", result["batch"].get<int>(),
+                                     result["causal"].get<bool>() ? "causal" : "full",
+                                     result["path"].get<std::string>()));
+        const double pairs = result["causal"].get<bool>() ? 0.5 : 1.0;
+        CHECK(result["operations"] == 4.0 * result["batch"].get<double>() * 2 * 64 * 64 * 32 * pairs);
+        CHECK(result["tensorBytes"] == 4 * result["batch"].get<uint64_t>() * 64 * 64 * 2);
+        CHECK((result["scratchBytes"] > 0) == (result["path"] == "standard"));
+    }
+    CHECK(shapes == std::vector<std::string>{"B4 full scalar", "B4 full standard", "B4 causal scalar",
+                                             "B4 causal standard", "B1 full scalar", "B1 full standard",
+                                             "B1 causal scalar", "B1 causal standard"});
+}
+
+TEST_CASE("bench prefill measures the subset that is asked for, equal shapes once", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const std::string small = "prefill --tokens 64 --width 64 --seconds 0.01 --runs 1 --dims 16 ";
+    CHECK(report(place, small + "--rows 64 --causal no").second["results"].size() == 1);
+    CHECK(report(place, small + "--rows 64,128 --causal yes").second["results"].size() == 2);
+    const Json json =
+        report(place, small + "--rows 32 --causal no --batch-one yes --types f16,f32,bf16").second["results"];
+    REQUIRE(json.size() == 3);
+    CHECK(json[0]["batch"] == 1);
+    CHECK(json[0]["type"] == "f16");
+    CHECK(json[1]["type"] == "f32");
+    CHECK(json[2]["type"] == "bf16");
+}
+
+TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    place.write("torch.txt", "1.0 Imaginary GPU 9\n"
+                             "d32 n64 b4 h2 causal0 TFLOPs fwd flash=0.5 cudnn=2 math=ERR | bwd flash=9\n"
+                             "d32 n64 b5 h2 causal0 TFLOPs fwd flash=7 | bwd\n"
+                             "d64 n64 b4 h2 causal0 TFLOPs fwd flash=7 | bwd\n");
+    place.write("ggml.txt",
+                "  Device description: Other GPU\n"
+                "  FLASH_ATTN_EXT(hsk=32,hsv=32,nh=2,nr23=[1,1],kv=64,nb=64,mask=0,sinks=0,max_bias=0.0,"
+                "logit_softcap=0.0,prec=f32,type_K=f16,type_V=f16,permute=[0,1,2,3]): 9 runs - 1.00 us/run - \n");
+    const auto [text, json] = report(place, smallPrefill + " --causal no --compare torch.txt --compare ggml.txt");
+    REQUIRE(json["results"].size() == 2);
+    const Json& many = json["results"][0]["peers"];
+    REQUIRE(many.size() == 2);
+    CHECK(many[0]["name"] == "flash");
+    CHECK(many[0]["file"] == "torch.txt");
+    CHECK(many[0]["teraflops"] == 0.5);
+    CHECK(many[0]["ratio"].get<double>() == Approx(json["results"][0]["teraflops"].get<double>() / 0.5));
+    CHECK(many[1]["name"] == "cudnn");
+    const Json& one = json["results"][1]["peers"];
+    REQUIRE(one.size() == 1);
+    CHECK(one[0]["name"] == "ggml");
+    CHECK(one[0]["teraflops"].get<double>() == Approx(4.0 * 2 * 64 * 64 * 32 / 1e-6 * 1e-12));
+    REQUIRE(json["comparisons"].size() == 2);
+    CHECK(json["comparisons"][0]["device"] == "Imaginary GPU");
+    CHECK(json["comparisons"][1]["device"] == "Other GPU");
+    CHECK(json["comparisons"][1]["matched"] == 1);
+    CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.txt"));
+}
+
+TEST_CASE("bench prefill leaves out what a path cannot do, with the reason", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, smallPrefill + " --causal no --batch-one no --paths auto,decode");
+    CHECK(json["results"].size() == 1);
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK(json["leftOut"][0]["path"] == "decode");
+    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("decode"));
+    CHECK_THAT(text.out, ContainsSubstring("left out: "));
+    const ProgramResult nothing = place.run("bench " + smallPrefill + " --paths decode --json none.json");
+    CHECK(nothing.status == 2);
+    CHECK(isOneLine(nothing.err));
+    CHECK_THAT(nothing.err, ContainsSubstring("nothing was measured") && ContainsSubstring("decode"));
+    CHECK(place.files() == std::vector<std::string>{"b.json"});
+}
+
+TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, "long --heads 2 --rows 700 --dim 32 --step-operations 10000000");
+    CHECK(json["bench"] == "long");
+    const Json& result = json["results"].at(0);
+    INFO(result.dump());
+    CHECK(result["causal"] == true);
+    CHECK(result["steps"] > 1);
+    CHECK(result["longestStepSeconds"] >= result["medianStepSeconds"]);
+    CHECK(result["deviceSeconds"] >= result["longestStepSeconds"]);
+    CHECK(result["wallSeconds"] >= result["deviceSeconds"]);
+    CHECK(result["scratchBytes"] == 0);
+    CHECK(result["tensorBytes"] == 4 * 2 * 700 * 32 * 2);
+    CHECK(result["error"] <= result["bound"]);
+    CHECK_THAT(text.out, ContainsSubstring("right"));
+    CHECK(report(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
+}
+
+TEST_CASE("bench host measures recording and plans without running anything", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, "host --dims 32 --types f16,f32 --paths auto,standard --calls 500");
+    CHECK(json["bench"] == "host");
+    REQUIRE(json["results"].size() == 4);
+    for (const Json& result : json["results"]) {
+        INFO(result.dump());
+        CHECK(result["recordedCalls"] == 500);
+        CHECK(result["recordNanoseconds"] >= result["recordLeastNanoseconds"]);
+        for (const char* name : {"contextSeconds", "coldPlanSeconds", "filledCachePlanSeconds",
+                                 "sameContextPlanSeconds", "recordNanoseconds"}) {
+            CHECK(result[name] > 0.0);
+        }
+    }
+}
+
+TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
+    needDevice();
+    if (!validationIsOn()) {
+        SKIP("without the validation layer");
+    }
+    const Workplace place;
+    for (const std::string& bench :
+         {smallPrefill + " --paths auto,standard", std::string("long --rows 300 --dim 16 --step-operations 3000000"),
+          std::string("host --dims 16 --calls 10")}) {
+        const ProgramResult result = place.run("bench " + bench + " --validation");
+        INFO(bench << "\n" << result.out << result.err);
+        CHECK(result.status == 0);
+    }
+}
+
+TEST_CASE("benches refuse flags and files that make no sense before the work", "[bench]") {
+    const Workplace place;
+    place.write("bad.txt", "d32 n64 b4 causal0\n");
+    place.write("none.txt", "nothing\n");
+    checkRefusals(place, {{"bench --path fast", "--path fast|scalar"},
+                          {"bench --json absent/b.json", "--json absent/b.json|no folder absent"},
+                          {"bench --rows 64 prefill", "--rows|prefill"},
+                          {"bench prefill --rows 100", "--rows 100|16384|--tokens"},
+                          {"bench prefill --rows 0", "--rows 0"},
+                          {"bench prefill --dims 48", "--dims 48|2048|--width"},
+                          {"bench prefill --types f64", "--types f64|f32, f16, bf16"},
+                          {"bench prefill --paths fast", "--paths fast|auto, scalar"},
+                          {"bench prefill --causal maybe", "--causal maybe|no, yes or both"},
+                          {"bench prefill --batch-one 1", "--batch-one 1|no, yes or both"},
+                          {"bench prefill --json absent/b.json", "--json absent/b.json"},
+                          {"bench prefill --compare absent.txt", "--compare absent.txt"},
+                          {"bench prefill --compare none.txt", "--compare none.txt|no forward time"},
+                          {"bench prefill --compare bad.txt", "--compare bad.txt|line 1|\" h\" is expected"},
+                          {"bench long --causal both", "--causal both|yes or no"},
+                          {"bench long --rows 0", "--rows"},
+                          {"bench long --path fast", "--path fast"},
+                          {"bench long --json absent/l.json", "--json absent/l.json"},
+                          {"bench host --calls 0", "--calls 0"},
+                          {"bench host --dims 300", "300|256"},
+                          {"bench host --json absent/h.json", "--json absent/h.json"}});
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// What recording costs: no allocation. The driver's commands are replaced by ones that do nothing, so that what is
+// counted is the library's.
+#include <memory>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <vkflash/vkflash.hpp>
+
+#include "support/allocations.hpp"
+#include "support/call.hpp"
+#include "support/device.hpp"
+
+namespace {
+
+using vkf::test::allocationCount;
+using vkf::test::testDevice;
+
+size_t dispatches = 0;
+
+void VKAPI_CALL bindPipeline(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {}
+void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t) { ++dispatches; }
+void VKAPI_CALL pushConstants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t, const void*) {}
+void VKAPI_CALL pipelineBarrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags,
+                                uint32_t, const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
+                                const VkImageMemoryBarrier*) {}
+
+struct Replacement {
+    std::string_view name;
+    PFN_vkVoidFunction function;
+};
+
+const Replacement replacements[] = {
+    {"vkCmdBindPipeline", reinterpret_cast<PFN_vkVoidFunction>(bindPipeline)},
+    {"vkCmdDispatch", reinterpret_cast<PFN_vkVoidFunction>(dispatch)},
+    {"vkCmdPushConstants", reinterpret_cast<PFN_vkVoidFunction>(pushConstants)},
+    {"vkCmdPipelineBarrier", reinterpret_cast<PFN_vkVoidFunction>(pipelineBarrier)},
+};
+
+// A function pointer carries no state, so the driver's own is found through the test's device.
+PFN_vkVoidFunction VKAPI_CALL deviceFunction(VkDevice device, const char* name) {
+    for (const Replacement& replacement : replacements) {
+        if (replacement.name == name) {
+            return replacement.function;
+        }
+    }
+    const auto real = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
+        testDevice().getInstanceProcAddr()(testDevice().instance(), "vkGetDeviceProcAddr"));
+    return real(device, name);
+}
+
+PFN_vkVoidFunction VKAPI_CALL instanceFunction(VkInstance instance, const char* name) {
+    if (std::string_view(name) == "vkGetDeviceProcAddr") {
+        return reinterpret_cast<PFN_vkVoidFunction>(deviceFunction);
+    }
+    return testDevice().getInstanceProcAddr()(instance, name);
+}
+
+vkf::Context createContext() {
+    const vkf::host::Device& device = testDevice();
+    auto info = vkf::make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = instanceFunction;
+    info.instance = device.instance();
+    info.physicalDevice = device.physicalDevice();
+    info.device = device.handle();
+    info.features = device.summary().features;
+    vkf::Context context;
+    REQUIRE(vkfCreateContext(&info, context.put(), nullptr) == VKF_SUCCESS);
+    return context;
+}
+
+VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
+    auto bindings = vkf::make<VkfBindings>();
+    for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.scratch}) {
+        binding->address = 4096;
+    }
+    bindings.scratch.size = scratchBytes;
+    return bindings;
+}
+
+} // namespace
+
+TEST_CASE("the test program counts allocations", "[library]") {
+    const size_t before = allocationCount();
+    const auto number = std::make_unique<int>(1);
+    const auto numbers = std::make_unique<int[]>(100);
+    struct alignas(64) Wide {
+        char bytes[64];
+    };
+    const auto wide = std::make_unique<Wide>();
+    CHECK(allocationCount() - before == 3);
+}
+
+TEST_CASE("recording allocates nothing, refused or not", "[library]") {
+    const vkf::Context context = createContext();
+    // Not a handle of the driver's: only the replacements ever see it.
+    char nothingBehind = 0;
+    const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
+    for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {
+        VkfProblem problem = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
+        problem.path = path;
+        problem.lse = 1;
+        problem.maxStepOperations = 10'000'000; // several steps
+        vkf::Plan plan;
+        REQUIRE(vkfCreatePlan(context.get(), &problem, plan.put(), nullptr) == VKF_SUCCESS);
+        auto info = vkf::make<VkfPlanInfo>();
+        REQUIRE(vkfGetPlanInfo(plan.get(), &info, nullptr) == VKF_SUCCESS);
+        const VkfBindings bindings = madeUpBindings(info.scratchBytes);
+        const auto nothing = vkf::make<VkfBindings>();
+        VkfMessage message{};
+
+        dispatches = 0;
+        const size_t before = allocationCount();
+        const VkfResult whole = vkfCmdAttention(commands, plan.get(), &bindings, &message);
+        const VkfResult step = vkfCmdAttentionSteps(commands, plan.get(), &bindings, 1, 1, &message);
+        const VkfResult refused = vkfCmdAttention(commands, plan.get(), &nothing, &message);
+        const size_t allocated = allocationCount() - before;
+
+        INFO(info.description << "\n" << message.text);
+        CHECK(whole == VKF_SUCCESS);
+        CHECK(step == VKF_SUCCESS);
+        CHECK(refused == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(dispatches == info.stepCount + 1);
+        CHECK(info.stepCount > 1);
+        CHECK(allocated == 0);
+    }
+}

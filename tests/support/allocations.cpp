@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "allocations.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constexpr size_t ordinary = alignof(std::max_align_t);
+
+thread_local size_t allocations = 0;
+
+void* allocateOrNull(size_t bytes, size_t alignment) noexcept {
+    ++allocations;
+    // aligned_alloc wants a multiple of the alignment, and both may return null for no bytes.
+    const size_t rounded = (bytes / alignment + 1) * alignment;
+    return alignment <= ordinary ? std::malloc(rounded) : std::aligned_alloc(alignment, rounded);
+}
+
+void* allocate(size_t bytes, size_t alignment = ordinary) {
+    void* memory = allocateOrNull(bytes, alignment);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+} // namespace
+
+// All forms: those of the standard library would call the first, but a sanitizer brings its own.
+void* operator new(size_t bytes) { return allocate(bytes); }
+void* operator new[](size_t bytes) { return allocate(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocateOrNull(bytes, ordinary); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocateOrNull(bytes, ordinary); }
+void* operator new(size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<size_t>(a)); }
+void* operator new[](size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<size_t>(a)); }
+void* operator new(size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return allocateOrNull(bytes, static_cast<size_t>(a));
+}
+void* operator new[](size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return allocateOrNull(bytes, static_cast<size_t>(a));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
+
+namespace vkf::test {
+
+size_t allocationCount() noexcept { return allocations; }
+
+} // namespace vkf::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// One shape of a bench run: planned, warmed up, timed and checked. A time counts only if the same run's result is
+// right.
+#ifndef VKFLASH_TOOLS_BENCH_MEASURE_HPP
+#define VKFLASH_TOOLS_BENCH_MEASURE_HPP
+
+#include <functional>
+#include <string>
+
+#include "bench_memory.hpp"
+#include "timing.hpp"
+#include "vkflash/reference.h"
+
+namespace vkf::tools {
+
+struct MeasureOptions {
+    TimingOptions timing = {.warmUps = 3, .maxRuns = 50, .seconds = 1};
+    uint32_t sampleRows = 16; // of each head, to check; 0 = all
+};
+
+struct BenchResult {
+    VkfProblem problem{};
+    VkfPlanInfo plan{};
+    double operations = 0; // that the rate counts; the plan's, unless whoever asked counts otherwise
+    Timing timing;
+    bool oneSubmission = false; // all steps of a run, as an application records them
+    size_t sets = 0;
+    uint64_t tensorBytes = 0; // of one set
+    VkfVerdict verdict{};
+
+    double teraflops() const { return operations / timing.median * 1e-12; }
+};
+
+// afterRun is called after each of many runs. Throws what planning and running throw; the verdict is the
+// caller's to judge.
+BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,
+                           const MeasureOptions& options, const std::function<void()>& afterRun);
+
+// GPU seconds of one step of a plan, in a submission of its own.
+double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step);
+
+// ProgramError if the device's timestamps tell nothing.
+void requireTime(double seconds, const host::Device& device);
+
+} // namespace vkf::tools
+
+#endif

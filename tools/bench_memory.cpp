@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "bench_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "random_tensors.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr double rotatedBytes = 512.0 * 1024 * 1024;
+
+// Generating billions of numbers takes longer than using them, so a block of them is repeated. Its length is
+// a prime: no row of a tensor is another one, and no tile looks like its neighbour.
+constexpr uint64_t blockElements = 1048573;
+
+constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V};
+
+uint64_t bytesOf(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+
+uint64_t lseElements(const VkfProblem& problem) {
+    return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+}
+
+void repeat(std::span<const std::byte> block, std::span<std::byte> to) {
+    for (size_t done = 0; done < to.size(); done += block.size())
+        std::memcpy(to.data() + done, block.data(), std::min(block.size(), to.size() - done));
+}
+
+// Whether the buffer is a new one. The old one goes first: both may not fit.
+bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
+    if (buffer.size() >= bytes)
+        return false;
+    buffer = {};
+    buffer = device.createBuffer(bytes);
+    return true;
+}
+
+} // namespace
+
+void BenchMemory::prepare(const host::Plan& plan, size_t mostSets) {
+    problem_ = plan.problem();
+    tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        generate(i, layout);
+        tensorBytes_ += bytesOf(layout);
+    }
+    const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + plan.info().scratchBytes));
+    const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
+    count_ = std::clamp<size_t>(wanted, 1, mostSets);
+    sets_.resize(std::max(sets_.size(), count_)); // the next shape may need as many as the last
+    for (size_t i = 0; i < count_; ++i)
+        fill(sets_[i], plan.info().scratchBytes);
+}
+
+void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
+    Input& there = inputs_[input];
+    if (there.type == layout.type && there.bytes.size() >= bytesOf(layout))
+        return;
+    // Longer inputs start with the shorter ones, so what sets hold of the same type stays right.
+    if (there.type != layout.type)
+        for (Set& set : sets_)
+            set.inputs[input] = {};
+    there.type = layout.type;
+    there.bytes.resize(bytesOf(layout));
+    repeat(normalBlock(layout.type, std::min(blockElements, layout.elements), input + 1), there.bytes);
+}
+
+void BenchMemory::fill(Set& set, uint64_t scratchBytes) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const uint64_t bytes = bytesOf(vkfTensorLayout(&problem_, inputRoles[i]));
+        if (ensureRoom(device_, set.inputs[i], bytes))
+            device_.upload(set.inputs[i], inputs_[i].bytes.data(), bytes);
+    }
+    ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
+    // An element that is not written must not pass for the right one of an earlier run.
+    constexpr uint32_t notANumber = 0xffffffff; // in every type
+    device_.fill(set.o, notANumber);
+    device_.fill(set.lse, notANumber);
+    // May be gigabytes for one path, in the way of the next.
+    if (set.scratch.size() != scratchBytes)
+        set.scratch = {};
+    ensureRoom(device_, set.scratch, scratchBytes);
+}
+
+VkfBindings BenchMemory::bindings(size_t set) const {
+    const Set& from = sets_[set];
+    auto bindings = make<VkfBindings>();
+    bindings.q = from.inputs[0].binding();
+    bindings.k = from.inputs[1].binding();
+    bindings.v = from.inputs[2].binding();
+    bindings.o = from.o.binding();
+    bindings.lse = from.lse.binding();
+    bindings.scratch = from.scratch.binding();
+    return bindings;
+}
+
+host::HostTensors BenchMemory::download(size_t set) {
+    o_.resize(bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    lse_.resize(lseElements(problem_));
+    device_.download(o_.data(), sets_[set].o, o_.size());
+    device_.download(lse_.data(), sets_[set].lse, lse_.size() * sizeof(float));
+    host::HostTensors tensors;
+    tensors.q = inputs_[0].bytes.data();
+    tensors.k = inputs_[1].bytes.data();
+    tensors.v = inputs_[2].bytes.data();
+    tensors.o = o_.data();
+    tensors.lse = lse_.empty() ? nullptr : lse_.data();
+    return tensors;
+}
+
+} // namespace vkf::tools

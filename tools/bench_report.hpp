@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// What the bench commands write to a file: who measured what, where and when, then the results.
+#ifndef VKFLASH_TOOLS_BENCH_REPORT_HPP
+#define VKFLASH_TOOLS_BENCH_REPORT_HPP
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench_measure.hpp"
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+using Json = nlohmann::ordered_json; // keys in the order in which people read them
+
+struct ReportOptions {
+    std::string json; // empty = no file
+    std::string commit = "unknown";
+    std::string commandLine;
+};
+
+void addReportOptions(CLI::App& command, ReportOptions& options);
+
+// Before the work: ProgramError if the file could not be written.
+void checkReport(const ReportOptions& options);
+
+// The head of the file with the members of `body` after it. Does nothing if no file was asked for.
+void writeReport(const ReportOptions& options, const char* bench, const host::DeviceSummary& summary, Json body);
+
+// Shape, types and masks.
+Json problemJson(const VkfProblem& problem);
+Json resultJson(const BenchResult& result);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash bench host: what attention costs on the CPU: recording a call, and making a plan with and without compiled
+// pipelines at hand. Nothing runs on the device.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "bench_commands.hpp"
+#include "bench_report.hpp"
+#include "error.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "text.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct HostOptions {
+    ShapeOptions shape = {.heads = 16, .rows = 4096}; // what the lists below leave
+    MathOptions math;
+    std::vector<uint32_t> dims = {64, 128, 256};
+    std::vector<std::string> types = {"f16"};
+    std::vector<std::string> paths = {"auto"};
+    size_t calls = 8192;
+    DeviceFlags device;
+    ReportOptions report;
+};
+
+// Drivers keep compiled shaders on disk, from which the second start of this program would take what it means to
+// have compiled. They look at these when they are loaded.
+void switchOffDriverCaches() {
+    constexpr std::pair<const char*, const char*> switches[] = {
+        {"__GL_SHADER_DISK_CACHE", "0"},       // NVIDIA
+        {"MESA_SHADER_CACHE_DISABLE", "true"}, // Mesa
+        {"AMD_VK_PIPELINE_CACHE_PATH", ""},    // AMDVLK
+    };
+    for (const auto& [name, value] : switches) {
+#if defined(_WIN32)
+        _putenv_s(name, value);
+#else
+        setenv(name, value, 1);
+#endif
+    }
+}
+
+double secondsOf(const std::function<void()>& work) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    work();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS)
+        throw host::Error(result, message.text);
+}
+
+void check(VkResult result, const char* call) {
+    if (result != VK_SUCCESS)
+        fail("{} failed: VkResult {}", call, static_cast<int>(result));
+}
+
+template <typename Function> Function load(const host::Device& device, const char* name) {
+    return reinterpret_cast<Function>(device.getInstanceProcAddr()(device.instance(), name));
+}
+
+// An empty pipeline cache that is filled by use.
+class PipelineCache {
+public:
+    explicit PipelineCache(const host::Device& device) : device_(device) {
+        VkPipelineCacheCreateInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+        check(
+            load<PFN_vkCreatePipelineCache>(device, "vkCreatePipelineCache")(device.handle(), &info, nullptr, &cache_),
+            "vkCreatePipelineCache");
+    }
+    PipelineCache(const PipelineCache&) = delete;
+    PipelineCache& operator=(const PipelineCache&) = delete;
+    ~PipelineCache() {
+        load<PFN_vkDestroyPipelineCache>(device_, "vkDestroyPipelineCache")(device_.handle(), cache_, nullptr);
+    }
+
+    VkPipelineCache handle() const { return cache_; }
+
+private:
+    const host::Device& device_;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+};
+
+// A command buffer to record into and never to submit.
+class Recording {
+public:
+    explicit Recording(const host::Device& device)
+        : device_(device), reset_(load<PFN_vkResetCommandPool>(device, "vkResetCommandPool")),
+          begin_(load<PFN_vkBeginCommandBuffer>(device, "vkBeginCommandBuffer")) {
+        VkCommandPoolCreateInfo pool{};
+        pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        pool.queueFamilyIndex = device.queueFamily();
+        check(load<PFN_vkCreateCommandPool>(device, "vkCreateCommandPool")(device.handle(), &pool, nullptr, &pool_),
+              "vkCreateCommandPool");
+        VkCommandBufferAllocateInfo buffer{};
+        buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        buffer.commandPool = pool_;
+        buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+        buffer.commandBufferCount = 1;
+        const auto allocate = load<PFN_vkAllocateCommandBuffers>(device, "vkAllocateCommandBuffers");
+        check(allocate(device.handle(), &buffer, &commands_), "vkAllocateCommandBuffers");
+    }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { load<PFN_vkDestroyCommandPool>(device_, "vkDestroyCommandPool")(device_.handle(), pool_, nullptr); }
+
+    VkCommandBuffer begin() {
+        check(reset_(device_.handle(), pool_, 0), "vkResetCommandPool");
+        VkCommandBufferBeginInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        check(begin_(commands_, &info), "vkBeginCommandBuffer");
+        return commands_;
+    }
+
+private:
+    const host::Device& device_;
+    PFN_vkResetCommandPool reset_;
+    PFN_vkBeginCommandBuffer begin_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
+Context createContext(const host::Device& device, const PipelineCache& cache) {
+    auto info = make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = device.getInstanceProcAddr();
+    info.instance = device.instance();
+    info.physicalDevice = device.physicalDevice();
+    info.device = device.handle();
+    info.features = device.summary().features;
+    info.pipelineCache = cache.handle();
+    VkfMessage message{};
+    Context context;
+    check(vkfCreateContext(&info, context.put(), &message), message);
+    return context;
+}
+
+Plan createPlan(const Context& context, const VkfProblem& problem) {
+    VkfMessage message{};
+    Plan plan;
+    check(vkfCreatePlan(context.get(), &problem, plan.put(), &message), message);
+    return plan;
+}
+
+struct HostResult {
+    VkfProblem problem{};
+    VkfPlanInfo plan{};
+    double contextSeconds = 0; // of the first context, without pipelines
+    double coldSeconds = 0;    // of a plan: new context, empty pipeline cache; once, there is no second first time
+    Timing filledCache;        // of a plan: new context, the cache that the first one filled
+    Timing sameContext;        // of a plan: context that has the pipelines
+    Timing record;             // of one call, all steps
+};
+
+// Addresses are numbers until a device follows them, which here none does.
+VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
+    auto bindings = make<VkfBindings>();
+    VkDeviceAddress next = VkDeviceAddress{1} << 32;
+    for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.scratch}) {
+        binding->address = next;
+        next += VkDeviceAddress{1} << 32;
+    }
+    bindings.scratch.size = scratchBytes;
+    return bindings;
+}
+
+Timing measureRecording(const host::Device& device, const Plan& plan, VkDeviceSize scratchBytes, size_t calls) {
+    constexpr size_t callsInBuffer = 256; // as a long command buffer of an application
+    const VkfBindings bindings = madeUpBindings(scratchBytes);
+    Recording recording(device);
+    std::vector<double> times;
+    times.reserve(calls);
+    VkCommandBuffer commands = nullptr;
+    const auto record = [&] { return vkfCmdAttention(commands, plan.get(), &bindings, nullptr); };
+    commands = recording.begin();
+    for (size_t i = 0; i < callsInBuffer; ++i) // warms up
+        check(record(), {"recording failed"});
+    for (size_t i = 0; i < calls; ++i) {
+        if (i % callsInBuffer == 0)
+            commands = recording.begin();
+        VkfResult result{};
+        times.push_back(secondsOf([&] { result = record(); }));
+        check(result, {"recording failed"});
+    }
+    return timingOf(std::move(times));
+}
+
+HostResult measureHost(const host::Device& device, const VkfProblem& problem, size_t calls,
+                       const std::function<void()>& progress) {
+    constexpr TimingOptions plans = {.warmUps = 1, .maxRuns = 1000, .seconds = 0.2};
+    HostResult result;
+    result.problem = problem;
+    const PipelineCache cache(device);
+    Context context;
+    Plan plan;
+    result.contextSeconds = secondsOf([&] { context = createContext(device, cache); });
+    result.coldSeconds = secondsOf([&] { plan = createPlan(context, problem); });
+    result.plan = make<VkfPlanInfo>();
+    vkfGetPlanInfo(plan.get(), &result.plan, nullptr);
+    progress();
+    result.sameContext = measure([&] { return secondsOf([&] { createPlan(context, problem); }); }, plans);
+    result.filledCache = measure(
+        [&] {
+            const Context fresh = createContext(device, cache);
+            Plan again;
+            return secondsOf([&] { again = createPlan(fresh, problem); });
+        },
+        plans);
+    progress();
+    result.record = measureRecording(device, plan, result.plan.scratchBytes, calls);
+    progress();
+    return result;
+}
+
+// ---- Output ------------------------------------------------------------------------------------------------
+
+void printHeading() {
+    fmt::print("{:<6}{:>5}  {:<10}{:>6}{:>13}{:>13}{:>15}{:>15}{:>10}{:>10}\n", "type", "D", "path", "steps",
+               "cold plan", "filled cache", "same context", "record median", "least", "spread");
+}
+
+void printRow(const HostResult& result) {
+    fmt::print("{:<6}{:>5}  {:<10}{:>6}{:>13}{:>13}{:>15}{:>15}{:>10}{:>9.1f}%\n", vkfTypeName(result.problem.q.type),
+               result.problem.headDim, vkfPathName(result.plan.path), result.plan.stepCount,
+               timeText(result.coldSeconds), timeText(result.filledCache.median), timeText(result.sameContext.median),
+               timeText(result.record.median), timeText(result.record.least), result.record.spread * 100);
+    std::fflush(stdout);
+}
+
+Json json(const HostResult& result) {
+    Json json = problemJson(result.problem);
+    json.update({{"path", vkfPathName(result.plan.path)},
+                 {"plan", result.plan.description},
+                 {"steps", result.plan.stepCount},
+                 {"contextSeconds", result.contextSeconds},
+                 {"coldPlanSeconds", result.coldSeconds},
+                 {"filledCachePlanSeconds", result.filledCache.median},
+                 {"sameContextPlanSeconds", result.sameContext.median},
+                 {"recordNanoseconds", result.record.median * 1e9},
+                 {"recordLeastNanoseconds", result.record.least * 1e9},
+                 {"recordSpread", result.record.spread},
+                 {"recordedCalls", result.record.runs}});
+    return json;
+}
+
+std::vector<VkfProblem> problemsOf(const HostOptions& options) {
+    std::vector<VkfProblem> problems;
+    ShapeOptions shape = options.shape;
+    MathOptions math = options.math;
+    for (const std::string& type : options.types)
+        for (const uint32_t dim : options.dims)
+            for (const std::string& path : options.paths) {
+                shape.type = type;
+                shape.dim = dim;
+                math.path = path;
+                problems.push_back(makeProblem(shape, math));
+            }
+    return problems;
+}
+
+void benchHost(const HostOptions& options) {
+    const std::vector<VkfProblem> problems = problemsOf(options);
+    if (options.calls == 0)
+        failInput("--calls 0: takes a number of at least 1");
+    checkReport(options.report);
+    switchOffDriverCaches();
+    const host::Device device = openDevice(options.device);
+    fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
+    printHeading();
+    Progress progress("bench host");
+    Json results = Json::array();
+    for (const VkfProblem& problem : problems) {
+        const double share = static_cast<double>(results.size()) / static_cast<double>(problems.size());
+        const HostResult result = measureHost(device, problem, options.calls, [&] { progress.update(share); });
+        progress.hide();
+        printRow(result);
+        results.push_back(json(result));
+    }
+    if (options.device.validation)
+        checkValidation(device);
+    writeReport(options.report, "host", device.summary(), {{"results", std::move(results)}});
+}
+
+} // namespace
+
+void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+    auto options = std::make_shared<HostOptions>();
+    options->report.commandLine = commandLine;
+    CLI::App* command = bench.add_subcommand("host", "CPU time of recording a call and of making a plan.");
+    addHeadOptions(*command, options->shape);
+    command->add_option("--rows", options->shape.rows, "query rows")->capture_default_str();
+    command->add_option("--dims", options->dims, "list of head dimensions")->delimiter(',')->capture_default_str();
+    command->add_option("--types", options->types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
+    command->add_option("--paths", options->paths, "list of paths")->delimiter(',')->capture_default_str();
+    addMaskOptions(*command, options->math);
+    command->add_option("--calls", options->calls, "calls to record")->capture_default_str();
+    addDeviceOptions(*command, options->device);
+    addReportOptions(*command, options->report);
+    command->callback([options, &action] { action = [options] { benchHost(*options); }; });
+}
+
+} // namespace vkf::tools

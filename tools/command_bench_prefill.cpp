@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash bench prefill: the shapes on which attention kernels are usually compared, beside the times of others.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bench_commands.hpp"
+#include "bench_measure.hpp"
+#include "bench_report.hpp"
+#include "error.hpp"
+#include "options.hpp"
+#include "peer_results.hpp"
+#include "prefill_shapes.hpp"
+#include "progress.hpp"
+#include "tensor_file.hpp"
+#include "text.hpp"
+#include "verdict.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct PrefillOptions {
+    PrefillShapes shapes;
+    DeviceFlags device;
+    MeasureOptions measure = {.timing = {.warmUps = 1, .warmSeconds = 0.03, .maxRuns = 1000, .seconds = 0.3},
+                              .sampleRows = 8};
+    std::vector<std::string> compare;
+    ReportOptions report;
+};
+
+struct Comparison {
+    std::string file; // without its folder, which means nothing elsewhere
+    PeerFile content;
+    size_t matched = 0; // results here that had a shape of it
+};
+
+// A result of others for the shape at hand.
+struct Peer {
+    const Comparison* comparison;
+    const PeerResult* result;
+};
+
+std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths) {
+    std::vector<Comparison> comparisons;
+    for (const std::string& path : paths) {
+        try {
+            const std::vector<std::byte> bytes = readFile(path);
+            const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            comparisons.push_back({std::filesystem::path(path).filename().string(), parsePeerResults(text), 0});
+        } catch (const FormatError& error) {
+            failInput("--compare {}: {}", path, error.what());
+        }
+    }
+    return comparisons;
+}
+
+std::vector<Peer> peersOf(const VkfProblem& problem, std::vector<Comparison>& comparisons) {
+    const PeerShape shape = peerShapeOf(problem);
+    std::vector<Peer> peers;
+    for (Comparison& comparison : comparisons) {
+        const size_t before = peers.size();
+        for (const PeerResult& result : comparison.content.results)
+            if (result.shape == shape)
+                peers.push_back({&comparison, &result});
+        comparison.matched += peers.size() > before ? 1 : 0;
+    }
+    return peers;
+}
+
+// ---- Output ----------------------------------------------------------------------------------------
+
+void printHeading() {
+    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D", "N",
+               "B", "H", "causal", "path", "median", "least", "spread", "runs", "TFLOP/s", "scratch", "error / bound",
+               "others: TFLOP/s (ratio)");
+}
+
+void printShape(const VkfProblem& problem, VkfPath path) {
+    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
+               problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
+}
+
+void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
+    const Timing& timing = result.timing;
+    printShape(result.problem, result.plan.path);
+    fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>9.4g}{:>11}  {:<15}", timeText(timing.median), timeText(timing.least),
+               timing.spread * 100, timing.runs, result.teraflops(),
+               bytesText(static_cast<double>(result.plan.scratchBytes)),
+               fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound));
+    for (const Peer& peer : peers)
+        fmt::print("  {} {:.4g} ({:.3g}x)", peer.result->name, peer.result->teraflops,
+                   result.teraflops() / peer.result->teraflops);
+    fmt::print("{}\n", result.verdict.passed ? "" : "  WRONG");
+    std::fflush(stdout);
+}
+
+Json peersJson(const BenchResult& result, const std::vector<Peer>& peers) {
+    Json list = Json::array();
+    for (const Peer& peer : peers)
+        list.push_back({{"name", peer.result->name},
+                        {"file", peer.comparison->file},
+                        {"teraflops", peer.result->teraflops},
+                        {"ratio", result.teraflops() / peer.result->teraflops}});
+    return list;
+}
+
+Json comparisonsJson(const std::vector<Comparison>& comparisons) {
+    Json list = Json::array();
+    for (const Comparison& comparison : comparisons)
+        list.push_back({{"file", comparison.file},
+                        {"format", comparison.content.format},
+                        {"device", comparison.content.device},
+                        {"results", comparison.content.results.size()},
+                        {"matched", comparison.matched}});
+    return list;
+}
+
+// ---- Runs --------------------------------------------------------------------------------------------
+
+// What stands in the way of one shape on one path and leaves the others: not built for it, or too large.
+bool isOfThisShape(VkfResult result) {
+    return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+class PrefillBench {
+public:
+    explicit PrefillBench(const PrefillOptions& options)
+        : options_(options), problems_(prefillProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
+          device_(openDevice(options.device)), memory_(device_) {}
+
+    void run() {
+        fmt::print("device  {}, {}\n\n", device_.summary().name, device_.summary().driver);
+        printHeading();
+        for (const VkfProblem& problem : problems_) {
+            measureOne(problem);
+            ++done_;
+        }
+        progress_.hide();
+        for (const Comparison& comparison : comparisons_)
+            fmt::print("compared with {}: {}, {}, {} of {} results here\n", comparison.file, comparison.content.format,
+                       comparison.content.device, comparison.matched, results_.size());
+        finish();
+    }
+
+private:
+    void measureOne(const VkfProblem& problem) {
+        const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
+        std::optional<BenchResult> result;
+        try {
+            result = measureProblem(device_, memory_, problem, options_.measure, [&] { progress_.update(share); });
+        } catch (const host::Error& error) {
+            if (!isOfThisShape(error.result()))
+                throw;
+            skip(problem, error.what());
+            return;
+        }
+        result->operations = countedOperations(peerShapeOf(problem));
+        const std::vector<Peer> peers = peersOf(problem, comparisons_);
+        progress_.hide();
+        printResult(*result, peers);
+        if (!result->verdict.passed && !wrong_)
+            wrong_ = *result;
+        Json json = resultJson(*result);
+        json["peers"] = peersJson(*result, peers);
+        results_.push_back(std::move(json));
+    }
+
+    void skip(const VkfProblem& problem, const std::string& reason) {
+        progress_.hide();
+        printShape(problem, problem.path);
+        fmt::print("  left out: {}\n", reason);
+        std::fflush(stdout);
+        Json json = problemJson(problem);
+        json["path"] = vkfPathName(problem.path);
+        json["reason"] = reason;
+        skipped_.push_back(std::move(json));
+    }
+
+    // A wrong result has not kept the others from being measured, but there is no file with it.
+    void finish() {
+        if (wrong_)
+            requirePassed(wrong_->verdict, wrong_->plan.description);
+        if (results_.empty())
+            failInput("nothing was measured: {}", skipped_.front()["reason"].get<std::string>());
+        if (options_.device.validation)
+            checkValidation(device_);
+        writeReport(options_.report, "prefill", device_.summary(),
+                    {{"tokens", options_.shapes.tokens},
+                     {"width", options_.shapes.width},
+                     {"comparisons", comparisonsJson(comparisons_)},
+                     {"results", std::move(results_)},
+                     {"leftOut", std::move(skipped_)}});
+    }
+
+    const PrefillOptions& options_;
+    std::vector<VkfProblem> problems_;
+    std::vector<Comparison> comparisons_;
+    host::Device device_;
+    BenchMemory memory_;
+    Progress progress_{"bench prefill"};
+    size_t done_ = 0;
+    Json results_ = Json::array();
+    Json skipped_ = Json::array();
+    std::optional<BenchResult> wrong_; // the first
+};
+
+} // namespace
+
+void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+    auto options = std::make_shared<PrefillOptions>();
+    options->report.commandLine = commandLine;
+    CLI::App* command = bench.add_subcommand(
+        "prefill", "Equal rows and keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half for causal.");
+    addPrefillShapeOptions(*command, options->shapes);
+    command
+        ->add_option("--compare", options->compare,
+                     "output of sdpa_bench.py or test-backend-ops perf to set beside; may be repeated")
+        ->allow_extra_args(false);
+    addDeviceOptions(*command, options->device);
+    command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
+    command->add_option("--seconds", options->measure.timing.seconds, "most wall time of each")->capture_default_str();
+    command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")
+        ->capture_default_str();
+    addReportOptions(*command, options->report);
+    command->callback([options, &action] {
+        action = [options] {
+            checkReport(options->report);
+            PrefillBench(*options).run();
+        };
+    });
+}
+
+} // namespace vkf::tools

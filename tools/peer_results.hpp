@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Times of other implementations, as their own programs print them:
+//   PyTorch   sdpa_bench.py: "d128 n512 b32 h16 causal0 TFLOPs fwd flash=281 cudnn=466 | bwd flash=164",
+//             "B1 128 512 flash=40us/53TF", "fp32 4096 eff 44.9TF"
+//   ggml      test-backend-ops perf -o FLASH_ATTN_EXT: "FLASH_ATTN_EXT(hsk=128,...): 7 runs - 9.5 us/run - ..."
+// Lines of other kinds are passed over; a line that begins as one of these and goes on differently is an error.
+#ifndef VKFLASH_TOOLS_PEER_RESULTS_HPP
+#define VKFLASH_TOOLS_PEER_RESULTS_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vkf::tools {
+
+// What both sides must have computed for their times to be compared.
+struct PeerShape {
+    uint32_t batch = 1;
+    uint32_t queryHeads = 0;
+    uint32_t kvHeads = 0;
+    uint32_t queryRows = 0;
+    uint32_t keys = 0;
+    uint32_t headDim = 0;
+    bool causal = false;
+    std::string type = "f16"; // of k and v
+
+    bool operator==(const PeerShape&) const = default;
+};
+
+// 4 B H N^2 D operations, half of them for causal.
+double countedOperations(const PeerShape& shape);
+
+struct PeerResult {
+    PeerShape shape;
+    std::string name; // "flash", "cudnn", "ggml", ...
+    double teraflops = 0;
+};
+
+struct PeerFile {
+    std::string_view format; // "PyTorch" or "ggml"
+    std::string device;
+    std::vector<PeerResult> results;
+};
+
+// A whole file's text. FormatError (tensor_file.hpp) says in one sentence what is wrong in which line, or that there
+// is no result in it.
+PeerFile parsePeerResults(std::string_view text);
+
+} // namespace vkf::tools
+
+#endif
