@@ -71,23 +71,21 @@ float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present 
 
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
+    fetchQueries(q, first_row, lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {
-                subgroupBarrier();
-                stageQueries(q, first_row + r * MATRIX_ROWS, MATRIX_ROWS, d,
-                             min(REGISTER_DIM_TILES - d, VKF_MATRIX_STAGED_TILES), begin,
-                             VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH), lane);
+                subgroupBarrier(); // the readers of the chunk before
+                placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();
             }
             coopMatLoad(q_tile[r * REGISTER_DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
-                        VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH), gl_CooperativeMatrixLayoutRowMajor);
+                        Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
     }
     if (SHARED_DIM_TILES > 0) {
-        stageQueries(q, first_row, SUBGROUP_ROWS, REGISTER_DIM_TILES, SHARED_DIM_TILES,
-                     Q_STAGE + subgroup * SUBGROUP_ROWS * Q_ROW, Q_ROW, lane);
+        stageLateQueries(q, first_row, subgroup, lane);
     }
 }
 

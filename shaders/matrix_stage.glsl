@@ -159,8 +159,11 @@ void placeTile(HalfRows k, HalfRows v, uint key_begin, uint k_stage, bool whole,
     }
 }
 
-// Zeros in the columns past a whole number of words, which no tile writes.
+// Zeros in the columns past the last word, which no tile writes.
 void clearStage(uint thread) {
+    if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * TILE_WORDS) {
+        return;
+    }
     [[dont_unroll]] for (uint i = thread; i < BUFFERS * BUFFER_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
     }
@@ -168,23 +171,52 @@ void clearStage(uint thread) {
 
 // Eight elements of q, negated where the scale is negative: the kernel multiplies by its magnitude, so
 // that the largest product is the largest score.
-uvec4 queryWord(HalfRows q, uint row, uint column) {
-    uvec4 word = uvec4(0);
-    if (!WHOLE_WORDS) {
-        word = halvesAt(q, row, column, HEAD_DIM);
-    } else if (row < q.count && column < HEAD_DIM) {
-        word = wordAt(q, row, column);
-    }
+uvec4 signedWord(uvec4 word) {
     return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
 }
 
-// Depths [first, first + count) of `rows` rows of q from row_begin on, by the lanes of one subgroup.
-void stageQueries(HalfRows q, uint row_begin, uint rows, uint first, uint count, uint begin, uint row_words,
-                  uint lane) {
-    uint words = count * TILE_WORDS;
-    [[dont_unroll]] for (uint place = lane; place < rows * words; place += LANES) {
-        stage[begin + place / words * row_words + place % words] =
-            queryWord(q, row_begin + place / words, first * MATRIX_DEPTH + place % words * 8);
+uvec4 queryWord(HalfRows q, uint row, uint column) {
+    if (!WHOLE_WORDS) {
+        return signedWord(halvesAt(q, row, column, HEAD_DIM));
+    }
+    // A word that exists is loaded in any case, so that loads need no branches and go out together.
+    uvec4 word = wordAt(q, min(row, q.count - 1), min(column, HEAD_DIM - 8));
+    return row < q.count && column < HEAD_DIM ? signedWord(word) : uvec4(0);
+}
+
+// Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.
+const uint Q_CHUNKS = (REGISTER_DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
+const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
+const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;
+const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
+
+uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];
+
+void fetchQueries(HalfRows q, uint row_begin, uint lane) {
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+        uint chunk = i / Q_LANE_WORDS;
+        uint place = i % Q_LANE_WORDS * LANES + lane;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS;
+        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
+        fetched_q[i] = queryWord(q, row, word * 8);
+    }
+}
+
+void placeQueries(uint chunk, uint begin, uint lane) {
+    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
+        uint place = i * LANES + lane;
+        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+            fetched_q[chunk * Q_LANE_WORDS + i];
+    }
+}
+
+// The depths that stay in shared memory.
+void stageLateQueries(HalfRows q, uint row_begin, uint subgroup, uint lane) {
+    const uint words = SHARED_DIM_TILES * TILE_WORDS;
+    uint begin = Q_STAGE + subgroup * SUBGROUP_ROWS * Q_ROW;
+    [[dont_unroll]] for (uint place = lane; place < SUBGROUP_ROWS * words; place += LANES) {
+        stage[begin + place / words * Q_ROW + place % words] =
+            queryWord(q, row_begin + place / words, REGISTER_DIM_TILES * MATRIX_DEPTH + place % words * 8);
     }
 }
 
