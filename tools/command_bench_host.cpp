@@ -32,20 +32,20 @@ struct HostOptions {
 };
 
 // Drivers keep compiled shaders on disk, from which the second start of this program would take what it means to
-// have compiled. They look at these when they are loaded.
+// have compiled. They look at these when they are loaded. What the user has set stays.
 void switchOffDriverCaches() {
     constexpr std::pair<const char*, const char*> switches[] = {
         {"__GL_SHADER_DISK_CACHE", "0"},       // NVIDIA
         {"MESA_SHADER_CACHE_DISABLE", "true"}, // Mesa
-        {"AMD_VK_PIPELINE_CACHE_PATH", ""},    // AMDVLK
     };
-    for (const auto& [name, value] : switches) {
+    for (const auto& [name, value] : switches)
+        if (std::getenv(name) == nullptr) {
 #if defined(_WIN32)
-        _putenv_s(name, value);
+            _putenv_s(name, value);
 #else
-        setenv(name, value, 1);
+            setenv(name, value, 0);
 #endif
-    }
+        }
 }
 
 double secondsOf(const std::function<void()>& work) {
