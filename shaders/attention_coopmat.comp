@@ -150,12 +150,15 @@ void dropInvisible(uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot));
+            // The visible range, counted from the first key of this lane.
+            ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot)) -
+                            int(key_begin + place.y);
+            uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    uint column = key_begin + key * MATRIX_DEPTH + place.y + elementPlace(e).y;
-                    if (!isVisible(visible, column)) {
+                    int column = int(key * MATRIX_DEPTH + elementPlace(e).y);
+                    if (uint(column - visible.x) >= count) {
                         s_tile[r * KEY_TILES + key][e] = MINUS_INFINITY;
                     }
                 }
@@ -241,13 +244,22 @@ void computeProbabilities() {
     }
 }
 
+// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+Half roundToHalf(float p) {
+#ifdef VKF_MATRIX_BF16
+    return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
+#else
+    return Half(p);
+#endif
+}
+
 // o += p v
 void accumulateOutput(uint v_stage) {
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         LeftMatrix p_tile[ROW_TILES];
         UNROLL for (uint r = 0; r < ROW_TILES; r++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                p_tile[r][e] = Half(s_tile[r * KEY_TILES + key][e]);
+                p_tile[r][e] = roundToHalf(s_tile[r * KEY_TILES + key][e]);
             }
         }
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
@@ -348,9 +360,12 @@ void main() {
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
         Walk walk = walkOf(mask);
+        uint steps = walk.end - walk.first;
+        uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
+        uint end = begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0);
         uint whole = walk.whole_end - walk.whole_first;
-        attend(walk, 0, whole, true);
-        attend(walk, whole, walk.end - walk.first, false);
+        attend(walk, begin, min(end, whole), true);
+        attend(walk, max(begin, whole), end, false);
     }
     writeResults();
 }

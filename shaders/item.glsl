@@ -15,8 +15,8 @@ uint threadIndex() {
 #endif
 }
 
-// Work items count row tiles fastest, then query heads, then sequences, so that workgroups that run
-// together share K and V. Under a mask the last tiles see most keys and come first.
+// Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
+// that run together share K and V. Under a mask the last tiles see most keys and come first.
 Item itemOf(uint number) {
     uint heads = params.heads & 0xffffu;
     uint row_tiles = (params.query_rows + TILE_ROWS - 1) / TILE_ROWS;
@@ -25,7 +25,9 @@ Item itemOf(uint number) {
 
     Item item;
     item.head = sequence_head % heads;
-    item.batch = sequence_head / heads;
+    item.part = sequence_head / heads;
+    item.batch = item.part / SPLITS;
+    item.split = item.part % SPLITS;
     item.kv_head = item.head / (params.heads >> 16);
     item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
     item.keys = params.keys;

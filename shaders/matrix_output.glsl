@@ -67,7 +67,7 @@ void writeResults() {
     if (HAS_LSE) {
         storeLseOfRows();
     }
-    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     uint begin = subgroup * STAGE_WORDS;
     // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by

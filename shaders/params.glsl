@@ -25,6 +25,7 @@ layout(constant_id = VKF_ID_TOP_LEFT) const bool TOP_LEFT = false;
 layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
 layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
 layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
+layout(constant_id = VKF_ID_SPLITS) const uint SPLITS = 1;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 
 layout(push_constant, std430) uniform PushConstants {
@@ -36,6 +37,8 @@ struct Item {
     uint batch;
     uint head;
     uint kv_head;
+    uint split;     // which part of the keys
+    uint part;      // sequence and split, as parts of o and lse count them; the sequence if there is one split
     uint row_begin; // first query row of the tile
     uint keys;      // keys of this sequence
     int offset;     // query row i stands at key i + offset

@@ -41,6 +41,8 @@ constexpr std::array candidates = {
 // an H200, 132.
 constexpr uint64_t fewWorkgroups = 120;
 constexpr uint32_t mostRegisters = 232;
+// Fewer keys for a workgroup cost more in beginning, end and merge than they gain.
+constexpr uint32_t leastSplitKeys = 256;
 
 MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
     MatrixTile tile;
@@ -79,15 +81,18 @@ uint32_t MatrixTile::registers() const {
     return rowTiles * layout.elements() * (dimTiles / 2 + keyTiles + valueTiles);
 }
 
-MatrixTile chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    MatrixTile last;
+MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    MatrixPlan last;
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         if (std::max(problem.headDim, problem.valueDim) > candidate.mostDim || !fits(tile, caps)) {
             continue;
         }
-        last = tile;
-        if (tile.registers() <= mostRegisters && workgroups(tile, problem) >= fewWorkgroups) {
+        const uint64_t count = std::max<uint64_t>(workgroups(tile, problem), 1);
+        const uint64_t wanted = (fewWorkgroups + count - 1) / count;
+        const uint64_t splits = std::clamp<uint64_t>(problem.keys / leastSplitKeys, 1, wanted);
+        last = {tile, static_cast<uint32_t>(splits)};
+        if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
             break;
         }
     }

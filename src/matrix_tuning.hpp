@@ -30,6 +30,12 @@ struct MatrixTile {
     uint32_t registers() const;
 };
 
-MatrixTile chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
+// A tile, and into how many parts the keys are split for it.
+struct MatrixPlan {
+    MatrixTile tile;
+    uint32_t splits = 1;
+};
+
+MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
 
 } // namespace vkf

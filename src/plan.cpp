@@ -63,10 +63,11 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
     std::snprintf(
         info->description, sizeof info->description,
-        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u threads, %u B shared, %s, %u step%s",
+        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s, %u "
+        "step%s",
         vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
         vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
-        info->tileKeys, info->workgroupSize, info->sharedMemoryBytes,
+        info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
         info->subgroupReductions != 0 ? "subgroups" : "no subgroups", info->stepCount, info->stepCount == 1 ? "" : "s");
 }
 
@@ -88,6 +89,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
         info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, vkfTypeBytes(plan.problem.layout(role).type));
     }
     info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
+    info.kvSplits = schedule.splits;
     info.productType = schedule.productType;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);

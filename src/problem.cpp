@@ -34,7 +34,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.paging.enabled != 0, "paging"},
         {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0, "maskBlock"},
-        {p.kvSplits > 1, "kvSplits over 1"},
+        {p.kvSplits > 1 && p.path != VKF_PATH_COOPMAT, "kvSplits over 1 on another path than coopmat"},
         {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
         {p.path == VKF_PATH_DECODE, "path decode"},
     };
@@ -116,6 +116,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
         {p.headDim, maxHeadDim, "headDim"},          {p.valueDim, maxHeadDim, "valueDim"},
         {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
         {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
+        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},
     };
     if (p.headDim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0");

@@ -12,8 +12,7 @@ namespace {
 
 // Addresses of one call, resolved and checked.
 struct Addresses {
-    std::array<VkDeviceAddress, 6> operand{}; // by Operand
-    VkDeviceAddress lse = 0;
+    std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
     VkDeviceAddress keyLengths = 0;
 };
 
@@ -72,7 +71,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
         tensor("v", bindings.v, Operand::v, VKF_TENSOR_V),
         tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
-        Need{"lse", &bindings.lse, &addresses->lse, p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
+        Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
         Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
@@ -82,6 +81,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
             return result;
         }
     }
+    *at(Operand::scratchLse) = *at(Operand::scratch) + plan.schedule.scratchLseOffset;
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
                     "the size of scratch must be given; the plan needs %llu bytes",
@@ -101,12 +101,12 @@ void recordBarrier(const DeviceFunctions& functions, VkCommandBuffer commandBuff
 
 shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses) {
     shared::AttentionParams params = phase.params;
-    const auto operand = [&](uint32_t place) { return addresses.operand[static_cast<size_t>(phase.operands[place])]; };
-    params.q = operand(VKF_Q);
-    params.k = operand(VKF_K);
-    params.v = operand(VKF_V);
-    params.o = operand(VKF_O);
-    params.lse = phase.writesLse ? addresses.lse : 0;
+    const auto address = [&](Operand operand) { return addresses.operand[static_cast<size_t>(operand)]; };
+    params.q = address(phase.operands[VKF_Q]);
+    params.k = address(phase.operands[VKF_K]);
+    params.v = address(phase.operands[VKF_V]);
+    params.o = address(phase.operands[VKF_O]);
+    params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
     return params;
 }

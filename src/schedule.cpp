@@ -2,6 +2,7 @@
 #include "schedule.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "matrix_tuning.hpp"
@@ -149,6 +150,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
     c[VKF_ID_LSE] = p.lse;
     c[VKF_ID_STRIDE_SHIFT] = shift;
+    c[VKF_ID_SPLITS] = 1;
     return c;
 }
 
@@ -215,6 +217,17 @@ public:
     }
 
     // What is particular to products of 16-bit types.
+    // How Operand::scratch is laid out.
+    void setScratch(const VkfTensorLayout& layout) {
+        scratch_ = layout;
+        schedule_->scratchBytes = layout.elements * sizeof(float);
+    }
+    // A number for each row, behind the rest of the scratch.
+    void addScratchLse() {
+        schedule_->scratchLseOffset = schedule_->scratchBytes;
+        schedule_->scratchBytes += uint64_t{scratch_.batch} * scratch_.heads * scratch_.rows * sizeof(float);
+    }
+    void setSplits(uint32_t splits) { schedule_->splits = splits; }
     void setMatrixInputs(bool wholeWords) {
         schedule_->productType = problem_.given.v.type;
         schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
@@ -242,7 +255,7 @@ private:
 
     ByteStrides operandStrides(Operand operand) const {
         if (operand == Operand::scratch) {
-            return byteStrides(scoreLayout(problem_.given));
+            return byteStrides(scratch_);
         }
         const VkfTensorLayout* layout = tensorOf(operand);
         return layout != nullptr ? byteStrides(*layout) : ByteStrides{};
@@ -252,11 +265,17 @@ private:
     const CheckedProblem& problem_;
     Schedule* schedule_;
     Constants tileConstants_{};
+    VkfTensorLayout scratch_{};
 };
 
 TileProblem tileProblem(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    return {p.headDim, p.valueDim, p.queryRows, uint64_t{p.batch} * p.queryHeads, p.o.type == VKF_TYPE_F32};
+    return {p.headDim,
+            p.valueDim,
+            p.queryRows,
+            uint64_t{p.batch} * p.queryHeads,
+            p.o.type == VKF_TYPE_F32,
+            static_cast<uint32_t>(widestRow(problem, {}))};
 }
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
@@ -282,7 +301,7 @@ VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, Builder& b
     const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
                                          operations, message);
     if (result == VKF_SUCCESS) {
-        builder.lastPhase().writesLse = p.lse != 0;
+        builder.lastPhase().lse = p.lse != 0 ? Operand::lse : Operand::none;
     }
     return result;
 }
@@ -290,6 +309,60 @@ VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, Builder& b
 VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     const VkfResult result = setScalarTile(caps, problem, builder, message);
     return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
+}
+
+// Parts of o, dense fp32 [batch * splits, heads, queryRows, valueDim], rows padded to 16 bytes.
+VkfTensorLayout partsLayout(const VkfProblem& p, uint32_t splits) {
+    VkfTensorLayout layout{};
+    layout.type = VKF_TYPE_F32;
+    layout.batch = p.batch * splits;
+    layout.heads = p.queryHeads;
+    layout.rows = p.queryRows;
+    layout.dim = p.valueDim;
+    layout.rowStride = (uint64_t{p.valueDim} + 3) / 4 * 4;
+    layout.headStride = layout.rowStride * layout.rows;
+    layout.batchStride = layout.headStride * layout.heads;
+    layout.elements = layout.batchStride * layout.batch;
+    return layout;
+}
+
+// Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
+VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& problem, Builder& builder,
+                         VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    if (builder.heads() * p.queryRows > most32 / splits) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
+    }
+    builder.setScratch(partsLayout(p, splits));
+    builder.addScratchLse();
+    builder.setSplits(splits);
+    const double operations = 2.0 * builder.tile().rows * widestRow(problem, builder.tile()) / splits *
+                              (static_cast<double>(p.headDim) + p.valueDim);
+    VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch},
+                                   builder.rowTiles() * splits, operations, message);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    Phase& parts = builder.lastPhase();
+    parts.lse = Operand::scratchLse;
+    parts.variant.constants[VKF_ID_SPLITS] = splits;
+    parts.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
+    parts.variant.constants[VKF_ID_LSE] = 1;
+
+    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
+    const uint32_t rows = mergeWorkgroupSize / lanes;
+    result = builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchLse, Operand::none, Operand::o},
+                         (builder.heads() * p.queryRows + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        Phase& merge = builder.lastPhase();
+        merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        merge.params.keys = p.batch;
+        merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = mergeWorkgroupSize;
+        merge.variant.constants[VKF_ID_LANES] = lanes;
+        merge.variant.constants[VKF_ID_SPLITS] = splits;
+    }
+    return result;
 }
 
 // Why the cooperative-matrix path cannot do the problem on the device, or null.
@@ -337,8 +410,9 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixTile tile =
+    const MatrixPlan chosen =
         chooseMatrixTile(caps, bf16 ? caps.bf16Matrix : caps.f16Matrix, tileProblem(problem));
+    const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
@@ -346,7 +420,10 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     builder.setTile(tile, tile.workgroupSize());
     builder.setMatrixInputs(hasWholeWords(problem, tile));
-    return scheduleFused(bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat, problem, builder, message);
+    const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
+    return splits > 1 && !problem.empty ? scheduleSplits(kernel, splits, problem, builder, message)
+                                        : scheduleFused(kernel, problem, builder, message);
 }
 
 VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
@@ -355,6 +432,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
         return result;
     }
     const VkfProblem& p = problem.given;
+    builder.setScratch(scoreLayout(p));
     const TileShape& tile = builder.tile();
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
     const double rows = tile.rows;
@@ -370,7 +448,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
     }
     // One workgroup a row, all its invocations on that row.
     Phase& softmax = builder.lastPhase();
-    softmax.writesLse = p.lse != 0;
+    softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
     softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = standardSoftmaxLanes;
     softmax.variant.constants[VKF_ID_LANES] = standardSoftmaxLanes;
     softmax.variant.constants[VKF_ID_THREAD_ROWS] = 1;
@@ -417,9 +495,6 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
                                                               : scheduleScalar;
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
-    }
-    if (!problem.empty && made.path == VKF_PATH_STANDARD) {
-        made.scratchBytes = scoreLayout(p).elements * sizeof(float);
     }
     *schedule = std::move(made);
     return VKF_SUCCESS;

@@ -17,8 +17,13 @@ namespace vkf {
 // Invocations on a row of the unfused softmax: every Vulkan device has that many.
 inline constexpr uint32_t standardSoftmaxLanes = 128;
 
+// Invocations of a workgroup that merges splits; a row takes at most 64.
+inline constexpr uint32_t mergeWorkgroupSize = 128;
+
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
-enum class Operand : uint32_t { none, q, k, v, o, scratch };
+// scratchLse lies scratchLseOffset bytes into the scratch memory.
+enum class Operand : uint32_t { none, q, k, v, o, lse, scratch, scratchLse };
+inline constexpr size_t operandCount = 8;
 
 // One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
 // first waits for the one before it.
@@ -26,7 +31,7 @@ struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
     shared::AttentionParams params{};  // addresses and first_item left 0
-    bool writesLse = false;
+    Operand lse = Operand::none;       // where lse goes, if the kernel writes it
     uint32_t items = 0;
     uint32_t itemsPerStep = 0;
 
@@ -47,6 +52,8 @@ struct Schedule {
     VkfType productType = VKF_TYPE_F32; // in which p enters p v
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
+    uint64_t scratchLseOffset = 0;
+    uint32_t splits = 1; // of the keys
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;

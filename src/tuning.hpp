@@ -34,6 +34,7 @@ struct TileProblem {
     uint32_t queryRows;
     uint64_t heads; // query heads of all sequences
     bool outputF32; // o is stored as fp32
+    uint32_t keys = 0; // that a row may see at most
 };
 
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.

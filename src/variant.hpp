@@ -15,6 +15,7 @@ enum class Kernel : uint32_t {
     attentionScalar,
     attentionCoopmat,
     attentionCoopmatBf16,
+    mergeSplits,
     standardScores,
     standardSoftmax,
     standardOutput

@@ -92,6 +92,7 @@ VkfProblem randomProblem(Dice& dice, Data& data) {
 
 // One 16-bit type for q, k and v, of those that the device multiplies.
 void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
+    p.kvSplits = p.headDim % 3; // 0 = chosen by the library
     p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type;
     p.k.type = p.v.type = p.q.type;
     if (!vkf::test::takes(variation, p)) {

@@ -179,7 +179,8 @@ typedef struct VkfProblem {
     VkfPaging paging;
     VkfDropout dropout;
     uint32_t maskBlock; /* block-sparse mask: rows and keys of a block; 0 = off */
-    uint32_t kvSplits;  /* 0 = chosen by the library; n fixes the number of key splits */
+    uint32_t kvSplits;  /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
+                           in scratch memory and merged. Over 1 on path coopmat only, at most 1024. */
 
     VkfPrecision precision;
 

@@ -139,13 +139,14 @@ typedef struct VkfPlanInfo {
     size_t structSize;
     VkfPath path;              /* the path chosen, never AUTO */
     uint32_t stepCount;        /* 0 when the output is empty */
-    VkDeviceSize scratchBytes; /* 0 for the fused paths of this version */
+    VkDeviceSize scratchBytes; /* fused paths: 0, or a row of o and its lse in fp32 for each split */
     VkDeviceSize scratchAlignment;
     uint32_t tileRows;                      /* query rows a workgroup works on */
     uint32_t tileKeys;                      /* keys of one K/V tile */
     uint32_t workgroupSize;                 /* invocations */
     uint32_t sharedMemoryBytes;             /* a workgroup */
     uint32_t subgroupReductions;            /* 1 = by subgroup operations, 0 = in shared memory */
+    uint32_t kvSplits;                      /* parts that the keys are split into */
     VkDeviceSize inputAlignment;            /* bytes that q, k and v must be aligned to */
     VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
     double operations;                      /* multiplications and additions of the visible pairs */

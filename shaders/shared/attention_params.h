@@ -58,6 +58,7 @@ struct AttentionParams {
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
 #define VKF_MAX_HEADS 65535
 #define VKF_MAX_DIM 256
+#define VKF_MAX_SPLITS 1024
 
 /* Values of the type constants; those of VkfType. */
 #define VKF_STORED_F32 0
@@ -100,7 +101,8 @@ struct AttentionParams {
 #define VKF_ID_LANE_BASIS 29     /* place of element 0 of lane 1, 2, 4, 8, alike */
 #define VKF_ID_LANE_BASIS_HIGH 30 /* of lane 16, 32 */
 #define VKF_ID_WHOLE_WORDS 31    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
-#define VKF_ID_COUNT 32
+#define VKF_ID_SPLITS 32         /* workgroups that share the keys of a row tile, each with a part of them */
+#define VKF_ID_COUNT 33
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
