@@ -87,6 +87,19 @@ TEST_CASE("a NaN in a key reaches only the rows that see the key", "[attention_h
     }
 }
 
+TEST_CASE("a key with a huge score changes only the rows that see it", "[attention_hard]") {
+    for (const double size : {1e6, 1e30, infinity}) {
+        VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
+        problem.causal = 1;
+        Data data;
+        data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+            setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+            setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 70, size);
+        };
+        check(problem, data);
+    }
+}
+
 TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const SharedKey& shared : sharedKeys) {

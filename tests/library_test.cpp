@@ -414,3 +414,58 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
         CHECK(o == dense.o);
     }
 }
+
+TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
+    vkf::host::Device& device = testDevice();
+    VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
+    problem.lse = 0;
+    problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one whole tile
+    const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+    const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
+
+    // A row of K and its row of V side by side, the next ones so far away that the last start past 4 GiB.
+    constexpr uint64_t rowBytes = 8 * sizeof(float);
+    constexpr uint64_t unit = 2 * rowBytes;
+    const uint64_t stride = ((uint64_t{1} << 32) / (problem.keys - 1) / unit + 1) * unit;
+    // No device must have buffers of 4 GiB; some lay smaller ones side by side.
+    std::vector<Buffer> buffers;
+    try {
+        for (int i = 0; i < 5; i++) {
+            buffers.push_back(device.createBuffer(uint64_t{1} << 30));
+        }
+    } catch (const vkf::host::Error& error) {
+        SKIP(error.what());
+    }
+    std::sort(buffers.begin(), buffers.end(),
+              [](const Buffer& a, const Buffer& b) { return a.address() < b.address(); });
+    const uint64_t base = buffers.front().address();
+    for (uint32_t key = 0; key < problem.keys; key++) {
+        const uint64_t address = base + key * stride;
+        const auto holder = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) {
+            return address >= b.address() && address + unit <= b.address() + b.size();
+        });
+        if (holder == buffers.end()) {
+            SKIP("buffers do not lie side by side on this device");
+        }
+        device.upload(*holder, inputs.k.data() + key * rowBytes, rowBytes, address - holder->address());
+        device.upload(*holder, inputs.v.data() + key * rowBytes, rowBytes, address - holder->address() + rowBytes);
+    }
+
+    const Buffer q = device.createBuffer(inputs.q.size());
+    const Buffer o = device.createBuffer(dense.o.size());
+    device.upload(q, inputs.q.data(), inputs.q.size());
+    auto bindings = vkf::make<VkfBindings>();
+    bindings.q = q.binding();
+    bindings.k.address = base;
+    bindings.v.address = base + rowBytes;
+    bindings.o = o.binding();
+    problem.k.rowStride = problem.v.rowStride = stride / sizeof(float);
+    const vkf::host::Plan plan(device, problem);
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        REQUIRE(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+    });
+    std::vector<std::byte> far(dense.o.size());
+    device.download(far.data(), o, far.size());
+    CHECK(dense.passed());
+    CHECK(far == dense.o);
+}

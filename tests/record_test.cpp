@@ -45,6 +45,7 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t, uint3
     recorded.push_back({Command::dispatch, pushedFirstItem, x});
 }
 
+// NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
 VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags source, VkPipelineStageFlags destination,
                                    VkDependencyFlags, uint32_t count, const VkMemoryBarrier* barriers, uint32_t,
                                    const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {
