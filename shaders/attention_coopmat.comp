@@ -196,7 +196,9 @@ void rescale() {
         ResultMatrix factors;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
-            float m = max(m_row[i], ceil(maxOverColumns(largest[i])));
+            // A NaN is not greater and so is left out: its row is lost, but the loop that calls this must end.
+            float reached = largest[i] > m_row[i] ? largest[i] : m_row[i];
+            float m = ceil(maxOverColumns(reached));
             float factor = exp2(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;

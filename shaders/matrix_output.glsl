@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// o and lse of a subgroup's rows, matrix by matrix through the subgroup's part of shared memory, where
-// every element has a known row and column.
+// o and lse of a subgroup's rows, some matrices at a time through the subgroup's part of shared memory,
+// where every element has a known row and column.
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
@@ -19,18 +19,24 @@ vec4 specialValues(uint row, uint column) {
     return sum;
 }
 
-// The staged matrix, columns from `column` on of the rows from `row_begin` on.
-void storeMatrix(uint begin, uvec2 head, bool aligned4, uint row_begin, uint column) {
-    const uint words = MATRIX_DEPTH / 4;
-    [[dont_unroll]] for (uint place = lane; place < MATRIX_ROWS * words; place += LANES) {
-        uint row = row_begin + place / words;
-        uint word_column = column + place % words * 4;
-        if (row < params.query_rows && word_column < VALUE_DIM) {
+// Matrices that a subgroup stages at once; there is room for VKF_MATRIX_STAGE_WORDS.
+const uint STAGED_MATRICES = 2;
+const uint MATRICES = ROW_TILES * VALUE_TILES;
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_DEPTH / 4; // of fp32
+
+// Stores what is staged of the matrices from `first` on; rows and columns that do not exist are left out.
+void storeStaged(uint begin, uvec2 head, bool aligned4, bool special, uint first) {
+    UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
+        uint place = i * LANES + lane;
+        uint matrix = first + place / MATRIX_WORDS;
+        uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_DEPTH / 4);
+        uint column = matrix % VALUE_TILES * MATRIX_DEPTH + place % (MATRIX_DEPTH / 4) * 4;
+        if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
             vec4 x = uintBitsToFloat(stage[begin + place]);
-            if (special_values != 0u) {
-                x += specialValues(row, word_column);
+            if (special) {
+                x += specialValues(row, column);
             }
-            storeRow4(rowAddress(head, VKF_O, row), word_column, VALUE_DIM, TYPE_O, aligned4, x);
+            storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, x);
         }
     }
 }
@@ -70,17 +76,20 @@ void writeResults() {
     uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     uint begin = subgroup * STAGE_WORDS;
-    // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by
-    // comparing numbers, because matrices indexed by a variable would live in memory.
-    [[dont_unroll]] for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
-        UNROLL for (uint j = 0; j < ROW_TILES * VALUE_TILES; j++) {
-            if (j == i) {
-                coopMatStore(o_tile[j], stage, begin, MATRIX_DEPTH / 4, gl_CooperativeMatrixLayoutRowMajor);
+    bool special = special_values != 0u;
+    // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrices by
+    // comparing numbers, because matrices indexed by a variable would live in memory. So would they in a
+    // function that the driver's compiler does not inline.
+    [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
+        UNROLL for (uint i = 0; i < MATRICES; i++) {
+            if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
+                coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_DEPTH / 4,
+                             gl_CooperativeMatrixLayoutRowMajor);
             }
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        storeMatrix(begin, head, aligned4, first_row + i / VALUE_TILES * MATRIX_ROWS, i % VALUE_TILES * MATRIX_DEPTH);
+        storeStaged(begin, head, aligned4, special, first);
         subgroupBarrier();
     }
 }

@@ -124,11 +124,11 @@ struct AttentionParams {
                VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, depth), depth)))
 #define VKF_MATRIX_Q_WORDS(tile_rows, depth, shared_dim_tiles)                                                   \
     ((shared_dim_tiles) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(shared_dim_tiles, depth))
-/* Of one subgroup, in the place of k and v: some depths of q on their way in, or one fp32 matrix of o on its
- * way out. */
+/* Of one subgroup, in the place of k and v: some depths of q on their way in, or two fp32 matrices of o on
+ * their way out. */
 #define VKF_MATRIX_STAGED_TILES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth)                                                               \
-    VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (depth) / 4)
+    VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (depth) / 2)
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);
