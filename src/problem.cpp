@@ -258,9 +258,6 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
     if (p.scale == 0.0F) {
         p.scale = 1.0F / std::sqrt(static_cast<float>(p.headDim));
     }
-    if (p.maxStepOperations == 0) {
-        p.maxStepOperations = VKF_DEFAULT_STEP_OPERATIONS;
-    }
     *checked = c;
     return VKF_SUCCESS;
 }

@@ -18,7 +18,7 @@ inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM;
 using Layouts = std::array<VkfTensorLayout, 4>;
 
 struct CheckedProblem {
-    VkfProblem given; // valueDim, scale and maxStepOperations no longer 0
+    VkfProblem given; // valueDim and scale no longer 0
     Layouts layouts;
     int64_t windowLeft;  // -1 = unlimited; causal folded in
     int64_t windowRight; // -1 = unlimited

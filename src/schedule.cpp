@@ -209,7 +209,7 @@ public:
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
         phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
         phase.items = static_cast<uint32_t>(items);
-        const double affordable = static_cast<double>(problem_.given.maxStepOperations) / std::max(operations, 1.0);
+        const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
         phase.itemsPerStep =
             static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));
         schedule_->phases.push_back(phase);
@@ -247,6 +247,13 @@ public:
     uint64_t heads() const { return uint64_t{problem_.given.batch} * problem_.given.queryHeads; }
 
 private:
+    double stepOperations(Kernel kernel) const {
+        const uint64_t given = problem_.given.maxStepOperations;
+        const uint64_t standard =
+            isCoopmat(kernel) ? VKF_DEFAULT_MATRIX_STEP_OPERATIONS : VKF_DEFAULT_STEP_OPERATIONS;
+        return static_cast<double>(given != 0 ? given : standard);
+    }
+
     // The problem's tensor behind an operand; null for none and scratch.
     const VkfTensorLayout* tensorOf(Operand operand) const {
         const auto index = static_cast<size_t>(operand) - static_cast<size_t>(Operand::q);

@@ -163,7 +163,6 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
     CHECK(checked.given.scale == 0.125F);
     CHECK(checked.given.valueDim == 64);
-    CHECK(checked.given.maxStepOperations == VKF_DEFAULT_STEP_OPERATIONS);
     const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
     CHECK(k.rowStride == 64);
     CHECK(k.headStride == 16 * 64);

@@ -185,13 +185,16 @@ typedef struct VkfProblem {
     VkfPrecision precision;
 
     /* Most operations (multiply and add counted apart) in one step of the plan, so that no single
-     * submission runs into a watchdog. 0 = VKF_DEFAULT_STEP_OPERATIONS. */
+     * submission runs into a watchdog. 0 = VKF_DEFAULT_STEP_OPERATIONS, on path coopmat
+     * VKF_DEFAULT_MATRIX_STEP_OPERATIONS. */
     uint32_t reserved; /* 0 */
     uint64_t maxStepOperations;
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */
 #define VKF_DEFAULT_STEP_OPERATIONS UINT64_C(1000000000000)
+/* The same on one that reaches ten with its matrix units. */
+#define VKF_DEFAULT_MATRIX_STEP_OPERATIONS UINT64_C(20000000000000)
 
 /* VKF_SUCCESS if the problem is well formed and within what this version can do on some device.
  * Thread-safe, needs no device. */
