@@ -33,8 +33,7 @@ struct MatrixLayout {
     Place placeOf(uint32_t element, uint32_t lane) const;
 };
 
-// The layout of a shape in a driver, or none where nobody looked. tests/matrix_layout_test.cpp compares
-// the table with the device it runs on.
+// The layout of a shape in a driver, or none where nobody looked.
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth);
 
 } // namespace vkf

@@ -88,7 +88,12 @@ const Refusal refusals[] = {
          p.window.firstKeys = 4;
      },
      VKF_ERROR_UNSUPPORTED, "window.firstKeys"},
-    {"the coopmat path", [](VkfProblem& p) { p.path = VKF_PATH_COOPMAT; }, VKF_ERROR_UNSUPPORTED, "path coopmat"},
+    {"too many key splits",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_COOPMAT;
+         p.kvSplits = 1025;
+     },
+     VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
     {"the decode path", [](VkfProblem& p) { p.path = VKF_PATH_DECODE; }, VKF_ERROR_UNSUPPORTED, "path decode"},
 };
 

@@ -93,7 +93,7 @@ private:
             largest = std::max(largest, s_[j]);
         }
         // As the kernel that rounds p: among whole numbers, a maximum that lags behind rounds p alike.
-        if (call_.options.productType != VKF_TYPE_F32) {
+        if (std::is_same_v<Real, float> && call_.options.productType != VKF_TYPE_F32) {
             largest = std::ceil(largest);
         }
         // A row that has seen nothing above -infinity would subtract infinity from infinity.
