@@ -140,7 +140,7 @@ TEST_CASE("weights rounded before the product with v are judged by runs that rou
         const VkfVerdict unrounded = judged.verdict();
         CHECK(unrounded.passed == 0);
         CHECK(unrounded.oBound < rounded.oBound / 10);
-        CHECK(unrounded.lseBound == rounded.lseBound);
+        CHECK(rounded.lseBound < 2.0 * unrounded.lseBound); // l sums unrounded p
 
         judged.options.productType = type;
         constexpr uint64_t element = 40 * 24 + 7; // of the second head
