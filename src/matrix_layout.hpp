@@ -21,7 +21,7 @@ struct MatrixLayout {
 
     uint32_t rows = 0; // 0 = no layout
     uint32_t depth = 0;
-    uint32_t lanes = 0;                   // of a subgroup
+    uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
 

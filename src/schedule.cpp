@@ -249,8 +249,7 @@ public:
 private:
     double stepOperations(Kernel kernel) const {
         const uint64_t given = problem_.given.maxStepOperations;
-        const uint64_t standard =
-            isCoopmat(kernel) ? VKF_DEFAULT_MATRIX_STEP_OPERATIONS : VKF_DEFAULT_STEP_OPERATIONS;
+        const uint64_t standard = isCoopmat(kernel) ? VKF_DEFAULT_MATRIX_STEP_OPERATIONS : VKF_DEFAULT_STEP_OPERATIONS;
         return static_cast<double>(given != 0 ? given : standard);
     }
 
@@ -303,10 +302,10 @@ VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, Builder& b
         return VKF_SUCCESS;
     }
     const VkfProblem& p = problem.given;
-    const double operations = 2.0 * builder.tile().rows * widestRow(problem, builder.tile()) *
-                              (static_cast<double>(p.headDim) + p.valueDim);
-    const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
-                                         operations, message);
+    const double operations =
+        2.0 * builder.tile().rows * widestRow(problem, builder.tile()) * (static_cast<double>(p.headDim) + p.valueDim);
+    const VkfResult result =
+        builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(), operations, message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = p.lse != 0 ? Operand::lse : Operand::none;
     }
@@ -417,8 +416,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen =
-        chooseMatrixTile(caps, bf16 ? caps.bf16Matrix : caps.f16Matrix, tileProblem(problem));
+    const MatrixPlan chosen = chooseMatrixTile(caps, bf16 ? caps.bf16Matrix : caps.f16Matrix, tileProblem(problem));
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -444,7 +442,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
     const double rows = tile.rows;
     result = builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
-                                   builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
+                         builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
     if (result != VKF_SUCCESS) {
         return result;
     }

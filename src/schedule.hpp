@@ -53,7 +53,7 @@ struct Schedule {
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchLseOffset = 0;
-    uint32_t splits = 1; // of the keys
+    uint32_t splits = 1;       // of the keys
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;

@@ -138,10 +138,12 @@ void addLargeTiles(std::vector<Case>& list, VkfType type) {
         list.push_back({"large tiles, causal", with(problemOf({2, 64, 4, 70, 100, dim, 0, type}), causal)});
     }
     for (const uint32_t splits : {2U, 3U, 40U}) { // of which some get no keys
-        list.push_back({"split keys", with(problemOf({2, 4, 2, 70, 203, 72, 33, type}), [](VkfProblem& p) {
-                            causal(p);
-                            lengths(p);
-                        }),
+        list.push_back({"split keys",
+                        with(problemOf({2, 4, 2, 70, 203, 72, 33, type}),
+                             [](VkfProblem& p) {
+                                 causal(p);
+                                 lengths(p);
+                             }),
                         Data{.keyLengths = {203, 60}}});
         list.back().problem.kvSplits = splits;
     }

@@ -25,8 +25,7 @@ constexpr Known knownShapes[] = {{VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16, 4
 
 TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
     for (const Known& known : knownShapes) {
-        const vkf::MatrixLayout layout =
-            vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
+        const vkf::MatrixLayout layout = vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
         REQUIRE(layout.rows == known.rows);
         std::set<std::pair<uint32_t, uint32_t>> places;
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
@@ -43,8 +42,7 @@ TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
 
 TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[schedule]") {
     for (const Known& known : knownShapes) {
-        const vkf::MatrixLayout layout =
-            vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
+        const vkf::MatrixLayout layout = vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
         CHECK(layout.slotElements() == known.slotElements);
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
