@@ -281,7 +281,8 @@ TileProblem tileProblem(const CheckedProblem& problem) {
             p.queryRows,
             uint64_t{p.batch} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
-            static_cast<uint32_t>(widestRow(problem, {}))};
+            static_cast<uint32_t>(widestRow(problem, {})),
+            problem.windowed()};
 }
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {

@@ -35,6 +35,7 @@ struct TileProblem {
     uint64_t heads;    // query heads of all sequences
     bool outputF32;    // o is stored as fp32
     uint32_t keys = 0; // that a row may see at most
+    bool masked = false; // causal or a window
 };
 
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.

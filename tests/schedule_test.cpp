@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "matrix_tuning.hpp"
 #include "schedule.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -95,6 +96,34 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[sc
     // Sequences count as heads do.
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
+}
+
+TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    struct Expected {
+        vkf::TileProblem problem;
+        uint32_t rows;
+        uint32_t splits;
+    };
+    const Expected table[] = {
+        {{128, 128, 8192, 32, false, 8192, false}, 256, 1},
+        {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
+        {{256, 256, 8192, 16, false, 8192, false}, 128, 1},
+        {{128, 128, 1024, 16, false, 1024, false}, 256, 2},
+        {{128, 128, 1024, 16, false, 1024, true}, 128, 1},
+        {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
+        {{128, 128, 1, 32, false, 65536, true}, 256, 4}, // one row sees all keys
+        {{128, 128, 1, 1, false, 255, false}, 16, 1},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem& p = expected.problem;
+        INFO("D " << p.headDim << ", " << p.queryRows << " rows, " << p.keys << " keys, " << p.heads << " heads");
+        const vkf::MatrixPlan plan = vkf::chooseMatrixTile(caps, layout, p);
+        CHECK(plan.tile.rows() == expected.rows);
+        CHECK(plan.splits == expected.splits);
+        CHECK(plan.tile.sharedBytes() <= caps.maxSharedMemoryBytes);
+    }
 }
 
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
