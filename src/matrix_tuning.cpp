@@ -70,8 +70,8 @@ uint64_t workgroups(const MatrixTile& tile, const TileProblem& problem) {
 // than splits (one sequence of 512 and 1024 rows, D = 128, causal, on an H200: 28 and 50 us against 44 and 78), but
 // for large heads, whose small tiles are slow (D = 256: 91 and 140 us against 70 and 76).
 uint64_t mostSplits(const TileProblem& problem) {
-    const bool mostlyEmpty = problem.masked && problem.queryRows > problem.keys / 2 &&
-                             std::max(problem.headDim, problem.valueDim) <= 128;
+    const bool mostlyEmpty =
+        problem.masked && problem.queryRows > problem.keys / 2 && std::max(problem.headDim, problem.valueDim) <= 128;
     return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
 }
 

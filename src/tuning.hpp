@@ -32,9 +32,9 @@ struct TileProblem {
     uint32_t headDim;
     uint32_t valueDim;
     uint32_t queryRows;
-    uint64_t heads;    // query heads of all sequences
-    bool outputF32;    // o is stored as fp32
-    uint32_t keys = 0; // that a row may see at most
+    uint64_t heads;      // query heads of all sequences
+    bool outputF32;      // o is stored as fp32
+    uint32_t keys = 0;   // that a row may see at most
     bool masked = false; // causal or a window
 };
 

@@ -177,6 +177,26 @@ TEST_CASE("plan info tells what was chosen", "[library]") {
     CHECK(vkfGetPlanInfo(nullptr, &info, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
+TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows are such words", "[library]") {
+    vkf::host::Device& device = testDevice();
+    VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    if (vkfIsSupported(device.context(), &problem, nullptr) != VKF_SUCCESS) {
+        SKIP("this device has no cooperative matrices of a known layout");
+    }
+    const Call call(device, problem);
+    CHECK(call.plan.info().inputAlignment == 16);
+    VkfBindings bindings = call.bindings;
+    bindings.k.offset += 8;
+    std::string words;
+    CHECK(recordResult(device, call, bindings, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(words, ContainsSubstring("address of k") && ContainsSubstring("not aligned to 16"));
+
+    VkfProblem oddRows = problem;
+    oddRows.headDim = 63;
+    CHECK(vkf::host::Plan(device, oddRows).info().inputAlignment == 2);
+}
+
 TEST_CASE("bindings are checked before anything is recorded", "[library]") {
     vkf::host::Device& device = testDevice();
     const Call call(device, problemOf({1, 2, 1, 33, 40, 64}));

@@ -161,7 +161,8 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
 
 /* Device memory of one tensor or array: either an address, or a buffer created with
  * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32 and int32. size = bytes available from there, checked if not zero. */
+ * size, 4 bytes at least for fp32 and int32; q, k and v to VkfPlanInfo::inputAlignment. size = bytes available from
+ * there, checked if not zero. */
 typedef struct VkfBinding {
     VkDeviceAddress address; /* used if not zero */
     VkBuffer buffer;         /* used if address is zero */
