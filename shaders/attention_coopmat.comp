@@ -6,7 +6,7 @@
 //
 // A subgroup owns SUBGROUP_ROWS of the rows, with all their keys and all columns of o:
 //
-//     q   ROW_TILES x DIM_TILES matrices, in registers but for the last SHARED_DIM_TILES
+//     q   ROW_TILES x DIM_TILES matrices
 //     s   ROW_TILES x KEY_TILES matrices, the scores, then the probabilities of one tile of keys
 //     o   ROW_TILES x VALUE_TILES matrices
 //     m, l   for each slot: each row of which the invocation holds a part (matrix_tile.glsl)
@@ -60,7 +60,7 @@ HalfRows q, k, v;
 uint thread, subgroup, lane;
 uint first_row; // of the subgroup
 
-LeftMatrix q_tile[ROW_TILES * REGISTER_DIM_TILES];
+LeftMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS];
@@ -73,19 +73,16 @@ void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+        UNROLL for (uint d = 0; d < DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {
                 subgroupBarrier(); // the readers of the chunk before
                 placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();
             }
-            coopMatLoad(q_tile[r * REGISTER_DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
+            coopMatLoad(q_tile[r * DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
                         Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
-    }
-    if (SHARED_DIM_TILES > 0) {
-        stageLateQueries(q, first_row, subgroup, lane);
     }
 }
 
@@ -100,34 +97,18 @@ void clearState() {
 }
 
 // s = q k^T, not scaled.
-void computeProducts(uint k_stage) {
+void computeProducts() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint d = 0; d < REGISTER_DIM_TILES; d++) {
+    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_tile;
-            coopMatLoad(k_tile, stage, k_stage + key * MATRIX_DEPTH * K_ROW + d * TILE_WORDS, K_ROW,
+            coopMatLoad(k_tile, stage, key * MATRIX_DEPTH * K_ROW + d * TILE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r * KEY_TILES + key] =
-                    coopMatMulAdd(q_tile[r * REGISTER_DIM_TILES + d], k_tile, s_tile[r * KEY_TILES + key]);
-            }
-        }
-    }
-    UNROLL for (uint d = 0; d < SHARED_DIM_TILES; d++) {
-        LeftMatrix q_late[ROW_TILES];
-        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            coopMatLoad(q_late[r], stage, Q_STAGE + (subgroup * ROW_TILES + r) * MATRIX_ROWS * Q_ROW + d * TILE_WORDS,
-                        Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
-        }
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            RightMatrix k_tile;
-            coopMatLoad(k_tile, stage,
-                        k_stage + key * MATRIX_DEPTH * K_ROW + (REGISTER_DIM_TILES + d) * TILE_WORDS, K_ROW,
-                        gl_CooperativeMatrixLayoutColumnMajor);
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_late[r], k_tile, s_tile[r * KEY_TILES + key]);
+                    coopMatMulAdd(q_tile[r * DIM_TILES + d], k_tile, s_tile[r * KEY_TILES + key]);
             }
         }
     }
@@ -215,9 +196,9 @@ void rescale() {
 // The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
 // branch around the rescaling: products are made again in the rare tile that needs it, because compilers
 // were seen to copy all of o in every tile where a branch joins two versions of it.
-void computeScores(uint key_begin, uint k_stage, bool whole) {
+void computeScores(uint key_begin, bool whole) {
     for (;;) {
-        computeProducts(k_stage);
+        computeProducts();
         if (HAS_SOFTCAP) {
             capScores();
         }
@@ -256,7 +237,7 @@ Half roundToHalf(float p) {
 }
 
 // o += p v
-void accumulateOutput(uint v_stage) {
+void accumulateOutput() {
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         LeftMatrix p_tile[ROW_TILES];
         UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -266,7 +247,7 @@ void accumulateOutput(uint v_stage) {
         }
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, v_stage + key * MATRIX_DEPTH * V_ROW + c * TILE_WORDS, V_ROW,
+            coopMatLoad(v_tile, stage, V_STAGE + key * MATRIX_DEPTH * V_ROW + c * TILE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 o_tile[r * VALUE_TILES + c] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + c]);
@@ -301,42 +282,28 @@ uint keyOf(Walk walk, uint step) {
     return tile * TILE_KEYS;
 }
 
-// A branch even where there is a next tile in nearly all cases: it keeps the loads here. Without it, they
-// were seen to sink to where they are used, and their latency with them.
-void fetchNext(uint key_begin, bool more, bool whole) {
-    if (more) {
-        fetchTile(k, v, key_begin, whole, thread);
-    } else {
-        forgetTile();
-    }
-}
-
 // Steps [begin, end) of the walk, of tiles that are all whole or all cut.
 void attend(Walk walk, uint begin, uint end, bool whole) {
     if (begin >= end) {
         return;
     }
     fetchTile(k, v, keyOf(walk, begin), whole, thread);
-    placeTile(k, v, keyOf(walk, begin), 0, whole, thread);
+    placeTile(k, v, keyOf(walk, begin), whole, thread);
     barrier();
     [[dont_unroll]] for (uint step = begin; step < end; step++) {
-        uint buffer_begin = BUFFERS == 1 ? 0 : (step - begin) % 2 * BUFFER_WORDS;
-        uint next_begin = BUFFERS == 1 ? 0 : BUFFER_WORDS - buffer_begin;
         uint next_key = keyOf(walk, step + 1);
-        bool more = step + 1 < end;
-        if (EARLY_FETCH) {
-            fetchNext(next_key, more, whole);
-        }
-        computeScores(keyOf(walk, step), buffer_begin, whole);
-        if (!EARLY_FETCH) {
-            fetchNext(next_key, more, whole);
+        computeScores(keyOf(walk, step), whole);
+        // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
+        // were seen to sink to where they are used, and their latency with them.
+        if (step + 1 < end) {
+            fetchTile(k, v, next_key, whole, thread);
+        } else {
+            forgetTile();
         }
         computeProbabilities();
-        accumulateOutput(buffer_begin + TILE_KEYS * K_ROW);
-        if (BUFFERS == 1) {
-            barrier(); // the tile's last readers are done
-        }
-        placeTile(k, v, next_key, next_begin, whole, thread);
+        accumulateOutput();
+        barrier(); // the tile's last readers are done
+        placeTile(k, v, next_key, whole, thread);
         barrier();
     }
 }

@@ -3,9 +3,8 @@
 // The way of q, k and v from device memory to shared memory, in their storage type, as words of eight
 // elements, and from there into matrices.
 //
-//     k_stage  TILE_KEYS rows of k    BUFFERS times, one after the other
-//     v_stage  TILE_KEYS rows of v
-//     q_stage  TILE_ROWS rows of the last SHARED_DIM_TILES of q, if any
+//     TILE_KEYS rows of k, then TILE_KEYS rows of v; before and after the walk over the keys each
+//     subgroup's own STAGE_WORDS, for q on its way in and o on its way out
 //
 // Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
 // registers, all loads in flight at once, and placed in shared memory when its readers are done with the
@@ -21,15 +20,14 @@ const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_DEPTH);
-const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DIM_TILES, MATRIX_DEPTH);
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint BUFFER_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, HEAD_DIM, VALUE_DIM);
+const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, HEAD_DIM, VALUE_DIM);
 const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH);
-const uint Q_STAGE = VKF_MAX_WORDS(BUFFERS * BUFFER_WORDS, SUBGROUPS * STAGE_WORDS);
 const uint TILE_WORDS = MATRIX_DEPTH / 8; // words in a row of a matrix
+const uint V_STAGE = TILE_KEYS * K_ROW;   // where the rows of v begin
 
-shared uvec4 stage[Q_STAGE + VKF_MATRIX_Q_WORDS(TILE_ROWS, MATRIX_DEPTH, SHARED_DIM_TILES)];
+shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
 shared uint special_values;
 
@@ -47,6 +45,10 @@ HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) 
     return HalfRows(headAddress(base, tensor, batch, head), params.row_stride[tensor], count);
 }
 
+uvec2 halfRowAddress(HalfRows rows, uint row) {
+    return add64(rows.address, multiply64(row, rows.row_stride));
+}
+
 uint halfAt(uvec2 row_address, uint column, uint dim) {
     return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
 }
@@ -56,7 +58,7 @@ uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
     if (row >= rows.count) {
         return uvec4(0);
     }
-    uvec2 address = add64(rows.address, multiply64(row, rows.row_stride));
+    uvec2 address = halfRowAddress(rows, row);
     uvec4 word;
     UNROLL for (uint i = 0; i < 4; i++) {
         word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
@@ -66,7 +68,7 @@ uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
 
 // The word at (row, column) of a head whose rows are whole words.
 uvec4 wordAt(HalfRows rows, uint row, uint column) {
-    return Words(add64(rows.address, multiply64(row, rows.row_stride))).word[column / 8];
+    return Words(halfRowAddress(rows, row)).word[column / 8];
 }
 
 // With zeros for what is not a finite number, because the matrix unit would multiply it by the zero
@@ -88,7 +90,7 @@ uvec4 finiteHalves(uvec4 word) {
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
 // row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
 uvec4 fetchWord(HalfRows rows, uint key_begin, uint row_words, uint index, bool whole, uint thread) {
-    Words tile = Words(add64(rows.address, multiply64(key_begin, rows.row_stride)));
+    Words tile = Words(halfRowAddress(rows, key_begin));
     uint place = index * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
         place = min(place, TILE_KEYS * row_words - 1);
@@ -121,11 +123,11 @@ void forgetTile() {
     }
 }
 
-void placeWholeWords(HalfRows v, uint key_begin, uint k_stage, uint v_stage, bool whole, uint thread) {
+void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         if (TILE_KEYS * K_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_WORDS) {
-            stage[k_stage + place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
+            stage[place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
         }
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
@@ -135,7 +137,7 @@ void placeWholeWords(HalfRows v, uint key_begin, uint k_stage, uint v_stage, boo
             word = key_begin + place / V_WORDS < v.count ? finiteHalves(word) : uvec4(0);
         }
         if (TILE_KEYS * V_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_WORDS) {
-            stage[v_stage + place / V_WORDS * V_ROW + place % V_WORDS] = word;
+            stage[V_STAGE + place / V_WORDS * V_ROW + place % V_WORDS] = word;
         }
     }
 }
@@ -149,13 +151,12 @@ void placeElements(HalfRows rows, uint key_begin, uint dim, uint words, uint beg
 }
 
 // `whole` says that every row of the tile of rows sees all of these keys.
-void placeTile(HalfRows k, HalfRows v, uint key_begin, uint k_stage, bool whole, uint thread) {
-    uint v_stage = k_stage + TILE_KEYS * K_ROW;
+void placeTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) {
     if (WHOLE_WORDS) {
-        placeWholeWords(v, key_begin, k_stage, v_stage, whole, thread);
+        placeWholeWords(v, key_begin, whole, thread);
     } else {
-        placeElements(k, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, k_stage, K_ROW, false, thread);
-        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * TILE_WORDS, v_stage, V_ROW, !whole, thread);
+        placeElements(k, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * TILE_WORDS, V_STAGE, V_ROW, !whole, thread);
     }
 }
 
@@ -164,7 +165,7 @@ void clearStage(uint thread) {
     if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * TILE_WORDS) {
         return;
     }
-    [[dont_unroll]] for (uint i = thread; i < BUFFERS * BUFFER_WORDS; i += WORKGROUP_SIZE) {
+    [[dont_unroll]] for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
     }
 }
@@ -185,7 +186,7 @@ uvec4 queryWord(HalfRows q, uint row, uint column) {
 }
 
 // Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.
-const uint Q_CHUNKS = (REGISTER_DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
+const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
 const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
 const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;
 const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
@@ -207,16 +208,6 @@ void placeQueries(uint chunk, uint begin, uint lane) {
         uint place = i * LANES + lane;
         stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
             fetched_q[chunk * Q_LANE_WORDS + i];
-    }
-}
-
-// The depths that stay in shared memory.
-void stageLateQueries(HalfRows q, uint row_begin, uint subgroup, uint lane) {
-    const uint words = SHARED_DIM_TILES * TILE_WORDS;
-    uint begin = Q_STAGE + subgroup * SUBGROUP_ROWS * Q_ROW;
-    [[dont_unroll]] for (uint place = lane; place < SUBGROUP_ROWS * words; place += LANES) {
-        stage[begin + place / words * Q_ROW + place % words] =
-            queryWord(q, row_begin + place / words, REGISTER_DIM_TILES * MATRIX_DEPTH + place % words * 8);
     }
 }
 

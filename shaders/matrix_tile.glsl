@@ -14,9 +14,6 @@ layout(constant_id = VKF_ID_MATRIX_ROWS) const uint MATRIX_ROWS = 16;
 layout(constant_id = VKF_ID_MATRIX_DEPTH) const uint MATRIX_DEPTH = 16;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 2;
 layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
-layout(constant_id = VKF_ID_BUFFERS) const uint BUFFERS = 1;
-layout(constant_id = VKF_ID_SHARED_DIM_TILES) const uint SHARED_DIM_TILES = 0;
-layout(constant_id = VKF_ID_EARLY_FETCH) const bool EARLY_FETCH = false;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_SLOT_ELEMENTS) const uint SLOT_ELEMENTS = 4;
 layout(constant_id = VKF_ID_COLUMN_LANES) const uint COLUMN_LANES = 3;
@@ -30,7 +27,6 @@ const uint TILE_ROWS = SUBGROUPS * SUBGROUP_ROWS;
 const uint TILE_KEYS = KEY_TILES * MATRIX_DEPTH;
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
 const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_DEPTH);
-const uint REGISTER_DIM_TILES = DIM_TILES - SHARED_DIM_TILES;
 const uint ELEMENTS = MATRIX_ROWS * MATRIX_DEPTH / LANES; // that an invocation holds of a matrix
 const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;              // rows of a matrix that an invocation holds a part of
 

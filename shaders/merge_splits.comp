@@ -17,18 +17,13 @@
 #include "params.glsl"
 #include "address.glsl"
 #include "element.glsl"
-
-#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+#include "final_score.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
 const uint WORDS = (VALUE_DIM + 3) / 4;
 
-uvec2 scaled(uint index, uint bytes) {
-    return multiply64(index, bytes);
-}
-
 float partLse(uint part) {
-    return uintBitsToFloat(Word(add64(params.k, scaled(part, 4))).value);
+    return uintBitsToFloat(Word(add64(params.k, multiply64(part, 4))).value);
 }
 
 void main() {
@@ -56,7 +51,7 @@ void main() {
             continue; // no visible key: its o is 0 and counts for nothing
         }
         float weight = exp(lse - m);
-        uvec2 address = add64(params.q, scaled(part + split * split_parts, WORDS * 16));
+        uvec2 address = add64(params.q, multiply64(part + split * split_parts, WORDS * 16));
         l += weight;
         o += weight * uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
@@ -65,6 +60,6 @@ void main() {
               isAligned4(o_head, params.row_stride[VKF_O], TYPE_O), l == 0.0 ? vec4(0.0) : o / l);
     if (HAS_LSE && word == 0) {
         float lse = l == 0.0 ? MINUS_INFINITY : m + log(l);
-        Word(add64(params.lse, scaled(index, 4))).value = floatBitsToUint(lse);
+        Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(lse);
     }
 }

@@ -16,9 +16,6 @@ struct Candidate {
     uint32_t subgroups;
     uint32_t rowTiles;
     uint32_t keyTiles;
-    uint32_t buffers;
-    uint32_t sharedDimTiles;
-    uint32_t earlyFetch;
     uint32_t mostDim; // of q and v, whichever is larger
 };
 
@@ -26,15 +23,15 @@ struct Candidate {
 // idle or do not fit the shared memory.
 constexpr std::array candidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
-    Candidate{4, 2, 4, 1, 0, 0, 64},
+    Candidate{4, 2, 4, 64},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
-    Candidate{8, 2, 2, 1, 0, 0, 128},
+    Candidate{8, 2, 2, 128},
     // o of 16 rows does.
-    Candidate{8, 1, 2, 1, 0, 0, 256},
-    Candidate{4, 1, 2, 1, 0, 0, 256},
-    Candidate{2, 1, 2, 1, 0, 0, 256},
-    Candidate{1, 1, 2, 1, 0, 0, 256},
-    Candidate{1, 1, 1, 1, 0, 0, 256},
+    Candidate{8, 1, 2, 256},
+    Candidate{4, 1, 2, 256},
+    Candidate{2, 1, 2, 256},
+    Candidate{1, 1, 2, 256},
+    Candidate{1, 1, 1, 256},
 };
 
 // Workgroups below which a smaller tile serves a problem better: a little less than the multiprocessors of
@@ -50,9 +47,6 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
     tile.subgroups = candidate.subgroups;
     tile.rowTiles = candidate.rowTiles;
     tile.keyTiles = candidate.keyTiles;
-    tile.buffers = candidate.buffers;
-    tile.sharedDimTiles = std::min(candidate.sharedDimTiles, VKF_MATRIX_TILES(problem.headDim, layout.depth) - 1);
-    tile.earlyFetch = candidate.earlyFetch;
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     return tile;
@@ -60,10 +54,6 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
 
 bool fits(const MatrixTile& tile, const Caps& caps) {
     return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
-}
-
-uint64_t workgroups(const MatrixTile& tile, const TileProblem& problem) {
-    return (uint64_t{problem.queryRows} + tile.rows() - 1) / tile.rows() * problem.heads;
 }
 
 // Where about as many rows as keys are masked, most parts would be empty. Smaller tiles served such problems better
@@ -79,13 +69,13 @@ uint64_t mostSplits(const TileProblem& problem) {
 
 uint32_t MatrixTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
-    const uint32_t kvWords = buffers * VKF_MATRIX_KV_WORDS(keys(), depth, headDim, valueDim);
+    const uint32_t kvWords = VKF_MATRIX_KV_WORDS(keys(), depth, headDim, valueDim);
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth);
-    return (VKF_MAX_WORDS(kvWords, stageWords) + VKF_MATRIX_Q_WORDS(rows(), depth, sharedDimTiles) + 1) * wordBytes;
+    return (VKF_MAX_WORDS(kvWords, stageWords) + 1) * wordBytes;
 }
 
 uint32_t MatrixTile::registers() const {
-    const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth) - sharedDimTiles;
+    const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
     const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.depth);
     return rowTiles * layout.elements() * (dimTiles / 2 + keyTiles + valueTiles);
 }
@@ -97,7 +87,7 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
         if (std::max(problem.headDim, problem.valueDim) > candidate.mostDim || !fits(tile, caps)) {
             continue;
         }
-        const uint64_t count = std::max<uint64_t>(workgroups(tile, problem), 1);
+        const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = (fewWorkgroups + count - 1) / count;
         const uint64_t splits = std::min(mostSplits(problem), wanted);
         last = {tile, static_cast<uint32_t>(splits)};

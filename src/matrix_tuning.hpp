@@ -16,9 +16,6 @@ struct MatrixTile {
     uint32_t subgroups = 0; // 0 = no tile
     uint32_t rowTiles = 0;
     uint32_t keyTiles = 0;
-    uint32_t buffers = 1;
-    uint32_t sharedDimTiles = 0;
-    uint32_t earlyFetch = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
 

@@ -53,15 +53,15 @@ VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t*
     return VKF_SUCCESS;
 }
 
-// Dense fp32 [batch, heads, queryRows, keys], rows padded to 16 bytes: S, then P.
-VkfTensorLayout scoreLayout(const VkfProblem& p) {
+// Dense fp32 [batch, queryHeads, queryRows, dim], rows padded to 16 bytes.
+VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim) {
     VkfTensorLayout layout{};
     layout.type = VKF_TYPE_F32;
-    layout.batch = p.batch;
+    layout.batch = batch;
     layout.heads = p.queryHeads;
     layout.rows = p.queryRows;
-    layout.dim = p.keys;
-    layout.rowStride = (uint64_t{p.keys} + 3) / 4 * 4;
+    layout.dim = dim;
+    layout.rowStride = (uint64_t{dim} + 3) / 4 * 4;
     layout.headStride = layout.rowStride * layout.rows;
     layout.batchStride = layout.headStride * layout.heads;
     layout.elements = layout.batchStride * layout.batch;
@@ -124,9 +124,6 @@ Constants tileConstants(const MatrixTile& tile) {
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyTiles;
-    c[VKF_ID_BUFFERS] = tile.buffers;
-    c[VKF_ID_SHARED_DIM_TILES] = tile.sharedDimTiles;
-    c[VKF_ID_EARLY_FETCH] = tile.earlyFetch;
     c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
     c[VKF_ID_COLUMN_LANES] = tile.layout.columnLanes();
     c[VKF_ID_ELEMENT_BASIS] = packPlaces(tile.layout.elementBits, 0, 4);
@@ -216,7 +213,6 @@ public:
         return VKF_SUCCESS;
     }
 
-    // What is particular to products of 16-bit types.
     // How Operand::scratch is laid out.
     void setScratch(const VkfTensorLayout& layout) {
         scratch_ = layout;
@@ -228,6 +224,7 @@ public:
         schedule_->scratchBytes += uint64_t{scratch_.batch} * scratch_.heads * scratch_.rows * sizeof(float);
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
+    // What is particular to products of 16-bit types.
     void setMatrixInputs(bool wholeWords) {
         schedule_->productType = problem_.given.v.type;
         schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
@@ -297,16 +294,20 @@ VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder
     return VKF_SUCCESS;
 }
 
+// Of one workgroup of a fused kernel, at most.
+double tileOperations(const CheckedProblem& problem, const TileShape& tile) {
+    const double columns = static_cast<double>(problem.given.headDim) + problem.given.valueDim;
+    return 2.0 * tile.rows * widestRow(problem, tile) * columns;
+}
+
 // Adds the one phase of a fused path.
 VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     if (problem.empty) {
         return VKF_SUCCESS;
     }
     const VkfProblem& p = problem.given;
-    const double operations =
-        2.0 * builder.tile().rows * widestRow(problem, builder.tile()) * (static_cast<double>(p.headDim) + p.valueDim);
-    const VkfResult result =
-        builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(), operations, message);
+    const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
+                                         tileOperations(problem, builder.tile()), message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = p.lse != 0 ? Operand::lse : Operand::none;
     }
@@ -318,21 +319,6 @@ VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Builde
     return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
 }
 
-// Parts of o, dense fp32 [batch * splits, heads, queryRows, valueDim], rows padded to 16 bytes.
-VkfTensorLayout partsLayout(const VkfProblem& p, uint32_t splits) {
-    VkfTensorLayout layout{};
-    layout.type = VKF_TYPE_F32;
-    layout.batch = p.batch * splits;
-    layout.heads = p.queryHeads;
-    layout.rows = p.queryRows;
-    layout.dim = p.valueDim;
-    layout.rowStride = (uint64_t{p.valueDim} + 3) / 4 * 4;
-    layout.headStride = layout.rowStride * layout.rows;
-    layout.batchStride = layout.headStride * layout.heads;
-    layout.elements = layout.batchStride * layout.batch;
-    return layout;
-}
-
 // Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
 VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& problem, Builder& builder,
                          VkfMessage* message) {
@@ -341,13 +327,12 @@ VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& p
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
     }
-    builder.setScratch(partsLayout(p, splits));
+    builder.setScratch(scratchLayout(p, p.batch * splits, p.valueDim)); // parts of o
     builder.addScratchLse();
     builder.setSplits(splits);
-    const double operations = 2.0 * builder.tile().rows * widestRow(problem, builder.tile()) / splits *
-                              (static_cast<double>(p.headDim) + p.valueDim);
-    VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch},
-                                   builder.rowTiles() * splits, operations, message);
+    VkfResult result =
+        builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch}, builder.rowTiles() * splits,
+                    tileOperations(problem, builder.tile()) / splits, message);
     if (result != VKF_SUCCESS) {
         return result;
     }
@@ -372,6 +357,10 @@ VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& p
     return result;
 }
 
+const MatrixLayout& matrixOf(const Caps& caps, VkfType type) {
+    return type == VKF_TYPE_BF16 ? caps.bf16Matrix : caps.f16Matrix;
+}
+
 // Why the cooperative-matrix path cannot do the problem on the device, or null.
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
@@ -387,8 +376,7 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
         {bf16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
          "cooperative matrices of bf16 are not enabled on this device"},
         {!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
-        {(bf16 ? caps.bf16Matrix : caps.f16Matrix).rows == 0,
-         "this driver's layout of a cooperative matrix is not known"},
+        {matrixOf(caps, p.q.type).rows == 0, "this driver's layout of a cooperative matrix is not known"},
     };
     for (const auto& obstacle : obstacles) {
         if (obstacle.applies) {
@@ -417,7 +405,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen = chooseMatrixTile(caps, bf16 ? caps.bf16Matrix : caps.f16Matrix, tileProblem(problem));
+    const MatrixPlan chosen = chooseMatrixTile(caps, matrixOf(caps, p.q.type), tileProblem(problem));
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -438,7 +426,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
         return result;
     }
     const VkfProblem& p = problem.given;
-    builder.setScratch(scoreLayout(p));
+    builder.setScratch(scratchLayout(p, p.batch, p.keys)); // s, then p
     const TileShape& tile = builder.tile();
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
     const double rows = tile.rows;

@@ -34,8 +34,7 @@ constexpr std::array candidates = {
     Candidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0},
     // One workgroup of twice the rows: eight rows an invocation halve the reads of v. Packing that many
     // 16-bit outputs makes the H200's compiler move the accumulators to memory, at half the speed. With fewer
-    // workgroups than multiprocessors, 132, some idle: at D = 256, N = 512 and 8 heads four rows an invocation
-    // took 200 us where the unfused way took 207. A device with few multiprocessors hardly cares.
+    // workgroups than multiprocessors, 132, some idle. A device with few multiprocessors hardly cares.
     Candidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128},
     Candidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0},
     Candidate{8, 16, 4, 2, 8, 16, 1, 256, false, 0},
@@ -81,11 +80,6 @@ Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint
     return tile;
 }
 
-// Of the fused kernel: one for each tile of query rows of each head.
-uint64_t workgroups(const Tile& tile, const TileProblem& problem) {
-    return (uint64_t{problem.queryRows} + tile.rows() - 1) / tile.rows() * problem.heads;
-}
-
 } // namespace
 
 uint32_t Tile::sharedBytes() const {
@@ -108,7 +102,7 @@ Tile chooseScalarTile(const Caps& caps, const TileProblem& problem) {
     const auto suits = [&](const Candidate& candidate, const Tile& tile) {
         const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, 8U);
         return tile.registers() <= mostRegisters && !halfEmpty &&
-               workgroups(tile, problem) >= candidate.leastWorkgroups;
+               problem.workgroups(tile.rows()) >= candidate.leastWorkgroups;
     };
     Tile last;
     for (const Candidate& candidate : candidates) {

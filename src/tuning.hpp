@@ -36,6 +36,9 @@ struct TileProblem {
     bool outputF32;      // o is stored as fp32
     uint32_t keys = 0;   // that a row may see at most
     bool masked = false; // causal or a window
+
+    // Of a fused kernel: one for each tile of query rows of each head.
+    uint64_t workgroups(uint32_t tileRows) const { return (uint64_t{queryRows} + tileRows - 1) / tileRows * heads; }
 };
 
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.

@@ -38,14 +38,14 @@ void switchOffDriverCaches() {
         {"__GL_SHADER_DISK_CACHE", "0"},       // NVIDIA
         {"MESA_SHADER_CACHE_DISABLE", "true"}, // Mesa
     };
-    for (const auto& [name, value] : switches)
-        if (std::getenv(name) == nullptr) {
+    for (const auto& [name, value] : switches) {
 #if defined(_WIN32)
+        if (std::getenv(name) == nullptr)
             _putenv_s(name, value);
 #else
-            setenv(name, value, 0);
+        setenv(name, value, 0);
 #endif
-        }
+    }
 }
 
 double secondsOf(const std::function<void()>& work) {

@@ -92,17 +92,14 @@ struct AttentionParams {
 #define VKF_ID_MATRIX_DEPTH 20   /* their columns, and the depth of a product */
 #define VKF_ID_ROW_TILES 21      /* matrices one below the other that a subgroup owns */
 #define VKF_ID_KEY_TILES 22      /* matrices side by side in a tile of keys */
-#define VKF_ID_BUFFERS 23        /* tiles of k and v in shared memory, 1 or 2 */
-#define VKF_ID_SHARED_DIM_TILES 24 /* the last depths of q, kept in shared memory instead of registers */
-#define VKF_ID_EARLY_FETCH 25    /* bool: load the next tile before the scores, not after them */
-#define VKF_ID_SLOT_ELEMENTS 26  /* consecutive elements of an invocation that lie in one row */
-#define VKF_ID_COLUMN_LANES 27   /* bits of the lane number that choose a column, not a row */
-#define VKF_ID_ELEMENT_BASIS 28  /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
-#define VKF_ID_LANE_BASIS 29     /* place of element 0 of lane 1, 2, 4, 8, alike */
-#define VKF_ID_LANE_BASIS_HIGH 30 /* of lane 16, 32 */
-#define VKF_ID_WHOLE_WORDS 31    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
-#define VKF_ID_SPLITS 32         /* workgroups that share the keys of a row tile, each with a part of them */
-#define VKF_ID_COUNT 33
+#define VKF_ID_SLOT_ELEMENTS 23  /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_COLUMN_LANES 24   /* bits of the lane number that choose a column, not a row */
+#define VKF_ID_ELEMENT_BASIS 25  /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
+#define VKF_ID_LANE_BASIS 26     /* place of element 0 of lane 1, 2, 4, 8, alike */
+#define VKF_ID_LANE_BASIS_HIGH 27 /* of lane 16, 32 */
+#define VKF_ID_WHOLE_WORDS 28    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
+#define VKF_ID_SPLITS 29         /* workgroups that share the keys of a row tile, each with a part of them */
+#define VKF_ID_COUNT 30
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -122,8 +119,6 @@ struct AttentionParams {
 #define VKF_MATRIX_KV_WORDS(keys, depth, head_dim, value_dim)                                                    \
     ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                  \
                VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, depth), depth)))
-#define VKF_MATRIX_Q_WORDS(tile_rows, depth, shared_dim_tiles)                                                   \
-    ((shared_dim_tiles) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(shared_dim_tiles, depth))
 /* Of one subgroup, in the place of k and v: some depths of q on their way in, or two fp32 matrices of o on
  * their way out. */
 #define VKF_MATRIX_STAGED_TILES 4
