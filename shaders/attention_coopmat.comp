@@ -7,7 +7,9 @@
 // A subgroup owns SUBGROUP_ROWS of the rows, with all their keys and all columns of o:
 //
 //     q   ROW_TILES x DIM_TILES matrices
-//     s   ROW_TILES x KEY_TILES matrices, the scores, then the probabilities of one tile of keys
+//     s   ROW_TILES x KEY_TILES matrices, the products of one tile of keys; SCORE(matrix, element) is where
+//         an invocation finds its scores, then its probabilities
+//     p   ROW_TILES x KEY_DEPTHS matrices, the probabilities
 //     o   ROW_TILES x VALUE_TILES matrices
 //     m, l   for each slot: each row of which the invocation holds a part (matrix_tile.glsl)
 //
@@ -62,11 +64,19 @@ uint first_row; // of the subgroup
 
 LeftMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
+LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
+float row_factor[SLOTS];          // of the rows of one row of matrices
+ResultMatrix factors;             // the same, each in all columns of its row
 
+#ifdef VKF_MATRIX_EXCHANGE
+#include "matrix_exchange.glsl"
+#else
+#include "matrix_registers.glsl"
+#endif
 #include "matrix_output.glsl"
 
 void loadQueries() {
@@ -104,7 +114,7 @@ void computeProducts() {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_tile;
-            coopMatLoad(k_tile, stage, key * MATRIX_DEPTH * K_ROW + d * TILE_WORDS, K_ROW,
+            coopMatLoad(k_tile, stage, key * MATRIX_COLUMNS * K_ROW + d * TILE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r * KEY_TILES + key] =
@@ -122,7 +132,7 @@ float lateScale() {
 void capScores() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            s_tile[i][e] = params.softcap * tanhAccurate(s_tile[i][e] * abs(params.score_scale));
+            SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
         }
     }
 }
@@ -138,9 +148,9 @@ void dropInvisible(uint key_begin) {
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    int column = int(key * MATRIX_DEPTH + elementPlace(e).y);
+                    int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
                     if (uint(column - visible.x) >= count) {
-                        s_tile[r * KEY_TILES + key][e] = MINUS_INFINITY;
+                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
             }
@@ -151,10 +161,10 @@ void dropInvisible(uint key_begin) {
 void findLargest() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            float x = s_tile[r * KEY_TILES][slot * SLOT_ELEMENTS];
+            float x = SCORE(r * KEY_TILES, slot * SLOT_ELEMENTS);
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    x = max(x, s_tile[r * KEY_TILES + key][slot * SLOT_ELEMENTS + i]);
+                    x = max(x, SCORE(r * KEY_TILES + key, slot * SLOT_ELEMENTS + i));
                 }
             }
             largest[r * SLOTS + slot] = x * lateScale();
@@ -174,7 +184,6 @@ bool outgrown() {
 // powers of two: neither they nor a lagging m then change how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        ResultMatrix factors;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
             // A NaN is not greater and so is left out: its row is lost, but the loop that calls this must end.
@@ -183,10 +192,9 @@ void rescale() {
             float factor = exp2(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;
-            UNROLL for (uint e = 0; e < SLOT_ELEMENTS; e++) {
-                factors[slot * SLOT_ELEMENTS + e] = factor;
-            }
+            row_factor[slot] = factor;
         }
+        makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             o_tile[r * VALUE_TILES + c] *= factors;
         }
@@ -199,6 +207,7 @@ void rescale() {
 void computeScores(uint key_begin, bool whole) {
     for (;;) {
         computeProducts();
+        takeScores();
         if (HAS_SOFTCAP) {
             capScores();
         }
@@ -219,38 +228,25 @@ void computeProbabilities() {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 uint row = r * SLOTS + e / SLOT_ELEMENTS;
-                float p = exp2(fma(s_tile[r * KEY_TILES + key][e], lateScale(), -m_row[row]));
+                float p = exp2(fma(SCORE(r * KEY_TILES + key, e), lateScale(), -m_row[row]));
                 l_row[row] += p;
-                s_tile[r * KEY_TILES + key][e] = p;
+                SCORE(r * KEY_TILES + key, e) = p;
             }
         }
     }
 }
 
-// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
-Half roundToHalf(float p) {
-#ifdef VKF_MATRIX_BF16
-    return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
-#else
-    return Half(p);
-#endif
-}
-
 // o += p v
 void accumulateOutput() {
-    UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-        LeftMatrix p_tile[ROW_TILES];
-        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                p_tile[r][e] = roundToHalf(s_tile[r * KEY_TILES + key][e]);
-            }
-        }
+    UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
+        makeProbabilities(depth);
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, V_STAGE + key * MATRIX_DEPTH * V_ROW + c * TILE_WORDS, V_ROW,
+            coopMatLoad(v_tile, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                o_tile[r * VALUE_TILES + c] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + c]);
+                o_tile[r * VALUE_TILES + c] =
+                    coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
             }
         }
     }

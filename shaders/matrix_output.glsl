@@ -21,15 +21,15 @@ vec4 specialValues(uint row, uint column) {
 // Matrices that a subgroup stages at once; there is room for VKF_MATRIX_STAGE_WORDS.
 const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_DEPTH / 4; // of fp32
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
 
 // Stores what is staged of the matrices from `first` on; rows and columns that do not exist are left out.
 void storeStaged(uint begin, uvec2 head, bool aligned4, bool special, uint first) {
     UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
         uint place = i * LANES + lane;
         uint matrix = first + place / MATRIX_WORDS;
-        uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_DEPTH / 4);
-        uint column = matrix % VALUE_TILES * MATRIX_DEPTH + place % (MATRIX_DEPTH / 4) * 4;
+        uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+        uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
         if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
             vec4 x = uintBitsToFloat(stage[begin + place]);
             if (special) {
@@ -53,11 +53,11 @@ void storeLseOfRows() {
 // Divides o by l. A row without visible keys has l = 0 and o = 0.
 void normalize() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        ResultMatrix factors;
-        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            float l = l_row[r * SLOTS + e / SLOT_ELEMENTS];
-            factors[e] = l == 0.0 ? 0.0 : 1.0 / l;
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            float l = l_row[r * SLOTS + slot];
+            row_factor[slot] = l == 0.0 ? 0.0 : 1.0 / l;
         }
+        makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             o_tile[r * VALUE_TILES + c] *= factors;
         }
@@ -82,7 +82,7 @@ void writeResults() {
     [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
-                coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_DEPTH / 4,
+                coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
                              gl_CooperativeMatrixLayoutRowMajor);
             }
         }

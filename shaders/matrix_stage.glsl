@@ -19,13 +19,14 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
-const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_DEPTH);
+const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, HEAD_DIM, VALUE_DIM);
-const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH);
-const uint TILE_WORDS = MATRIX_DEPTH / 8; // words in a row of a matrix
-const uint V_STAGE = TILE_KEYS * K_ROW;   // where the rows of v begin
+const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
+const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS);
+const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, a column of k
+const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // in a row of a matrix of v
+const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
 
 shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
@@ -156,13 +157,13 @@ void placeTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) 
         placeWholeWords(v, key_begin, whole, thread);
     } else {
         placeElements(k, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
-        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * TILE_WORDS, V_STAGE, V_ROW, !whole, thread);
+        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !whole, thread);
     }
 }
 
 // Zeros in the columns past the last word, which no tile writes.
 void clearStage(uint thread) {
-    if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * TILE_WORDS) {
+    if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
         return;
     }
     [[dont_unroll]] for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {

@@ -4,13 +4,15 @@
 //
 // The extension leaves to the driver which invocation holds which element; where the layout is known
 // (src/matrix_layout.cpp), rows can be reduced and P turned from a result into an operand without going
-// through memory. A layout is linear in the bits of lane and element: each bit that is set adds a row or a
-// column. Elements of an invocation that lie in one row are neighbours, a slot; lanes that differ in
-// COLUMN_LANES only hold the same rows. Results and left operands of one shape are laid out alike.
+// through memory (matrix_registers.glsl). Elsewhere shared memory brings the scores into a layout of our
+// own (matrix_exchange.glsl). A layout is linear in the bits of lane and element: each bit that is set adds a
+// row or a column. Elements of an invocation that lie in one row are neighbours, a slot; lanes that differ in
+// COLUMN_LANES only hold the same rows.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 
 layout(constant_id = VKF_ID_MATRIX_ROWS) const uint MATRIX_ROWS = 16;
+layout(constant_id = VKF_ID_MATRIX_COLUMNS) const uint MATRIX_COLUMNS = 16;
 layout(constant_id = VKF_ID_MATRIX_DEPTH) const uint MATRIX_DEPTH = 16;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 2;
 layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
@@ -24,20 +26,21 @@ layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_ROWS = ROW_TILES * MATRIX_ROWS;
 const uint TILE_ROWS = SUBGROUPS * SUBGROUP_ROWS;
-const uint TILE_KEYS = KEY_TILES * MATRIX_DEPTH;
+const uint TILE_KEYS = KEY_TILES * MATRIX_COLUMNS;
+const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products that take in the keys of a tile
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
-const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_DEPTH);
-const uint ELEMENTS = MATRIX_ROWS * MATRIX_DEPTH / LANES; // that an invocation holds of a matrix
-const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;              // rows of a matrix that an invocation holds a part of
+const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
+const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
+const uint SLOTS = ELEMENTS / SLOT_ELEMENTS; // rows of a matrix that an invocation holds a part of
 
 #ifdef VKF_MATRIX_BF16
 #define Half bfloat16_t
 #else
 #define Half float16_t
 #endif
-#define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseAccumulator>
+#define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
-#define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_DEPTH, gl_MatrixUseB>
+#define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
 
 // Row and column in a matrix, as (x, y).
 uvec2 unpackPlace(uint packed) {

@@ -134,8 +134,13 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
     }
 }
 
-// The first shape of 16-bit products and fp32 sums whose layout is known and whose results fit the next
-// product as they are: as many columns as it is deep.
+// Of two shapes the one that does more at once.
+const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b) {
+    return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
+}
+
+// Shapes of 16-bit products and fp32 sums. In a known layout results must fit the next product as they are: as
+// many columns as it is deep.
 void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps) {
     uint32_t count = 0;
     const auto get = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
@@ -152,13 +157,15 @@ void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, C
         const bool f16 = shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR;
         if ((!f16 && shape.AType != VK_COMPONENT_TYPE_BFLOAT16_KHR) || shape.BType != shape.AType ||
             shape.CType != VK_COMPONENT_TYPE_FLOAT32_KHR || shape.ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
-            shape.scope != VK_SCOPE_SUBGROUP_KHR || shape.NSize != shape.KSize) {
+            shape.scope != VK_SCOPE_SUBGROUP_KHR) {
             continue;
         }
-        MatrixLayout& layout = f16 ? caps->f16Matrix : caps->bf16Matrix;
-        if (layout.rows == 0) {
-            layout = knownMatrixLayout(caps->driver, caps->subgroupSize, shape.MSize, shape.KSize);
+        MatrixUse& use = f16 ? caps->f16Matrix : caps->bf16Matrix;
+        if (use.known.rows == 0 && shape.NSize == shape.KSize) {
+            use.known = knownMatrixLayout(caps->driver, caps->subgroupSize, shape.MSize, shape.KSize);
         }
+        use.exchanged =
+            larger(use.exchanged, exchangedMatrixLayout(caps->subgroupSize, shape.MSize, shape.NSize, shape.KSize));
     }
 }
 

@@ -13,6 +13,12 @@
 
 namespace vkf {
 
+// Cooperative matrices of one type; none where there are none of use.
+struct MatrixUse {
+    MatrixLayout known;     // in the driver's layout
+    MatrixLayout exchanged; // through shared memory, on any driver
+};
+
 struct Caps {
     uint32_t apiVersion = 0;
     VkDriverId driver{};
@@ -22,8 +28,8 @@ struct Caps {
     uint32_t subgroupSize = 0;
     bool subgroupShuffle = false;      // in compute shaders
     bool subgroupSizeRequired = false; // a pipeline can ask for subgroupSize
-    MatrixLayout f16Matrix{};          // of products of fp16, summed in fp32; none if there is none of use
-    MatrixLayout bf16Matrix{};         // of bf16
+    MatrixUse f16Matrix{};             // of products of fp16, summed in fp32
+    MatrixUse bf16Matrix{};            // of bf16
     VkfFeatures features = 0;          // supported; in a context: enabled
     VkfQuirks quirks = 0;
 
@@ -32,6 +38,13 @@ struct Caps {
     bool subgroupReductions() const {
         return (features & VKF_FEATURE_FULL_SUBGROUPS) != 0 && subgroupShuffle && subgroupSizeRequired &&
                (quirks & VKF_QUIRK_NO_SUBGROUP_SHUFFLE) == 0;
+    }
+
+    // How products of a 16-bit type are made; none if rows is 0.
+    const MatrixLayout& matrixOf(VkfType type) const {
+        const MatrixUse& use = type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix;
+        const bool known = use.known.rows != 0 && (quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
+        return known ? use.known : use.exchanged;
     }
 };
 

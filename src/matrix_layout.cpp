@@ -2,6 +2,7 @@
 #include "matrix_layout.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace vkf {
 namespace {
@@ -15,10 +16,22 @@ struct KnownLayout {
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{VK_DRIVER_ID_NVIDIA_PROPRIETARY,
-                {16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}}},
+                {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}}},
     // A lane holds a column.
-    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE, {8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}}},
+    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE, {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}}},
 };
+
+// What the shader stages whole: words of eight elements, a row of words for each lane or more, places of four bits.
+bool suitsExchange(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
+    constexpr uint32_t wordElements = 8;
+    constexpr uint32_t mostLanes = 64;
+    constexpr uint32_t mostRows = 16;
+    const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
+                             std::has_single_bit(depth);
+    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
+           depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
+           rows * depth >= 2 * lanes;
+}
 
 } // namespace
 
@@ -60,6 +73,35 @@ MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_
                known.layout.depth == depth;
     });
     return found == knownLayouts.end() ? MatrixLayout{} : found->layout;
+}
+
+MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth) {
+    if (!suitsExchange(subgroupSize, rows, columns, depth)) {
+        return {};
+    }
+    MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};
+    const uint32_t slot = std::min(layout.elements(), columns);
+    MatrixLayout::Place next{0, 1};
+    // The next bit of the place: of the column while there are columns, then of the row.
+    const auto take = [&next, columns] {
+        const MatrixLayout::Place taken = next;
+        next = taken.row != 0 ? MatrixLayout::Place{taken.row * 2, 0} : MatrixLayout::Place{0, taken.column * 2};
+        if (next.column == columns) {
+            next = {1, 0};
+        }
+        return taken;
+    };
+    size_t elementBit = 0;
+    for (uint32_t elements = 1; elements < slot; elements *= 2) {
+        layout.elementBits[elementBit++] = take();
+    }
+    for (size_t laneBit = 0; 1U << laneBit < subgroupSize; laneBit++) {
+        layout.laneBits[laneBit] = take();
+    }
+    for (uint32_t elements = slot; elements < layout.elements(); elements *= 2) {
+        layout.elementBits[elementBit++] = take();
+    }
+    return layout;
 }
 
 } // namespace vkf

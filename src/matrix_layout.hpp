@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How drivers lay a cooperative matrix out over a subgroup, which the extension leaves to them.
+// How the elements of a cooperative matrix are spread over a subgroup: as the driver does it, which the
+// extension leaves to it, or through shared memory in a way of our own.
 #pragma once
 
 #include <array>
@@ -10,9 +11,9 @@
 
 namespace vkf {
 
-// A shape whose result matrices (rows x depth, fp32) and left operands (rows x depth, 16 bits) are laid out
-// alike, linear in the bits of element and lane: element e of lane n lies at the sum of the places of
-// their set bits.
+// A shape (rows x columns results in fp32, products of that depth in 16 bits) and who holds which element of a
+// result, linear in the bits of element and lane: element e of lane n lies at the sum of the places of their set
+// bits. In a driver's own layout left operands (rows x depth) are laid out like results.
 struct MatrixLayout {
     struct Place {
         uint32_t row;
@@ -20,12 +21,14 @@ struct MatrixLayout {
     };
 
     uint32_t rows = 0; // 0 = no layout
+    uint32_t columns = 0;
     uint32_t depth = 0;
     uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
+    bool exchanged = false; // ours: elements pass through shared memory
 
-    uint32_t elements() const { return rows * depth / lanes; }
+    uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
     uint32_t slotElements() const;
     // Bits of the lane number that choose a column.
@@ -33,7 +36,11 @@ struct MatrixLayout {
     Place placeOf(uint32_t element, uint32_t lane) const;
 };
 
-// The layout of a shape in a driver, or none where nobody looked.
+// The layout of a shape, with as many columns as depth, in a driver, or none where nobody looked.
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth);
+
+// The layout in which elements come out of shared memory, or none where a shape and a subgroup of that size do
+// not suit each other: every invocation takes 4 to 16 elements, as many neighbours in a row as there are.
+MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
 
 } // namespace vkf

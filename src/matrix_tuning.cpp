@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "../shaders/shared/attention_params.h"
 
@@ -21,7 +22,7 @@ struct Candidate {
 
 // Best first; all for 16 x 16 matrices on an H200, the smaller ones where the larger leave multiprocessors
 // idle or do not fit the shared memory.
-constexpr std::array candidates = {
+constexpr std::array registerCandidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
     Candidate{4, 2, 4, 64},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
@@ -32,6 +33,12 @@ constexpr std::array candidates = {
     Candidate{2, 1, 2, 256},
     Candidate{1, 1, 2, 256},
     Candidate{1, 1, 1, 256},
+};
+
+// For matrices whose elements pass through shared memory, of which each subgroup needs a part of its own.
+constexpr std::array exchangeCandidates = {
+    Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128}, Candidate{4, 2, 2, 128}, Candidate{4, 1, 2, 256},
+    Candidate{4, 1, 1, 256}, Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
 // Workgroups below which a smaller tile serves a problem better: a little less than the multiprocessors of
@@ -53,7 +60,8 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
 }
 
 bool fits(const MatrixTile& tile, const Caps& caps) {
-    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+    return tile.keys() % tile.layout.depth == 0 && tile.workgroupSize() <= caps.maxInvocations &&
+           tile.sharedBytes() <= caps.maxSharedMemoryBytes;
 }
 
 // Where about as many rows as keys are masked, most parts would be empty. Smaller tiles served such problems better
@@ -69,18 +77,22 @@ uint64_t mostSplits(const TileProblem& problem) {
 
 uint32_t MatrixTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
-    const uint32_t kvWords = VKF_MATRIX_KV_WORDS(keys(), depth, headDim, valueDim);
-    const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth);
-    return (VKF_MAX_WORDS(kvWords, stageWords) + 1) * wordBytes;
+    const uint32_t kvWords = VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
+    const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
+    const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, keys()) : 0;
+    return (VKF_MAX_WORDS(kvWords, stageWords) + exchangeWords + 1) * wordBytes;
 }
 
 uint32_t MatrixTile::registers() const {
     const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
-    const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.depth);
-    return rowTiles * layout.elements() * (dimTiles / 2 + keyTiles + valueTiles);
+    const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.columns);
+    const uint32_t ofQ = layout.rows * layout.depth / layout.lanes * dimTiles / 2;
+    return rowTiles * (ofQ + layout.elements() * (keyTiles + valueTiles));
 }
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    const std::span<const Candidate> candidates =
+        layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
     MatrixPlan last;
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);

@@ -21,7 +21,7 @@ struct MatrixTile {
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
-    uint32_t keys() const { return keyTiles * layout.depth; }
+    uint32_t keys() const { return keyTiles * layout.columns; }
     uint32_t sharedBytes() const;
     // 32-bit registers that hold an invocation's part of q, s and o.
     uint32_t registers() const;

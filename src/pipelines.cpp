@@ -18,6 +18,9 @@ std::string binaryName(const Variant& variant) {
                                         "merge_splits",     "standard_scores",   "standard_softmax",
                                         "standard_output"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
+    if (variant.exchange) {
+        name += "_exchange";
+    }
     if (variant.rolled) {
         name += "_rolled";
     }

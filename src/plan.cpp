@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "boundary.hpp"
 #include "context.hpp"
@@ -59,16 +60,26 @@ double minimumBytes(const CheckedProblem& problem) {
     return bytes + (p.lse != 0 ? 4.0 * p.batch * p.queryHeads * p.queryRows : 0.0);
 }
 
+// What of the description is particular to cooperative matrices.
+std::string matrixText(const MatrixLayout& matrix) {
+    if (matrix.rows == 0) {
+        return "";
+    }
+    return ", " + std::to_string(matrix.rows) + "x" + std::to_string(matrix.columns) + "x" +
+           std::to_string(matrix.depth) + " matrices" + (matrix.exchanged ? " through shared memory" : "");
+}
+
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
     std::snprintf(
         info->description, sizeof info->description,
-        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s, %u "
+        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s%s, %u "
         "step%s",
         vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
         vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
         info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
-        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", info->stepCount, info->stepCount == 1 ? "" : "s");
+        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).c_str(),
+        info->stepCount, info->stepCount == 1 ? "" : "s");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {

@@ -121,6 +121,7 @@ Constants tileConstants(const MatrixTile& tile) {
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_LANES] = tile.layout.lanes;
     c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
+    c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyTiles;
@@ -202,6 +203,7 @@ public:
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
         phase.variant.rolled = isCoopmat(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+        phase.variant.exchange = isCoopmat(kernel) && schedule_->matrix.exchanged;
         phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
         phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
@@ -225,7 +227,8 @@ public:
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // What is particular to products of 16-bit types.
-    void setMatrixInputs(bool wholeWords) {
+    void setMatrices(const MatrixLayout& layout, bool wholeWords) {
+        schedule_->matrix = layout;
         schedule_->productType = problem_.given.v.type;
         schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
         tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
@@ -357,10 +360,6 @@ VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& p
     return result;
 }
 
-const MatrixLayout& matrixOf(const Caps& caps, VkfType type) {
-    return type == VKF_TYPE_BF16 ? caps.bf16Matrix : caps.f16Matrix;
-}
-
 // Why the cooperative-matrix path cannot do the problem on the device, or null.
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
@@ -376,7 +375,7 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
         {bf16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
          "cooperative matrices of bf16 are not enabled on this device"},
         {!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
-        {matrixOf(caps, p.q.type).rows == 0, "this driver's layout of a cooperative matrix is not known"},
+        {caps.matrixOf(p.q.type).rows == 0, "this device multiplies no matrices of a shape that the kernel can use"},
     };
     for (const auto& obstacle : obstacles) {
         if (obstacle.applies) {
@@ -405,7 +404,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen = chooseMatrixTile(caps, matrixOf(caps, p.q.type), tileProblem(problem));
+    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(problem));
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -413,7 +412,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize());
-    builder.setMatrixInputs(hasWholeWords(problem, tile));
+    builder.setMatrices(tile.layout, hasWholeWords(problem, tile));
     const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     return splits > 1 && !problem.empty ? scheduleSplits(kernel, splits, problem, builder, message)
@@ -452,7 +451,8 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
 
 // A software driver has no matrix units: there the portable kernel is faster.
 bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
-    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr;
+    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
+           chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(problem)).tile.subgroups != 0;
 }
 
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {

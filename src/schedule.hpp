@@ -50,6 +50,7 @@ struct Schedule {
     VkfPath path{};
     TileShape tile;
     VkfType productType = VKF_TYPE_F32; // in which p enters p v
+    MatrixLayout matrix;                // none if not on cooperative matrices
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchLseOffset = 0;

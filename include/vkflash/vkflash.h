@@ -93,9 +93,11 @@ VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDevic
 /* Driver trouble to work around. The library sets what it knows from the driver's identity; an
  * application can add to it. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
-    VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0, /* shuffles give wrong results: reduce in shared memory */
-    VKF_QUIRK_ROLLED_LOOPS = 1 << 1,        /* the driver takes seconds to compile long shaders, or spills where
-                                               loops are unrolled: leave the loops of path coopmat as they are */
+    VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,   /* shuffles give wrong results: reduce in shared memory */
+    VKF_QUIRK_ROLLED_LOOPS = 1 << 1,          /* the driver takes seconds to compile long shaders, or spills where
+                                                 loops are unrolled: leave the loops of path coopmat as they are */
+    VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2, /* the driver's layout of a cooperative matrix is not the one that was
+                                                 seen: scores of path coopmat pass through shared memory */
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks;

@@ -89,7 +89,7 @@ struct AttentionParams {
 /* The third group is the tile of the cooperative-matrix kernel and how the device lays a matrix out over a
  * subgroup; the first group's workgroup size and lanes (here: of a subgroup) hold for it too. */
 #define VKF_ID_MATRIX_ROWS 19    /* rows of the score matrices */
-#define VKF_ID_MATRIX_DEPTH 20   /* their columns, and the depth of a product */
+#define VKF_ID_MATRIX_DEPTH 20   /* the depth of a product */
 #define VKF_ID_ROW_TILES 21      /* matrices one below the other that a subgroup owns */
 #define VKF_ID_KEY_TILES 22      /* matrices side by side in a tile of keys */
 #define VKF_ID_SLOT_ELEMENTS 23  /* consecutive elements of an invocation that lie in one row */
@@ -99,7 +99,8 @@ struct AttentionParams {
 #define VKF_ID_LANE_BASIS_HIGH 27 /* of lane 16, 32 */
 #define VKF_ID_WHOLE_WORDS 28    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
 #define VKF_ID_SPLITS 29         /* workgroups that share the keys of a row tile, each with a part of them */
-#define VKF_ID_COUNT 30
+#define VKF_ID_MATRIX_COLUMNS 30 /* columns of the score matrices; the depth where a matrix stays in registers */
+#define VKF_ID_COUNT 31
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -116,14 +117,18 @@ struct AttentionParams {
  * one word, so that the rows of a matrix start in different banks. */
 #define VKF_MATRIX_TILES(dim, depth) (((dim) + (depth) - 1) / (depth))
 #define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
-#define VKF_MATRIX_KV_WORDS(keys, depth, head_dim, value_dim)                                                    \
+#define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                           \
     ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                  \
-               VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, depth), depth)))
+               VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, columns), columns)))
 /* Of one subgroup, in the place of k and v: some depths of q on their way in, or two fp32 matrices of o on
  * their way out. */
 #define VKF_MATRIX_STAGED_TILES 4
-#define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth)                                                               \
-    VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (depth) / 2)
+#define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                      \
+    VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
+/* Of one subgroup, beside all others, where scores and probabilities pass through shared memory: a row of
+ * matrices with its scores in fp32; its probabilities in 16 bits take less. */
+#define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 1)
+#define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);

@@ -20,6 +20,7 @@ inline constexpr Variation variations[] = {
     {"scalar in 16 KiB of shared memory", VKF_PATH_SCALAR, 0, 16384},
     {"standard", VKF_PATH_STANDARD, 0, 0},
     {"coopmat", VKF_PATH_COOPMAT, 0, 0},
+    {"coopmat through shared memory", VKF_PATH_COOPMAT, VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT, 0},
 };
 
 // The device of a variation, opened once.
