@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "boundary.hpp"
+#include "schedule.hpp"
 #include "shader_table.hpp"
 #include "versioned.hpp"
 
@@ -64,6 +65,18 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
     return VKF_SUCCESS;
 }
 
+VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
+    if (type != VKF_TYPE_F16 && type != VKF_TYPE_BF16) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type must be VKF_TYPE_F16 or VKF_TYPE_BF16");
+    }
+    if (const char* obstacle = matrixObstacle(caps, type); obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%s", obstacle);
+    }
+    const MatrixLayout& layout = caps.matrixOf(type);
+    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, layout.exchanged ? 0U : 1U}, info,
+                          "info", message);
+}
+
 } // namespace
 } // namespace vkf
 
@@ -72,6 +85,13 @@ VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context
 }
 
 void vkfDestroyContext(VkfContext context) { delete context; }
+
+VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
+    if (context == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
+    }
+    return vkf::matrixInfo(context->caps, type, info, message);
+}
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
     if (index >= vkf::shaderBinaryCount || name == nullptr || missingReason == nullptr) {

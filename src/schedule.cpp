@@ -360,29 +360,25 @@ VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& p
     return result;
 }
 
+struct Obstacle {
+    bool applies;
+    const char* reason;
+};
+
+template <size_t count> const char* firstOf(const std::array<Obstacle, count>& obstacles) {
+    const auto found = std::find_if(obstacles.begin(), obstacles.end(), [](const Obstacle& o) { return o.applies; });
+    return found == obstacles.end() ? nullptr : found->reason;
+}
+
 // Why the cooperative-matrix path cannot do the problem on the device, or null.
-const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
+const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const struct {
-        bool applies;
-        const char* reason;
-    } obstacles[] = {
-        {p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
-        {p.q.type == VKF_TYPE_F32 || p.k.type != p.q.type || p.v.type != p.q.type,
-         "q, k and v must all be f16 or all be bf16"},
-        {(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0, "cooperative matrices are not enabled on this device"},
-        {bf16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
-         "cooperative matrices of bf16 are not enabled on this device"},
-        {!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
-        {caps.matrixOf(p.q.type).rows == 0, "this device multiplies no matrices of a shape that the kernel can use"},
-    };
-    for (const auto& obstacle : obstacles) {
-        if (obstacle.applies) {
-            return obstacle.reason;
-        }
-    }
-    return nullptr;
+    const char* const ofProblem = firstOf(std::array{
+        Obstacle{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        Obstacle{p.q.type == VKF_TYPE_F32 || p.k.type != p.q.type || p.v.type != p.q.type,
+                 "q, k and v must all be f16 or all be bf16"},
+    });
+    return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, p.q.type);
 }
 
 // Whether rows of q, k and v are whole words of 16 bytes if their first element starts on one, and the offsets
@@ -399,7 +395,7 @@ bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
 }
 
 VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
-    if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
+    if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
@@ -451,7 +447,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
 
 // A software driver has no matrix units: there the portable kernel is faster.
 bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
-    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
+    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && coopmatObstacle(caps, problem) == nullptr &&
            chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(problem)).tile.subgroups != 0;
 }
 
@@ -470,6 +466,17 @@ uint32_t Schedule::steps() const {
         total += phase.steps();
     }
     return total;
+}
+
+const char* matrixObstacle(const Caps& caps, VkfType type) {
+    return firstOf(std::array{
+        Obstacle{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
+                 "cooperative matrices are not enabled on this device"},
+        Obstacle{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
+                 "cooperative matrices of bf16 are not enabled on this device"},
+        Obstacle{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
+        Obstacle{caps.matrixOf(type).rows == 0, "the device multiplies no matrices of a shape that the kernel can use"},
+    });
 }
 
 VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message) {

@@ -144,3 +144,8 @@ TEST_CASE("random problems agree with the reference on the unfused baseline", "[
 TEST_CASE("random problems agree with the reference on cooperative matrices", "[attention_random][random_coopmat]") {
     runSeeds(vkf::test::variations[4], 5000, 40);
 }
+
+TEST_CASE("random problems agree with the reference on matrices through shared memory",
+          "[attention_random][random_exchange]") {
+    runSeeds(vkf::test::variations[5], 6000, 40);
+}

@@ -211,3 +211,8 @@ TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_c
     const vkf::test::Variation& coopmat = vkf::test::variations[4];
     runAll(coopmat, casesOfMatrices(coopmat));
 }
+
+TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_exchange]") {
+    const vkf::test::Variation& exchange = vkf::test::variations[5];
+    runAll(exchange, casesOfMatrices(exchange));
+}

@@ -182,7 +182,7 @@ TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows ar
     VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_COOPMAT;
     if (vkfIsSupported(device.context(), &problem, nullptr) != VKF_SUCCESS) {
-        SKIP("this device has no cooperative matrices of a known layout");
+        SKIP("this device has no cooperative matrices");
     }
     const Call call(device, problem);
     CHECK(call.plan.info().inputAlignment == 16);
@@ -195,6 +195,32 @@ TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows ar
     VkfProblem oddRows = problem;
     oddRows.headDim = 63;
     CHECK(vkf::host::Plan(device, oddRows).info().inputAlignment == 2);
+}
+
+TEST_CASE("a plan and the context say how matrices pass on scores", "[library]") {
+    for (const VkfQuirks quirks : {VkfQuirks{0}, VkfQuirks{VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT}}) {
+        vkf::host::Device& device = testDevice(quirks);
+        auto info = vkf::make<VkfMatrixInfo>();
+        VkfMessage message{};
+        VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
+        problem.path = VKF_PATH_COOPMAT;
+        const VkfResult result = vkfGetMatrixInfo(device.context(), VKF_TYPE_F16, &info, &message);
+        CHECK(result == vkfIsSupported(device.context(), &problem, nullptr));
+        if (result != VKF_SUCCESS) {
+            SKIP(message.text);
+        }
+        const bool through = info.layoutKnown == 0;
+        CHECK((through || quirks == 0));
+        const std::string description = vkf::host::Plan(device, problem).info().description;
+        CHECK_THAT(description, ContainsSubstring(std::to_string(info.rows) + "x" + std::to_string(info.columns) + "x" +
+                                                  std::to_string(info.depth) + " matrices"));
+        CHECK((description.find("through shared memory") != std::string::npos) == through);
+
+        CHECK(vkfGetMatrixInfo(device.context(), VKF_TYPE_F32, &info, &message) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(vkfGetMatrixInfo(nullptr, VKF_TYPE_F16, &info, &message) == VKF_ERROR_INVALID_ARGUMENT);
+        info.structSize = 1;
+        CHECK(vkfGetMatrixInfo(device.context(), VKF_TYPE_F16, &info, &message) == VKF_ERROR_STRUCT_SIZE);
+    }
 }
 
 TEST_CASE("bindings are checked before anything is recorded", "[library]") {

@@ -414,6 +414,13 @@ TEST_CASE("info lists devices with their paths, for people and for programs", "[
         }
         CHECK(device["paths"][0]["name"] == "scalar");
         CHECK(device["paths"][0]["available"] == true);
+        // Where path coopmat runs, info says with which matrices.
+        CHECK(device["paths"][2]["name"] == "coopmat");
+        CHECK(device["paths"][2]["available"] == !device["matrices"].empty());
+        for (const auto& matrices : device["matrices"]) {
+            CHECK(matrices["rows"] >= 8);
+            CHECK(matrices["layoutKnown"].is_boolean());
+        }
     }
 }
 

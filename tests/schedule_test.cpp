@@ -123,6 +123,59 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     }
 }
 
+TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension",
+          "[schedule]") {
+    constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
+        {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
+    for (const auto& [lanes, rows, columns, depth] : shapes) {
+        const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(lanes, rows, columns, depth);
+        REQUIRE(layout.rows == rows);
+        for (const uint32_t bytes : {32768U, 49152U, 65536U}) {
+            for (const uint32_t invocations : {128U, 1024U}) {
+                const vkf::Caps caps = capsOf(lanes, bytes, invocations);
+                for (uint32_t dim = 1; dim <= 256; dim++) {
+                    const vkf::MatrixTile tile =
+                        vkf::chooseMatrixTile(caps, layout, {dim, 257 - dim, 4096, 16, false, 4096, false}).tile;
+                    INFO(lanes << " lanes, " << bytes << " bytes, " << invocations << " invocations, D " << dim);
+                    REQUIRE(tile.subgroups > 0);
+                    REQUIRE(tile.sharedBytes() <= bytes);
+                    REQUIRE(tile.workgroupSize() <= invocations);
+                    REQUIRE(tile.keys() % depth == 0);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("scores pass through shared memory where the layout is not known, or must not be", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
+    const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
+
+    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 8, 16);
+    const vkf::Schedule exchanged = schedule(caps, problem);
+    CHECK(exchanged.path == VKF_PATH_COOPMAT);
+    CHECK(exchanged.phases[0].variant.exchange);
+    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
+    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
+
+    caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const vkf::Schedule known = schedule(caps, problem);
+    CHECK_FALSE(known.phases[0].variant.exchange);
+    caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
+    CHECK(schedule(caps, problem).phases[0].variant.exchange);
+
+    // What no tile fits is left to the other kernel, unless it is asked for.
+    VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
+    caps.maxSharedMemoryBytes = 16384;
+    CHECK(schedule(caps, large).path == VKF_PATH_SCALAR);
+    large.path = VKF_PATH_COOPMAT;
+    VkfMessage message{};
+    CHECK(refusal(caps, large, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
+}
+
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(caps.subgroupReductions());

@@ -34,11 +34,8 @@ std::vector<Availability> shaderVariants() {
 }
 
 // Each path is asked with an ordinary problem in the type it is made for.
-std::vector<Availability> pathsOf(const host::DeviceSummary& summary) {
-    host::DeviceOptions options;
-    options.select = std::to_string(summary.index);
-    const host::Device device(options);
-
+std::vector<Availability> pathsOf(const host::Device& device) {
+    const host::DeviceSummary& summary = device.summary();
     auto problem = make<VkfProblem>();
     problem.batch = 1;
     problem.queryHeads = problem.kvHeads = 8;
@@ -57,19 +54,40 @@ std::vector<Availability> pathsOf(const host::DeviceSummary& summary) {
     return paths;
 }
 
+// The matrices of path coopmat in one type, and which way scores take in it.
+struct Matrices {
+    VkfType type;
+    VkfMatrixInfo info;
+};
+
+std::vector<Matrices> matricesOf(const host::Device& device) {
+    std::vector<Matrices> matrices;
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        auto info = make<VkfMatrixInfo>();
+        if (vkfGetMatrixInfo(device.context(), type, &info, nullptr) == VKF_SUCCESS)
+            matrices.push_back({type, info});
+    }
+    return matrices;
+}
+
 struct DeviceReport {
     host::DeviceSummary summary;
     std::vector<Availability> paths; // empty if the device is not usable
-    std::string reason;              // why not
+    std::vector<Matrices> matrices;
+    std::string reason; // why not
 };
 
 std::vector<DeviceReport> deviceReports() {
     std::vector<DeviceReport> reports;
     for (const host::DeviceSummary& summary : host::listDevices()) {
-        DeviceReport report{summary, {}, summary.reason};
+        DeviceReport report{summary, {}, {}, summary.reason};
         if (summary.usable == VKF_SUCCESS) {
             try {
-                report.paths = pathsOf(summary);
+                host::DeviceOptions options;
+                options.select = std::to_string(summary.index);
+                const host::Device device(options);
+                report.paths = pathsOf(device);
+                report.matrices = matricesOf(device);
             } catch (const host::Error& error) {
                 report.reason = error.what();
             }
@@ -87,6 +105,17 @@ Json json(const std::vector<Availability>& entries) {
             item["reason"] = entry.missing;
         list.push_back(std::move(item));
     }
+    return list;
+}
+
+Json json(const std::vector<Matrices>& matrices) {
+    Json list = Json::array();
+    for (const auto& [type, info] : matrices)
+        list.push_back({{"type", vkfTypeName(type)},
+                        {"rows", info.rows},
+                        {"columns", info.columns},
+                        {"depth", info.depth},
+                        {"layoutKnown", info.layoutKnown != 0}});
     return list;
 }
 
@@ -111,6 +140,7 @@ Json json(const DeviceReport& report) {
                    {"heaps", std::move(heaps)},
                    {"features", featureNames(summary.features)},
                    {"paths", json(report.paths)},
+                   {"matrices", json(report.matrices)},
                    {"extensions", summary.extensions}};
     if (report.paths.empty())
         result["reason"] = report.reason;
@@ -132,6 +162,10 @@ void print(const DeviceReport& report) {
     fmt::print("    workgroup   {} invocations, {} of shared memory, subgroups of {}\n", summary.maxInvocations,
                bytesText(summary.sharedMemoryBytes), summary.subgroupSize);
     fmt::print("    features    {}\n", fmt::join(featureNames(summary.features), ", "));
+    for (const auto& [type, info] : report.matrices)
+        fmt::print("    matrices    {} {}x{}x{}, {}\n", vkfTypeName(type), info.rows, info.columns, info.depth,
+                   info.layoutKnown ? "scores in registers"
+                                    : "scores through shared memory: this driver's layout of elements is not known");
     if (report.paths.empty())
         fmt::print("    cannot be used: {}\n", report.reason);
     else

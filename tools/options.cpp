@@ -39,6 +39,9 @@ constexpr std::array<Choice<VkfPath>, 5> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"decode", VKF_PATH_DECODE}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
+constexpr std::array<Choice<VkfQuirkBits>, 3> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+                                                         {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
+                                                         {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
@@ -162,12 +165,19 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
                        "number of the device in `vkflash info`, or a part of its name (default: the "
                        "best)");
     command.add_flag("--validation", flags.validation, "load the Vulkan validation layer; its messages are failures");
+    command
+        .add_option("--quirk", flags.quirks,
+                    "list of driver troubles to work around as if they were known here: no-subgroup-shuffle, "
+                    "rolled-loops, unknown-matrix-layout")
+        ->delimiter(',');
 }
 
 host::Device openDevice(const DeviceFlags& flags) {
     host::DeviceOptions options;
     options.select = flags.device;
     options.validation = flags.validation;
+    for (const std::string& quirk : flags.quirks)
+        options.quirks |= static_cast<VkfQuirks>(parseChoice<VkfQuirkBits>("--quirk", quirk, quirks));
     options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "validation: {}\n", text); };
     try {
         return host::Device(options);

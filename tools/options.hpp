@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -50,6 +51,7 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
 struct DeviceFlags {
     std::string device;
     bool validation = false;
+    std::vector<std::string> quirks;
 };
 
 void addDeviceOptions(CLI::App& command, DeviceFlags& flags);

@@ -128,6 +128,20 @@ VKF_API VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, 
  * vkfCheckProblem answers without any device. */
 VKF_API VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
 
+/* How path coopmat multiplies 16-bit types of one kind: rows x depth by depth x columns. */
+typedef struct VkfMatrixInfo {
+    size_t structSize;
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t depth;
+    uint32_t layoutKnown; /* 1 = scores stay in registers, 0 = they pass through shared memory, because it is not known
+                             which invocation of this driver holds which element, or a quirk says so */
+} VkfMatrixInfo;
+
+/* Fills *info (structSize set by the caller) for VKF_TYPE_F16 or VKF_TYPE_BF16; VKF_ERROR_UNSUPPORTED says why there
+ * are no such products. Thread-safe. */
+VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message);
+
 /* ---- Plan ---------------------------------------------------------------------------------- */
 
 /* Checks the problem, chooses path and tiles, and creates the pipelines that are not there yet (the
