@@ -6,6 +6,8 @@
 #ifndef VKF_MATRIX_EXCHANGE_GLSL
 #define VKF_MATRIX_EXCHANGE_GLSL
 
+layout(constant_id = VKF_ID_LOCKSTEP) const bool LOCKSTEP = false;
+
 const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
 const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, TILE_KEYS);
@@ -18,7 +20,9 @@ float score[ROW_TILES * KEY_TILES * ELEMENTS];
 // Between writes and reads of the subgroup's part of `exchange`, and before it is written anew.
 void exchangeBarrier() {
     subgroupMemoryBarrierShared();
-    subgroupBarrier();
+    if (!LOCKSTEP) {
+        subgroupBarrier();
+    }
 }
 
 void takeScores() {

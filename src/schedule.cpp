@@ -232,6 +232,7 @@ public:
         schedule_->productType = problem_.given.v.type;
         schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
         tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+        tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     }
     Phase& lastPhase() { return schedule_->phases.back(); }
 

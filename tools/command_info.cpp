@@ -149,7 +149,7 @@ Json json(const DeviceReport& report) {
 
 void printEntries(const std::vector<Availability>& entries, const char* indent) {
     for (const Availability& entry : entries)
-        fmt::print("{}{:<40}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
+        fmt::print("{}{:<60}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
 }
 
 void print(const DeviceReport& report) {

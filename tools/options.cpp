@@ -39,9 +39,10 @@ constexpr std::array<Choice<VkfPath>, 5> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"decode", VKF_PATH_DECODE}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
-constexpr std::array<Choice<VkfQuirkBits>, 3> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+constexpr std::array<Choice<VkfQuirkBits>, 4> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
-                                                         {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT}}};
+                                                         {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
+                                                         {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
@@ -168,7 +169,7 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
     command
         .add_option("--quirk", flags.quirks,
                     "list of driver troubles to work around as if they were known here: no-subgroup-shuffle, "
-                    "rolled-loops, unknown-matrix-layout")
+                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups")
         ->delimiter(',');
 }
 

@@ -98,6 +98,8 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
                                                  loops are unrolled: leave the loops of path coopmat as they are */
     VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2, /* the driver's layout of a cooperative matrix is not the one that was
                                                  seen: scores of path coopmat pass through shared memory */
+    VKF_QUIRK_LOCKSTEP_SUBGROUPS = 1 << 3,    /* a barrier of a subgroup waits for its whole workgroup, and is not
+                                                 needed because the subgroup runs in lockstep: leave it out */
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks;

@@ -100,7 +100,8 @@ struct AttentionParams {
 #define VKF_ID_WHOLE_WORDS 28    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
 #define VKF_ID_SPLITS 29         /* workgroups that share the keys of a row tile, each with a part of them */
 #define VKF_ID_MATRIX_COLUMNS 30 /* columns of the score matrices; the depth where a matrix stays in registers */
-#define VKF_ID_COUNT 31
+#define VKF_ID_LOCKSTEP 31       /* bool: a subgroup runs in lockstep and needs no barriers of its own */
+#define VKF_ID_COUNT 32
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -126,8 +127,9 @@ struct AttentionParams {
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                      \
     VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
 /* Of one subgroup, beside all others, where scores and probabilities pass through shared memory: a row of
- * matrices with its scores in fp32; its probabilities in 16 bits take less. */
-#define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 1)
+ * matrices with its scores in fp32; its probabilities in 16 bits take less. Padded by two words, because
+ * subgroups store and load half rows of fp32. */
+#define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
 
 #ifdef __cplusplus
