@@ -38,8 +38,9 @@ constexpr std::array registerCandidates = {
 // The same for matrices whose elements pass through shared memory, of which each subgroup needs a part of its own.
 // The last fit 32 KiB for every head dimension.
 constexpr std::array exchangeCandidates = {
-    Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128}, Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256},
-    Candidate{4, 1, 1, 256}, Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
+    Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128},
+    Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
+    Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
 // Workgroups below which a smaller tile serves a problem better: a little less than the multiprocessors of
