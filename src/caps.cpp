@@ -135,7 +135,7 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
 }
 
 // Of two shapes the one that does more at once.
-const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b) {
+MatrixLayout larger(const MatrixLayout& a, const MatrixLayout& b) {
     return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
 }
 
