@@ -16,8 +16,8 @@ constexpr uint32_t wordBytes = 16;
 struct Candidate {
     uint32_t subgroups;
     uint32_t rowTiles;
-    uint32_t keyTiles;
-    uint32_t mostDim; // of q and v, whichever is larger
+    uint32_t keyTiles; // of as many keys as a product is deep, at least
+    uint32_t mostDim;  // of q and v, whichever is larger
 };
 
 // Best first; all for 16 x 16 matrices on an H200, the smaller ones where the larger leave multiprocessors
@@ -55,15 +55,14 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
     tile.layout = layout;
     tile.subgroups = candidate.subgroups;
     tile.rowTiles = candidate.rowTiles;
-    tile.keyTiles = candidate.keyTiles;
+    tile.keyTiles = candidate.keyTiles * std::max(layout.depth / layout.columns, 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     return tile;
 }
 
 bool fits(const MatrixTile& tile, const Caps& caps) {
-    return tile.keys() % tile.layout.depth == 0 && tile.workgroupSize() <= caps.maxInvocations &&
-           tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
 }
 
 // Where about as many rows as keys are masked, most parts would be empty. Smaller tiles served such problems better

@@ -159,6 +159,9 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK(exchanged.phases[0].variant.exchange);
     CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
     CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
+    // Four subgroups. Rows of 9 words for 64 keys of k and of v, of 18 for the scores of 16 rows, and a word for flags.
+    CHECK(exchanged.tile.rows == 128);
+    CHECK(exchanged.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
 
     caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     const vkf::Schedule known = schedule(caps, problem);
