@@ -35,12 +35,8 @@
 #endif
 
 // Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
-// minds long code.
-#ifdef VKF_ROLLED
-#define UNROLL [[dont_unroll]]
-#else
+// minds long code, and gets these loops with the other hint (src/rolled_loops.cpp).
 #define UNROLL [[unroll]]
-#endif
 
 #include "params.glsl"
 #include "matrix_tile.glsl"

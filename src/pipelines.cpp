@@ -4,8 +4,10 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "message.hpp"
+#include "rolled_loops.hpp"
 #include "shader_table.hpp"
 #include "vulkan_result.hpp"
 
@@ -20,9 +22,6 @@ std::string binaryName(const Variant& variant) {
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";
-    }
-    if (variant.rolled) {
-        name += "_rolled";
     }
     if (variant.subgroups) {
         name += "_subgroups";
@@ -98,8 +97,10 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     }
     VkShaderModuleCreateInfo moduleInfo{};
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    const std::vector<uint32_t> rolled =
+        variant.rolled ? withRolledLoops(binary->words, binary->wordCount) : std::vector<uint32_t>();
     moduleInfo.codeSize = binary->wordCount * sizeof(uint32_t);
-    moduleInfo.pCode = binary->words;
+    moduleInfo.pCode = variant.rolled ? rolled.data() : binary->words;
     VkShaderModule module = VK_NULL_HANDLE;
     VkResult result = functions_.vkCreateShaderModule(device_, &moduleInfo, allocator_, &module);
     if (result != VK_SUCCESS) {

@@ -2,9 +2,9 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
-#include <string>
 
 #include "boundary.hpp"
 #include "context.hpp"
@@ -61,12 +61,13 @@ double minimumBytes(const CheckedProblem& problem) {
 }
 
 // What of the description is particular to cooperative matrices.
-std::string matrixText(const MatrixLayout& matrix) {
-    if (matrix.rows == 0) {
-        return "";
+std::array<char, 64> matrixText(const MatrixLayout& matrix) {
+    std::array<char, 64> text{};
+    if (matrix.rows != 0) {
+        std::snprintf(text.data(), text.size(), ", %ux%ux%u matrices%s", matrix.rows, matrix.columns, matrix.depth,
+                      matrix.exchanged ? " through shared memory" : "");
     }
-    return ", " + std::to_string(matrix.rows) + "x" + std::to_string(matrix.columns) + "x" +
-           std::to_string(matrix.depth) + " matrices" + (matrix.exchanged ? " through shared memory" : "");
+    return text;
 }
 
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
@@ -78,7 +79,7 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
         vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
         vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
         info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
-        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).c_str(),
+        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).data(),
         info->stepCount, info->stepCount == 1 ? "" : "s");
 }
 
