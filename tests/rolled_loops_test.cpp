@@ -3,7 +3,7 @@
 
 #include "rolled_loops.hpp"
 
-TEST_CASE("loops that were to be unrolled are not, and nothing else changes", "[schedule]") {
+TEST_CASE("a shader loses its hints to unroll and nothing else", "[schedule]") {
     constexpr uint32_t loopMerge = 4 << 16 | 246;
     const std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0,  1,         0, // header
