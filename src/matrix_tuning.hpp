@@ -27,10 +27,11 @@ struct MatrixTile {
     uint32_t registers() const;
 };
 
-// A tile, and into how many parts the keys are split for it.
+// A tile, into how many parts the keys are split for it, and how o leaves.
 struct MatrixPlan {
     MatrixTile tile;
     uint32_t splits = 1;
+    bool outputWords = false; // in whole words, if its rows are made of them
 };
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);

@@ -225,10 +225,12 @@ public:
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // What is particular to products of 16-bit types.
-    void setMatrixInputs(bool wholeWords) {
+    // Whether rows of the tensors are moved in words of matrixWordBytes.
+    void setMatrixWords(bool inputs, bool output) {
         schedule_->productType = problem_.given.v.type;
-        schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
-        tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+        schedule_->inputAlignment = inputs ? matrixWordBytes : 1;
+        tileConstants_[VKF_ID_WHOLE_WORDS] = inputs ? 1 : 0;
+        tileConstants_[VKF_ID_OUTPUT_WORDS] = output ? 1 : 0;
     }
     Phase& lastPhase() { return schedule_->phases.back(); }
 
@@ -399,6 +401,11 @@ bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
     return inWords(VKF_TENSOR_Q) && inWords(VKF_TENSOR_K) && inWords(VKF_TENSOR_V);
 }
 
+// Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
+bool outputIsWords(const VkfProblem& p, VkfType stored) {
+    return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % matrixWordBytes == 0;
+}
+
 VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
@@ -413,11 +420,13 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize());
-    builder.setMatrixInputs(hasWholeWords(problem, tile));
     const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
-    return splits > 1 && !problem.empty ? scheduleSplits(kernel, splits, problem, builder, message)
-                                        : scheduleFused(kernel, problem, builder, message);
+    const bool split = splits > 1 && !problem.empty;
+    const bool outputWords = chosen.outputWords && outputIsWords(p, split ? VKF_TYPE_F32 : p.o.type);
+    builder.setMatrixWords(hasWholeWords(problem, tile), outputWords);
+    return split ? scheduleSplits(kernel, splits, problem, builder, message)
+                 : scheduleFused(kernel, problem, builder, message);
 }
 
 VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
