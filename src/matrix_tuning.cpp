@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "../shaders/shared/attention_params.h"
 
@@ -65,6 +66,23 @@ uint64_t mostSplits(const TileProblem& problem) {
     return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
 }
 
+// Of the first entry that is about the problem and fits; none if there is no such entry. More parts of rows than
+// the kernels can count would be refused where the built-in choice is not.
+MatrixPlan tunedPlan(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    for (const TuningEntry& entry : caps.tuning) {
+        if (!isAbout(entry, problem)) {
+            continue;
+        }
+        const TunedMatrixTile& t = entry.matrix;
+        const MatrixTile tile = tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem);
+        const uint64_t rowsOfAll = problem.heads * problem.queryRows;
+        if (fits(tile, caps) && rowsOfAll <= std::numeric_limits<uint32_t>::max() / t.splits) {
+            return {tile, t.splits, true};
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 uint32_t MatrixTile::sharedBytes() const {
@@ -81,7 +99,10 @@ uint32_t MatrixTile::registers() const {
 }
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    MatrixPlan last;
+    MatrixPlan last = tunedPlan(caps, layout, problem);
+    if (last.tuned) {
+        return last;
+    }
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         if (std::max(problem.headDim, problem.valueDim) > candidate.mostDim || !fits(tile, caps)) {
@@ -90,7 +111,7 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = (fewWorkgroups + count - 1) / count;
         const uint64_t splits = std::min(mostSplits(problem), wanted);
-        last = {tile, static_cast<uint32_t>(splits)};
+        last = {tile, static_cast<uint32_t>(splits), false};
         if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
             break;
         }

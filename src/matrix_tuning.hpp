@@ -31,6 +31,7 @@ struct MatrixTile {
 struct MatrixPlan {
     MatrixTile tile;
     uint32_t splits = 1;
+    bool tuned = false; // chosen by tuning data
 };
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
