@@ -300,8 +300,8 @@ VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder
     }
     builder.setTile(tile, tile.workgroupSize);
     if (builder.path() == VKF_PATH_SCALAR) {
-        builder.setTuning(tileText(TunedScalarTile{tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows, tile.threadKeys,
-                                    tile.chunkDim4, tile.chunkKeys}),
+        builder.setTuning(tileText(TunedScalarTile{tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows,
+                                                   tile.threadKeys, tile.chunkDim4, tile.chunkKeys}),
                           tile.tuned);
     }
     return VKF_SUCCESS;

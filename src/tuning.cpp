@@ -90,9 +90,9 @@ Tile tunedTile(const Caps& caps, const TileProblem& problem) {
             continue;
         }
         const TunedScalarTile& t = entry.scalar;
-        Tile tile = tileOf({t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM,
-                            false, 0},
-                           caps, problem.headDim, problem.valueDim);
+        Tile tile =
+            tileOf({t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM, false, 0},
+                   caps, problem.headDim, problem.valueDim);
         if (fits(tile, caps) && tile.registers() <= mostTunedRegisters) {
             tile.tuned = true;
             return tile;

@@ -47,8 +47,9 @@ constexpr std::array<Field, classFieldCount> classFields = {{{"type", 0, 0},
                                                              {"heads", 0, most32}}};
 
 // The tile of a path: a table of fields, and where their numbers go.
-constexpr std::array scalarFields = {Field{"groups", 1, 1024},   Field{"lanes", 4, 64},    Field{"threadRows", 1, 16},
-                                     Field{"threadKeys", 1, 16}, Field{"chunkDim4", 1, 64}, Field{"chunkKeys", 4, 1024}};
+constexpr std::array scalarFields = {Field{"groups", 1, 1024},   Field{"lanes", 4, 64},
+                                     Field{"threadRows", 1, 16}, Field{"threadKeys", 1, 16},
+                                     Field{"chunkDim4", 1, 64},  Field{"chunkKeys", 4, 1024}};
 constexpr std::array scalarMembers = {&TunedScalarTile::groups,     &TunedScalarTile::lanes,
                                       &TunedScalarTile::threadRows, &TunedScalarTile::threadKeys,
                                       &TunedScalarTile::chunkDim4,  &TunedScalarTile::chunkKeys};
@@ -223,8 +224,9 @@ bool checkScalarTile(Reader& reader, const TunedScalarTile& tile) {
 }
 
 template <typename Tile, size_t count>
-bool readTile(Reader& reader, const std::array<Field, count>& fields, const std::array<uint32_t Tile::*, count>& members,
-              std::span<const std::string_view> values, Tile* tile) {
+bool readTile(Reader& reader, const std::array<Field, count>& fields,
+              const std::array<uint32_t Tile::*, count>& members, std::span<const std::string_view> values,
+              Tile* tile) {
     for (size_t i = 0; i < count; i++) {
         if (!reader.readNumber(fields[i], values[i], &(tile->*members[i]))) {
             return false;

@@ -11,8 +11,7 @@ namespace {
 // The longest run that is submitted as a whole, far from any watchdog.
 constexpr double longestSubmission = 0.5;
 
-double submitSteps(host::Device& device, VkfPlan plan, const VkfBindings& bindings, uint32_t first,
-                   uint32_t count) {
+double submitSteps(host::Device& device, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
     return device.submit([&](VkCommandBuffer commands) {
         VkfMessage message{};
         const VkfResult result = vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message);

@@ -45,8 +45,9 @@ void benchAll(const BenchOptions& options) {
     checkReport(options.report);
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
-    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch, options.grid.shape.heads,
-               problems.empty() ? 0 : problems[0].kvHeads, options.grid.math.causal.empty() ? "" : ", causal");
+    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
+               options.grid.shape.heads, problems.empty() ? 0 : problems[0].kvHeads,
+               options.grid.math.causal.empty() ? "" : ", causal");
     printHeading();
     BenchMemory memory(device);
     Json results = Json::array();

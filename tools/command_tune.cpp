@@ -29,13 +29,8 @@ struct TuneCommandOptions {
 // What --quick changes, unless its own flag says otherwise.
 void makeQuick(const CLI::App& command, TuneCommandOptions& options) {
     PrefillShapes& shapes = options.shapes;
-    const PrefillShapes small = {.tokens = 256,
-                                 .width = 128,
-                                 .dims = {64},
-                                 .rows = {128},
-                                 .types = {"f16"},
-                                 .causal = "no",
-                                 .batchOne = "no"};
+    const PrefillShapes small = {
+        .tokens = 256, .width = 128, .dims = {64}, .rows = {128}, .types = {"f16"}, .causal = "no", .batchOne = "no"};
     const auto change = [&command](const char* flag, auto& value, const auto& to) {
         if (command.count(flag) == 0)
             value = to;
@@ -48,6 +43,7 @@ void makeQuick(const CLI::App& command, TuneCommandOptions& options) {
     change("--causal", shapes.causal, small.causal);
     change("--batch-one", shapes.batchOne, small.batchOne);
     change("--seconds", options.tuner.seconds, 0.02);
+    options.tuner.warmSeconds = 0;
 }
 
 // "128x64/256 x2": rows x keys / invocations x splits.
@@ -70,7 +66,9 @@ void printResult(const TuneResult& result) {
     printShape(result.problem, result.builtIn.path);
     fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", tileShape(result.builtIn), timeText(result.builtInSeconds),
                tileShape(result.best), timeText(result.bestSeconds), result.ratio(),
-               result.taken ? "taken" : "built-in stays");
+               !result.taken  ? "built-in stays"
+               : result.alike ? "taken"
+                              : "taken for this size");
     std::fflush(stdout);
 }
 

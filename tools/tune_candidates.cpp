@@ -67,8 +67,8 @@ std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInf
     const size_t end = tile.find(" splits=");
     if (end == std::string::npos)
         return tiles;
-    const uint64_t workgroups = (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch *
-                                problem.queryHeads;
+    const uint64_t workgroups =
+        (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch * problem.queryHeads;
     for (const uint32_t splits : {1U, 2U, 3U, 4U, 6U, 8U, 16U})
         if (splits != plan.kvSplits && workgroups * splits <= mostSplitWorkgroups &&
             problem.keys / splits >= leastSplitKeys)

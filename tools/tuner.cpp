@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "text.hpp"
 #include "tune_candidates.hpp"
 #include "verdict.hpp"
 
@@ -85,9 +86,17 @@ double Tuner::runOnce(Contestant& contestant) {
     return seconds;
 }
 
+void Tuner::warmUp(Contestant& contestant) {
+    const Clock::time_point start = Clock::now();
+    do
+        runOnce(contestant);
+    while (secondsSince(start) < options_.warmSeconds);
+}
+
 // Fills in the times of each, run in turns.
 void Tuner::compare(const std::vector<Contestant*>& contestants) {
     std::vector<Contestant*> left = contestants;
+    warmUp(*left.front());
     for (Contestant* one : left) {
         runOnce(*one);
         one->times = {runOnce(*one)};
@@ -109,6 +118,7 @@ bool Tuner::isFaster(Contestant& candidate, Contestant& builtIn, double margin) 
     builtIn.times.clear();
     std::vector<Contestant*> pair = {&candidate, &builtIn};
     toAndFro(pair, 0, [&](Contestant& one) { runOnce(one); });
+    warmUp(builtIn);
     std::vector<double> ratios;
     const Clock::time_point start = Clock::now();
     for (size_t round = 0; round < options_.maxRuns && (round < 5 || secondsSince(start) < options_.seconds); ++round) {
@@ -197,15 +207,16 @@ TuneResult Tuner::tune(const VkfProblem& problem) {
         result.builtInSeconds = medianOf(builtIn.times);
         if (faster) {
             checkResult(problem, best);
-            result.taken = isFasterAlike(like, best, builtIn);
+            result.taken = true;
+            result.alike = isFasterAlike(like, best, builtIn);
         }
     } else {
         result.builtInSeconds = result.bestSeconds = medianOf(builtIn.times);
     }
     if (result.taken)
-        result.entry = like.entry(result.best.tile, fmt::format("{:.3g} us, built-in {:.3g} us",
-                                                                result.bestSeconds * 1e6,
-                                                                result.builtInSeconds * 1e6));
+        result.entry = (result.alike ? like : like.narrowed())
+                           .entry(result.best.tile, fmt::format("{}, built-in {}", timeText(result.bestSeconds),
+                                                                timeText(result.builtInSeconds)));
     return result;
 }
 

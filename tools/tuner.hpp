@@ -16,10 +16,11 @@
 namespace vkf::tools {
 
 struct TunerOptions {
-    double seconds = 0.15;   // wall time of each comparison
-    size_t maxRuns = 21;     // of each tile in a comparison
-    double margin = 0.03;    // by which another tile must be faster, twice, to be taken
-    uint32_t sampleRows = 4; // of each head, to check
+    double warmSeconds = 0.05; // wall time of runs before each comparison: clocks rise slowly
+    double seconds = 0.15;     // wall time of each comparison
+    size_t maxRuns = 21;       // of each tile in a comparison
+    double margin = 0.03;      // by which another tile must be faster, twice, to be taken
+    uint32_t sampleRows = 4;   // of each head, to check
 };
 
 // Plans as the library makes them on its own, and with a tile of one's own.
@@ -29,7 +30,8 @@ struct TuneResult {
     VkfPlanInfo best{}; // of the candidates; the built-in plan if there are none
     double builtInSeconds = 0;
     double bestSeconds = 0;
-    bool taken = false; // whether the best is better enough, here and in problems alike
+    bool taken = false; // whether the best is better enough
+    bool alike = false; // and no worse in problems alike, so that the entry is for these too
     std::string entry;  // for a tuning file; empty if the built-in choice stays
 
     double ratio() const { return builtInSeconds / bestSeconds; }
@@ -59,6 +61,7 @@ private:
                                         const ProblemClass& like, const VkfPlanInfo& builtIn) const;
     void prepare(const VkfProblem& problem, const std::vector<Contestant*>& contestants);
     double runOnce(Contestant& contestant);
+    void warmUp(Contestant& contestant);
     void compare(const std::vector<Contestant*>& contestants);
     void rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Contestant>& candidates);
     std::vector<Contestant> rankedCandidates(const VkfProblem& problem, const ProblemClass& like, Contestant& builtIn);

@@ -20,6 +20,15 @@ ProblemClass::Range ProblemClass::around(uint32_t number) {
     return {std::min(least, number), static_cast<uint32_t>(number * factor)};
 }
 
+ProblemClass ProblemClass::narrowed() const {
+    ProblemClass narrow = *this;
+    const uint32_t heads = measured_.batch * measured_.queryHeads;
+    narrow.rows_ = {measured_.queryRows, measured_.queryRows};
+    narrow.keys_ = {measured_.keys, measured_.keys};
+    narrow.heads_ = {heads, heads};
+    return narrow;
+}
+
 VkfProblem ProblemClass::corner(uint32_t Range::*end) const {
     VkfProblem problem = measured_;
     problem.batch = 1;

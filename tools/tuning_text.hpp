@@ -18,6 +18,8 @@ class ProblemClass {
 public:
     ProblemClass(const VkfProblem& measured, VkfPath path);
 
+    // The problems of the very size that was measured.
+    ProblemClass narrowed() const;
     // Its smallest and its largest problem.
     std::vector<VkfProblem> corners() const;
     // A line that gives the class a tile, with a remark for people.

@@ -121,10 +121,10 @@ typedef struct VkfContextCreateInfo {
  *
  * Text that is not well formed gives VKF_ERROR_INVALID_ARGUMENT with line and field, another version than 1
  * VKF_ERROR_UNSUPPORTED, and no context. Entries of other devices are checked, then ignored; a device is its vendor ID,
- * device ID and driver ID. Its driver version may differ from the one that was measured: the entries stay valid, but what
- * was fastest may no longer be. Of the entries about a problem the first whose tile fits the device (shared memory,
- * invocations, subgroups) is taken; if there is none, the library chooses. VkfProblem::kvSplits, if not 0, still
- * decides about splits. */
+ * device ID and driver ID. Its driver version may differ from the one that was measured: the entries stay valid, but
+ * what was fastest may no longer be. Of the entries about a problem the first whose tile fits the device (shared
+ * memory, invocations, subgroups) is taken; if there is none, the library chooses. VkfProblem::kvSplits, if not 0,
+ * still decides about splits. */
 
 /* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
 VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
