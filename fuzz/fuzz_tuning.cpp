@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../shaders/shared/attention_params.h"
 #include "caps.hpp"
 #include "matrix_tuning.hpp"
 #include "tuning.hpp"

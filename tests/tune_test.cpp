@@ -88,5 +88,15 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
     checkRefusals(place, {{"tune -o absent/t.txt", "-o absent/t.txt|no folder absent"},
                           {"tune --types f64", "--types f64|f32, f16, bf16"},
                           {"tune --dims 48", "--dims 48|2048|--width"},
-                          {"tune --quick --paths decode", "decode"}});
+                          {"tune --margin x", "--margin"}});
+}
+
+TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult result = place.run("tune --quick --types f32 --paths coopmat -o t.txt");
+    CHECK(result.status == 2);
+    CHECK(isOneLine(result.err));
+    CHECK_THAT(result.err, ContainsSubstring("nothing was measured") && ContainsSubstring("path coopmat"));
+    CHECK(place.files().empty());
 }

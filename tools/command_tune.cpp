@@ -103,7 +103,7 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
             if (!isOfOneShape(error.result()))
                 throw;
             if (++leftOut == problems.size())
-                throw;
+                failInput("nothing was measured: {}", error.what());
             progress.hide();
             printShape(problem, problem.path);
             fmt::print("left out: {}\n", error.what());
