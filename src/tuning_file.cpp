@@ -63,7 +63,8 @@ constexpr size_t mostFields = classFieldCount + scalarFields.size();
 std::string_view withoutEnds(std::string_view text) {
     constexpr std::string_view blanks = " \t\r";
     const size_t first = text.find_first_not_of(blanks);
-    return first == text.npos ? std::string_view{} : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+    return first == std::string_view::npos ? std::string_view{}
+                                           : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 // Cuts the part before the next separator off the front of a text.
@@ -163,7 +164,7 @@ public:
 
     bool readRange(const Field& field, std::string_view text, Range* range) {
         const size_t dots = text.find("..");
-        const std::string_view most = dots == text.npos ? text : text.substr(dots + 2);
+        const std::string_view most = dots == std::string_view::npos ? text : text.substr(dots + 2);
         if (!readNumber(field, text.substr(0, dots), &range->least) || !readNumber(field, most, &range->most)) {
             return false;
         }

@@ -96,7 +96,8 @@ TEST_CASE("tuning data of other devices is checked and ignored", "[tuning]") {
     for (const auto& [from, to] : {std::pair{"0x10de", "0x10df"}, std::pair{"0x2335", "9014"}, std::pair{"=4", "=5"}}) {
         const std::string other = with(head, from, to);
         CHECK(entriesOf(other + scalar).empty());
-        CHECK(entriesOf(other + scalar + "\ndevice device=0x2335 vendor=4318 driver=4\n" + matrix).size() == 1);
+        CHECK(entriesOf(fmt::format("{}{}\ndevice device=0x2335 vendor=4318 driver=4\n{}", other, scalar, matrix))
+                  .size() == 1);
         std::vector<vkf::TuningEntry> entries;
         CHECK(vkf::readTuning(other + "scalar", device, &entries, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     }
@@ -184,7 +185,8 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
     for (const auto& [from, to] : others) {
         INFO(to);
         CHECK_FALSE(tunedBy(with(scalar, from, to), problem));
-        CHECK(schedule(tunedCaps(head + with(scalar, from, to) + "\n" + scalar), problem).tileText == scalarTile);
+        const std::string both = fmt::format("{}{}\n{}", head, with(scalar, from, to), scalar);
+        CHECK(schedule(tunedCaps(both), problem).tileText == scalarTile);
     }
     VkfProblem causal = problem;
     causal.causal = 1;

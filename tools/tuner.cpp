@@ -26,6 +26,8 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 constexpr size_t mostFinalists = 3;
 // A tile that takes so many times as long as the fastest in its first runs is not run again.
 constexpr double hopeless = 1.4;
+// A tile that took so many times as long as the built-in one among all the others need not be compared with it alone.
+constexpr double unlikely = 1.05;
 
 double medianOf(std::vector<double> times) { return timingOf(std::move(times)).median; }
 
@@ -99,7 +101,8 @@ void Tuner::compare(const std::vector<Contestant*>& contestants) {
     warmUp(*left.front());
     for (Contestant* one : left) {
         runOnce(*one);
-        one->times = {runOnce(*one)};
+        const double second = runOnce(*one);
+        one->times = {std::min(second, runOnce(*one))};
     }
     const auto first = [](const Contestant* one) { return one->times.front(); };
     const double fastest =
@@ -199,9 +202,11 @@ TuneResult Tuner::tune(const VkfProblem& problem) {
     requireTime(medianOf(builtIn.times), device_);
     checkResult(problem, builtIn);
     result.builtIn = result.best = builtIn.info;
+    result.builtInSeconds = result.bestSeconds = medianOf(builtIn.times);
     if (!candidates.empty()) {
         Contestant& best = candidates.front();
-        const bool faster = isFaster(best, builtIn, options_.margin) && isFaster(best, builtIn, options_.margin);
+        const bool faster = medianOf(best.times) < unlikely * medianOf(builtIn.times) &&
+                            isFaster(best, builtIn, options_.margin) && isFaster(best, builtIn, options_.margin);
         result.best = best.info;
         result.bestSeconds = medianOf(best.times);
         result.builtInSeconds = medianOf(builtIn.times);
@@ -210,8 +215,6 @@ TuneResult Tuner::tune(const VkfProblem& problem) {
             result.taken = true;
             result.alike = isFasterAlike(like, best, builtIn);
         }
-    } else {
-        result.builtInSeconds = result.bestSeconds = medianOf(builtIn.times);
     }
     if (result.taken)
         result.entry = (result.alike ? like : like.narrowed())

@@ -9,6 +9,14 @@
 
 namespace vkf::tools {
 
+namespace {
+
+std::string rangeText(uint32_t least, uint32_t most) {
+    return least == most ? std::to_string(least) : fmt::format("{}..{}", least, most);
+}
+
+} // namespace
+
 ProblemClass::ProblemClass(const VkfProblem& measured, VkfPath path)
     : measured_(measured), path_(path), rows_(around(measured.queryRows)), keys_(around(measured.keys)),
       heads_(around(measured.batch * measured.queryHeads)) {}
@@ -42,10 +50,11 @@ std::vector<VkfProblem> ProblemClass::corners() const { return {corner(&Range::l
 
 std::string ProblemClass::entry(const std::string& tile, const std::string& remark) const {
     const uint32_t valueDim = measured_.valueDim != 0 ? measured_.valueDim : measured_.headDim;
-    return fmt::format("{} type={} masked={} headDim={} valueDim={} rows={}..{} keys={}..{} heads={}..{} {}{}{}",
+    return fmt::format("{} type={} masked={} headDim={} valueDim={} rows={} keys={} heads={} {}{}{}",
                        vkfPathName(path_), vkfTypeName(measured_.q.type), measured_.causal ? "yes" : "no",
-                       measured_.headDim, valueDim, rows_.least, rows_.most, keys_.least, keys_.most, heads_.least,
-                       heads_.most, tile, remark.empty() ? "" : " # ", remark);
+                       measured_.headDim, valueDim, rangeText(rows_.least, rows_.most),
+                       rangeText(keys_.least, keys_.most), rangeText(heads_.least, heads_.most), tile,
+                       remark.empty() ? "" : " # ", remark);
 }
 
 std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries) {
