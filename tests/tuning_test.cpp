@@ -308,12 +308,7 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
 
 TEST_CASE("a context takes tuning data or is not created", "[library]") {
     const vkf::host::Device& opened = testDevice();
-    auto info = vkf::make<VkfContextCreateInfo>();
-    info.getInstanceProcAddr = opened.getInstanceProcAddr();
-    info.instance = opened.instance();
-    info.physicalDevice = opened.physicalDevice();
-    info.device = opened.handle();
-    info.features = opened.summary().features;
+    auto info = vkf::test::contextInfo(opened);
     const auto create = [&](const char* text, size_t bytes, VkfMessage* message) {
         info.tuning = text;
         info.tuningBytes = bytes;
