@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 
 #include "boundary.hpp"
@@ -30,12 +31,19 @@ VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* 
     if (info.maxSharedMemoryBytes != 0) {
         caps->maxSharedMemoryBytes = std::min(caps->maxSharedMemoryBytes, info.maxSharedMemoryBytes);
     }
-    return VKF_SUCCESS;
+    if (info.tuningBytes == 0) {
+        return VKF_SUCCESS;
+    }
+    if (info.tuning == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "tuning is null, but tuningBytes is %zu", info.tuningBytes);
+    }
+    return readTuning({info.tuning, info.tuningBytes}, caps->identity(), &caps->tuning, message);
 }
 
 VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, VkfMessage* message) {
     VkfContextCreateInfo info{};
-    if (const VkfResult result = readVersioned(given, &info, "info", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(given, &info, "info", message, offsetof(VkfContextCreateInfo, tuning));
+        result != VKF_SUCCESS) {
         return result;
     }
     if (context == nullptr || info.device == VK_NULL_HANDLE) {
@@ -72,6 +80,10 @@ VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context
 }
 
 void vkfDestroyContext(VkfContext context) { delete context; }
+
+uint32_t vkfTuningEntryCount(VkfContext context) {
+    return context != nullptr ? static_cast<uint32_t>(context->caps.tuning.size()) : 0;
+}
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
     if (index >= vkf::shaderBinaryCount || name == nullptr || missingReason == nullptr) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "../shaders/shared/attention_params.h"
 
@@ -42,12 +43,15 @@ constexpr std::array candidates = {
 // an H200, 132.
 constexpr uint64_t fewWorkgroups = 120;
 constexpr uint32_t mostRegisters = 232;
-// Fewer keys for a workgroup cost more in beginning, end and merge than they gain.
+// Fewer keys for a workgroup cost more in beginning, end and merge than they gain. For large heads smaller tiles cost
+// even more: one sequence of 512 rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
 constexpr uint32_t leastSplitKeys = 256;
+constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
+constexpr uint32_t mostSmallDim = 128;
 
 // With more keys the end of a workgroup counts for little, and 32 rows of a subgroup are faster with the
 // registers that the compiler then finds (D = 128: +9 % at 512 keys, -4 % at 8192).
-constexpr uint64_t mostWordOutputKeys = 2048;
+constexpr uint32_t mostWordOutputKeys = 2048;
 
 MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
     MatrixTile tile;
@@ -73,9 +77,28 @@ bool fits(const MatrixTile& tile, const Caps& caps) {
 // than splits (one sequence of 512 and 1024 rows, D = 128, causal, on an H200: 28 and 50 us against 44 and 78), but
 // for large heads, whose small tiles are slow (D = 256: 91 and 140 us against 70 and 76).
 uint64_t mostSplits(const TileProblem& problem) {
-    const bool mostlyEmpty =
-        problem.masked && problem.queryRows > problem.keys / 2 && std::max(problem.headDim, problem.valueDim) <= 128;
+    if (std::max(problem.headDim, problem.valueDim) > mostSmallDim) {
+        return std::max(problem.keys / leastSplitKeysOfLargeHeads, 1U);
+    }
+    const bool mostlyEmpty = problem.masked && problem.queryRows > problem.keys / 2;
     return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
+}
+
+// Of the first entry that is about the problem and fits; none if there is no such entry. More parts of rows than
+// the kernels can count would be refused where the built-in choice is not.
+MatrixPlan tunedPlan(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    for (const TuningEntry& entry : caps.tuning) {
+        if (!isAbout(entry, problem)) {
+            continue;
+        }
+        const TunedMatrixTile& t = entry.matrix;
+        const MatrixTile tile = tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem);
+        const uint64_t rowsOfAll = problem.heads * problem.queryRows;
+        if (fits(tile, caps) && rowsOfAll <= std::numeric_limits<uint32_t>::max() / t.splits) {
+            return {tile, t.splits, true};
+        }
+    }
+    return {};
 }
 
 } // namespace
@@ -93,8 +116,13 @@ uint32_t MatrixTile::registers() const {
     return rowTiles * layout.elements() * (dimTiles / 2 + keyTiles + valueTiles);
 }
 
+bool outputInWords(const MatrixTile& tile, uint32_t keys) { return keys <= mostWordOutputKeys || tile.rowTiles == 1; }
+
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    MatrixPlan last;
+    MatrixPlan last = tunedPlan(caps, layout, problem);
+    if (last.tuned) {
+        return last;
+    }
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         if (!isFor(candidate, problem) || !fits(tile, caps)) {
@@ -103,7 +131,7 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = (fewWorkgroups + count - 1) / count;
         const uint64_t splits = std::min(mostSplits(problem), wanted);
-        last = {tile, static_cast<uint32_t>(splits), problem.keys / splits <= mostWordOutputKeys || tile.rowTiles == 1};
+        last = {tile, static_cast<uint32_t>(splits), false};
         if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
             break;
         }

@@ -27,12 +27,16 @@ struct MatrixTile {
     uint32_t registers() const;
 };
 
-// A tile, into how many parts the keys are split for it, and how o leaves.
+// A tile, and into how many parts the keys are split for it.
 struct MatrixPlan {
     MatrixTile tile;
     uint32_t splits = 1;
-    bool outputWords = false; // in whole words, if its rows are made of them
+    bool tuned = false; // chosen by tuning data
 };
+
+// Whether o leaves in whole words, if its rows are made of them, rather than element by element. `keys` of a
+// workgroup.
+bool outputInWords(const MatrixTile& tile, uint32_t keys);
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
 

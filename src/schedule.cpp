@@ -176,6 +176,11 @@ public:
         schedule_->tile = {tile.rows(), tile.keys(), workgroupSize, tile.sharedBytes()};
         tileConstants_ = tileConstants(tile);
     }
+    void setTuning(std::string tileText, bool tuned) {
+        schedule_->tileText = std::move(tileText);
+        schedule_->tuned = tuned;
+    }
+    VkfPath path() const { return schedule_->path; }
     const TileShape& tile() const { return schedule_->tile; }
 
     // Adds a kernel over `items` work items of at most `operations` each.
@@ -273,26 +278,34 @@ private:
     VkfTensorLayout scratch_{};
 };
 
-TileProblem tileProblem(const CheckedProblem& problem) {
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
+    const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
     return {p.headDim,
             p.valueDim,
             p.queryRows,
             uint64_t{p.batch} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
             static_cast<uint32_t>(widestRow(problem, {})),
-            problem.windowed()};
+            problem.windowed(),
+            path,
+            oneType ? std::optional(p.q.type) : std::nullopt};
 }
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const Tile tile = chooseScalarTile(caps, tileProblem(problem));
+    const Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem));
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
                     p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize);
+    if (builder.path() == VKF_PATH_SCALAR) {
+        builder.setTuning(tileText(TunedScalarTile{tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows,
+                                                   tile.threadKeys, tile.chunkDim4, tile.chunkKeys}),
+                          tile.tuned);
+    }
     return VKF_SUCCESS;
 }
 
@@ -402,7 +415,7 @@ bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
 }
 
 // Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
-bool outputIsWords(const VkfProblem& p, VkfType stored) {
+bool hasWordOutput(const VkfProblem& p, VkfType stored) {
     return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % matrixWordBytes == 0;
 }
 
@@ -412,7 +425,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen = chooseMatrixTile(caps, matrixOf(caps, p.q.type), tileProblem(problem));
+    const MatrixPlan chosen = chooseMatrixTile(caps, matrixOf(caps, p.q.type), tileProblem(builder.path(), problem));
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -423,8 +436,9 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
-    const bool outputWords = chosen.outputWords && outputIsWords(p, split ? VKF_TYPE_F32 : p.o.type);
+    const bool outputWords = outputInWords(tile, p.keys / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
     builder.setMatrixWords(hasWholeWords(problem, tile), outputWords);
+    builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
     return split ? scheduleSplits(kernel, splits, problem, builder, message)
                  : scheduleFused(kernel, problem, builder, message);
 }

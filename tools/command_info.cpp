@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "device_text.hpp"
 #include "error.hpp"
+#include "options.hpp"
 #include "text.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -34,11 +35,8 @@ std::vector<Availability> shaderVariants() {
 }
 
 // Each path is asked with an ordinary problem in the type it is made for.
-std::vector<Availability> pathsOf(const host::DeviceSummary& summary) {
-    host::DeviceOptions options;
-    options.select = std::to_string(summary.index);
-    const host::Device device(options);
-
+std::vector<Availability> pathsOf(const host::Device& device) {
+    const host::DeviceSummary& summary = device.summary();
     auto problem = make<VkfProblem>();
     problem.batch = 1;
     problem.queryHeads = problem.kvHeads = 8;
@@ -61,15 +59,21 @@ struct DeviceReport {
     host::DeviceSummary summary;
     std::vector<Availability> paths; // empty if the device is not usable
     std::string reason;              // why not
+    uint32_t tuningEntries = 0;      // of the tuning file for this device
 };
 
-std::vector<DeviceReport> deviceReports() {
+std::vector<DeviceReport> deviceReports(const std::string& tuning) {
     std::vector<DeviceReport> reports;
     for (const host::DeviceSummary& summary : host::listDevices()) {
         DeviceReport report{summary, {}, summary.reason};
         if (summary.usable == VKF_SUCCESS) {
             try {
-                report.paths = pathsOf(summary);
+                host::DeviceOptions options;
+                options.select = std::to_string(summary.index);
+                options.tuning = tuning;
+                const host::Device device(options);
+                report.paths = pathsOf(device);
+                report.tuningEntries = vkfTuningEntryCount(device.context());
             } catch (const host::Error& error) {
                 report.reason = error.what();
             }
@@ -111,6 +115,7 @@ Json json(const DeviceReport& report) {
                    {"heaps", std::move(heaps)},
                    {"features", featureNames(summary.features)},
                    {"paths", json(report.paths)},
+                   {"tuningEntries", report.tuningEntries},
                    {"extensions", summary.extensions}};
     if (report.paths.empty())
         result["reason"] = report.reason;
@@ -122,7 +127,7 @@ void printEntries(const std::vector<Availability>& entries, const char* indent) 
         fmt::print("{}{:<40}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
 }
 
-void print(const DeviceReport& report) {
+void print(const DeviceReport& report, bool tuned) {
     const host::DeviceSummary& summary = report.summary;
     fmt::print("\n[{}] {}\n", summary.index, summary.name);
     fmt::print("    {}, {}, Vulkan {}\n", kindText(summary.kind), summary.driver, apiVersionText(summary.apiVersion));
@@ -132,6 +137,8 @@ void print(const DeviceReport& report) {
     fmt::print("    workgroup   {} invocations, {} of shared memory, subgroups of {}\n", summary.maxInvocations,
                bytesText(summary.sharedMemoryBytes), summary.subgroupSize);
     fmt::print("    features    {}\n", fmt::join(featureNames(summary.features), ", "));
+    if (tuned)
+        fmt::print("    tuning      {} entries of the file are for this device\n", report.tuningEntries);
     if (report.paths.empty())
         fmt::print("    cannot be used: {}\n", report.reason);
     else
@@ -139,23 +146,29 @@ void print(const DeviceReport& report) {
     printEntries(report.paths, "        ");
 }
 
-void info(bool asJson) {
+struct InfoOptions {
+    std::string tuning; // file
+    bool json = false;
+};
+
+void info(const InfoOptions& options) {
+    const std::string tuning = loadTuning(options.tuning);
     const std::string version = fmt::format("{}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
     const std::vector<Availability> variants = shaderVariants();
-    if (!asJson) {
+    if (!options.json) {
         // What the build holds is worth knowing on a machine without Vulkan, too.
         fmt::print("vkflash {}\n\nshaders in this build\n", version);
         printEntries(variants, "    ");
     }
-    const std::vector<DeviceReport> reports = deviceReports();
-    if (asJson) {
+    const std::vector<DeviceReport> reports = deviceReports(tuning);
+    if (options.json) {
         Json devices = Json::array();
         for (const DeviceReport& report : reports)
             devices.push_back(json(report));
         fmt::print("{}\n", Json{{"version", version}, {"shaders", json(variants)}, {"devices", devices}}.dump(2));
     } else {
         for (const DeviceReport& report : reports)
-            print(report);
+            print(report, !tuning.empty());
     }
     if (reports.empty())
         fail("there is no Vulkan device on this machine");
@@ -164,10 +177,11 @@ void info(bool asJson) {
 } // namespace
 
 void addInfoCommand(CLI::App& program, Action& action) {
-    auto asJson = std::make_shared<bool>(false);
+    auto options = std::make_shared<InfoOptions>();
     CLI::App* command = program.add_subcommand("info", "Devices, limits, features, and which paths run and why not.");
-    command->add_flag("--json", *asJson, "for programs");
-    command->callback([asJson, &action] { action = [asJson] { info(*asJson); }; });
+    addTuningOption(*command, options->tuning);
+    command->add_flag("--json", options->json, "for programs");
+    command->callback([options, &action] { action = [options] { info(*options); }; });
 }
 
 } // namespace vkf::tools
