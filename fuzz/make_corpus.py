@@ -38,6 +38,12 @@ def problem(rows, keys, dim, head_type, **fields):
     return shape + tensors + tail
 
 
+TUNING_HEAD = "vkflash tuning 1\ndevice vendor=0x10de device=0x2335 driver=4\n"
+TUNING_CLASS = "type=f16 masked=no headDim=64 valueDim=1..256 rows=1..99 keys=5 heads=0..4294967295 "
+TUNING_SCALAR = ("scalar " + TUNING_CLASS +
+                 "groups=8 lanes=16 threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16\n")
+TUNING_COOPMAT = "coopmat " + TUNING_CLASS + "subgroups=4 rowTiles=2 keyTiles=4 splits=3 # fast\n"
+
 DICT = "{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n"
 
 SEEDS = {
@@ -63,6 +69,16 @@ SEEDS = {
         "duplicate": safetensors('{"q":' + json.dumps(entry("F32", [1], 0, 4)) + ',"q":7}', bytes(4)),
         "deep": safetensors("[" * 40, b""),
         "long_header": struct.pack("<Q", 2**64 - 1) + b"{}",
+    },
+    "tuning": {
+        "both_paths": (TUNING_HEAD + TUNING_SCALAR + TUNING_COOPMAT).encode(),
+        "other_device": (TUNING_HEAD.replace("2335", "2336") + TUNING_SCALAR + TUNING_HEAD[17:] +
+                         TUNING_COOPMAT).encode(),
+        "newer": b"vkflash tuning 2\n",
+        "no_device": ("vkflash tuning 1\n" + TUNING_SCALAR).encode(),
+        "twice": (TUNING_HEAD + TUNING_SCALAR.replace("groups", "lanes")).encode(),
+        "odd_chunk": (TUNING_HEAD + TUNING_SCALAR.replace("chunkKeys=16", "chunkKeys=24")).encode(),
+        "huge": (TUNING_HEAD + TUNING_SCALAR.replace("groups=8", "groups=1024")).encode(),
     },
     "problem": {
         "plain": problem(128, 128, 64, 1),

@@ -248,10 +248,11 @@ void accumulateOutput() {
     }
 }
 
-// The order of the tiles that some row of the workgroup sees: whole ones first, then those that a mask cuts,
-// on either side of them.
+// Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
+// [whole_first, whole_end). The walk goes over those first, then over the ones that a mask cuts, on either
+// side of them.
 struct Walk {
-    uint first, whole_first, whole_end, end; // tiles of keys
+    uint first, whole_first, whole_end, end;
 };
 
 Walk walkOf(TileMask mask) {
@@ -263,40 +264,54 @@ Walk walkOf(TileMask mask) {
     return walk;
 }
 
-// The first key of tile number `step` of the walk.
-uint keyOf(Walk walk, uint step) {
-    uint whole = walk.whole_end - walk.whole_first;
-    uint tile = walk.whole_first + step;
-    if (step >= whole) {
-        tile = walk.first + step - whole;
-        tile = tile < walk.whole_first ? tile : tile + whole;
-    }
-    return tile * TILE_KEYS;
+uint nextTile(Walk walk, uint tile, bool whole) {
+    return !whole && tile + 1 == walk.whole_first ? walk.whole_end : tile + 1;
 }
 
-// Steps [begin, end) of the walk, of tiles that are all whole or all cut.
-void attend(Walk walk, uint begin, uint end, bool whole) {
-    if (begin >= end) {
-        return;
-    }
-    fetchTile(k, v, keyOf(walk, begin), whole, thread);
-    placeTile(k, v, keyOf(walk, begin), whole, thread);
+// The cut tile that has `index` cut ones before it.
+uint cutTile(Walk walk, uint index) {
+    uint tile = walk.first + index;
+    return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
+}
+
+// Tiles from `tile` to `last`, all whole, or all the cut ones between the two.
+void attend(Walk walk, uint tile, uint last, bool whole) {
+    fetchTile(k, v, tile * TILE_KEYS, whole, thread);
+    placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
-    [[dont_unroll]] for (uint step = begin; step < end; step++) {
-        uint next_key = keyOf(walk, step + 1);
-        computeScores(keyOf(walk, step), whole);
+    [[dont_unroll]] for (;;) {
+        computeScores(tile * TILE_KEYS, whole);
+        bool more = tile != last;
+        tile = nextTile(walk, tile, whole);
         // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
         // were seen to sink to where they are used, and their latency with them.
-        if (step + 1 < end) {
-            fetchTile(k, v, next_key, whole, thread);
+        if (more) {
+            fetchTile(k, v, tile * TILE_KEYS, whole, thread);
         } else {
             forgetTile();
         }
         computeProbabilities();
         accumulateOutput();
         barrier(); // the tile's last readers are done
-        placeTile(k, v, next_key, whole, thread);
+        placeTile(k, v, tile * TILE_KEYS, whole, thread);
         barrier();
+        if (!more) {
+            break;
+        }
+    }
+}
+
+// The split's part of the walk.
+void attendSplit(Walk walk) {
+    uint steps = walk.end - walk.first;
+    uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
+    uint end = begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0);
+    uint whole = walk.whole_end - walk.whole_first;
+    if (begin < min(end, whole)) {
+        attend(walk, walk.whole_first + begin, walk.whole_first + min(end, whole) - 1, true);
+    }
+    if (max(begin, whole) < end) {
+        attend(walk, cutTile(walk, max(begin, whole) - whole), cutTile(walk, end - 1 - whole), false);
     }
 }
 
@@ -320,13 +335,7 @@ void main() {
     barrier();
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
-        Walk walk = walkOf(mask);
-        uint steps = walk.end - walk.first;
-        uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
-        uint end = begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0);
-        uint whole = walk.whole_end - walk.whole_first;
-        attend(walk, begin, min(end, whole), true);
-        attend(walk, max(begin, whole), end, false);
+        attendSplit(walkOf(mask));
     }
     writeResults();
 }

@@ -28,10 +28,15 @@ vec2 unpackBf16(uint pair) {
     return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u));
 }
 
-// Two fp16, rounded as the device rounds; a finite value past the largest stays finite.
-uint packF16(vec2 x) {
+// So that a finite value past the largest fp16 stays finite.
+vec2 withinF16(vec2 x) {
     bvec2 finite = lessThan(abs(x), vec2(uintBitsToFloat(0x7f800000u)));
-    return packHalf2x16(mix(x, clamp(x, vec2(-VKF_LARGEST_F16), vec2(VKF_LARGEST_F16)), finite));
+    return mix(x, clamp(x, vec2(-VKF_LARGEST_F16), vec2(VKF_LARGEST_F16)), finite);
+}
+
+// Two fp16, rounded as the device rounds.
+uint packF16(vec2 x) {
+    return packHalf2x16(withinF16(x));
 }
 
 // Two bf16, rounded to nearest, ties to even. What would round past the largest is cut off instead: a finite

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // o and lse of a subgroup's rows, some matrices at a time through the subgroup's part of shared memory,
-// where every element has a known row and column.
+// where every element has a known row and column. Whole words in the type of o where its rows are made of
+// them, which takes the least code: code that runs once waits for its instructions. Else fp32, from which
+// elements are converted and stored one by one.
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
@@ -64,21 +66,71 @@ void normalize() {
     }
 }
 
-void writeResults() {
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
-        l_row[i] = sumOverColumns(l_row[i]);
+#ifdef VKF_MATRIX_EXCHANGE
+// Left operands, as which 16-bit words leave, are laid out like results in a known layout alone: the host does
+// not ask for words.
+void storeMatricesAsWords(uvec2 head, uint begin) {}
+#else
+// How many matrices of a row tile are staged side by side as words of o, and the words in a row of them.
+const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
+const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
+const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;
+const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a whole row
+
+// As packF16 and packBf16 round.
+Half storedHalf(float x) {
+#ifdef VKF_MATRIX_BF16
+    return Half(uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u));
+#else
+    return Half(withinF16(vec2(x)).x);
+#endif
+}
+
+void stageMatrixOfWords(uint matrix, uint begin) {
+    if (O_IS_F32) {
+        coopMatStore(o_tile[matrix], stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        return;
     }
-    normalize();
-    if (HAS_LSE) {
-        storeLseOfRows();
+    LeftMatrix o_half;
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        o_half[e] = storedHalf(o_tile[matrix][e]);
     }
-    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
+    coopMatStore(o_half, stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+void storeWords(uvec2 head, uint begin, uint row_begin, uint word_begin) {
+    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
+        uint place = i * LANES + lane;
+        uint row = row_begin + place / Q_CHUNK_WORDS;
+        uint word = word_begin + place % Q_CHUNK_WORDS;
+        if (row < params.query_rows && word < O_WORDS) {
+            Word4(add64(rowAddress(head, VKF_O, row), uvec2(word * 16, 0))).value =
+                stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS];
+        }
+    }
+}
+
+void storeMatricesAsWords(uvec2 head, uint begin) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint first = 0; first < VALUE_TILES; first += O_STAGED_MATRICES) {
+            UNROLL for (uint c = first; c < min(first + O_STAGED_MATRICES, VALUE_TILES); c++) {
+                stageMatrixOfWords(r * VALUE_TILES + c, begin + (c - first) * O_MATRIX_WORDS);
+            }
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+            storeWords(head, begin, first_row + r * MATRIX_ROWS, first * O_MATRIX_WORDS);
+            subgroupBarrier();
+        }
+    }
+}
+
+#endif
+
+// One copy of the code that stores: the loop over matrices stays a loop, and picks its matrices by comparing
+// numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
+// driver's compiler does not inline.
+void storeMatricesAsElements(uvec2 head, uint begin, bool special) {
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
-    uint begin = subgroup * STAGE_WORDS;
-    bool special = special_values != 0u;
-    // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrices by
-    // comparing numbers, because matrices indexed by a variable would live in memory. So would they in a
-    // function that the driver's compiler does not inline.
     [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
@@ -90,6 +142,24 @@ void writeResults() {
         subgroupBarrier();
         storeStaged(begin, head, aligned4, special, first);
         subgroupBarrier();
+    }
+}
+
+void writeResults() {
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+        l_row[i] = sumOverColumns(l_row[i]);
+    }
+    normalize();
+    if (HAS_LSE) {
+        storeLseOfRows();
+    }
+    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
+    uint begin = subgroup * STAGE_WORDS;
+    bool special = special_values != 0u;
+    if (O_IN_WORDS && !special && ((head.x | params.row_stride[VKF_O]) & 15u) == 0) {
+        storeMatricesAsWords(head, begin);
+    } else {
+        storeMatricesAsElements(head, begin, special);
     }
 }
 

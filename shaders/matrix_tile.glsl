@@ -17,6 +17,7 @@ layout(constant_id = VKF_ID_MATRIX_DEPTH) const uint MATRIX_DEPTH = 16;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 2;
 layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+layout(constant_id = VKF_ID_OUTPUT_WORDS) const bool O_IN_WORDS = true;
 layout(constant_id = VKF_ID_SLOT_ELEMENTS) const uint SLOT_ELEMENTS = 4;
 layout(constant_id = VKF_ID_COLUMN_LANES) const uint COLUMN_LANES = 3;
 layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;

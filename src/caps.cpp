@@ -79,6 +79,8 @@ void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device,
 
     const VkPhysicalDeviceLimits& limits = properties.properties.limits;
     caps->driver = driver.driverID;
+    caps->vendorId = properties.properties.vendorID;
+    caps->deviceId = properties.properties.deviceID;
     caps->maxSharedMemoryBytes = limits.maxComputeSharedMemorySize;
     caps->maxInvocations = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
     caps->maxGroupCount = limits.maxComputeWorkGroupCount[0];

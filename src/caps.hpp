@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <vkflash/vkflash.h>
 
 #include "functions.hpp"
 #include "matrix_layout.hpp"
+#include "tuning_file.hpp"
 
 namespace vkf {
 
@@ -22,6 +24,8 @@ struct MatrixUse {
 struct Caps {
     uint32_t apiVersion = 0;
     VkDriverId driver{};
+    uint32_t vendorId = 0;
+    uint32_t deviceId = 0;
     uint32_t maxSharedMemoryBytes = 0;
     uint32_t maxInvocations = 0; // in a workgroup, of which the first dimension may take all
     uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
@@ -32,6 +36,9 @@ struct Caps {
     MatrixUse bf16Matrix{};            // of bf16
     VkfFeatures features = 0;          // supported; in a context: enabled
     VkfQuirks quirks = 0;
+    std::vector<TuningEntry> tuning; // of a context that was given some; the first that fits is taken
+
+    DeviceIdentity identity() const { return {vendorId, deviceId, driver}; }
 
     // Whether lanes may talk through subgroup shuffles: only full subgroups of a known size tell an
     // invocation where it stands.

@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 
 #include "boundary.hpp"
@@ -31,12 +32,19 @@ VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* 
     if (info.maxSharedMemoryBytes != 0) {
         caps->maxSharedMemoryBytes = std::min(caps->maxSharedMemoryBytes, info.maxSharedMemoryBytes);
     }
-    return VKF_SUCCESS;
+    if (info.tuningBytes == 0) {
+        return VKF_SUCCESS;
+    }
+    if (info.tuning == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "tuning is null, but tuningBytes is %zu", info.tuningBytes);
+    }
+    return readTuning({info.tuning, info.tuningBytes}, caps->identity(), &caps->tuning, message);
 }
 
 VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, VkfMessage* message) {
     VkfContextCreateInfo info{};
-    if (const VkfResult result = readVersioned(given, &info, "info", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(given, &info, "info", message, offsetof(VkfContextCreateInfo, tuning));
+        result != VKF_SUCCESS) {
         return result;
     }
     if (context == nullptr || info.device == VK_NULL_HANDLE) {
@@ -91,6 +99,10 @@ VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
     return vkf::matrixInfo(context->caps, type, info, message);
+}
+
+uint32_t vkfTuningEntryCount(VkfContext context) {
+    return context != nullptr ? static_cast<uint32_t>(context->caps.tuning.size()) : 0;
 }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {

@@ -3,6 +3,7 @@
 // Tile choice of the cooperative-matrix kernel, as a pure function of what a device is and what is asked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "caps.hpp"
@@ -21,7 +22,9 @@ struct MatrixTile {
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
-    uint32_t keys() const { return keyTiles * layout.columns; }
+    // Whole matrices, and the whole depth of a product.
+    uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
+    uint32_t keyMatrices() const { return keys() / layout.columns; }
     uint32_t sharedBytes() const;
     // 32-bit registers that hold an invocation's part of q, s and o.
     uint32_t registers() const;
@@ -31,7 +34,12 @@ struct MatrixTile {
 struct MatrixPlan {
     MatrixTile tile;
     uint32_t splits = 1;
+    bool tuned = false; // chosen by tuning data
 };
+
+// Whether o leaves in whole words, if its rows are made of them, rather than element by element. `keys` of a
+// workgroup.
+bool outputInWords(const MatrixTile& tile, uint32_t keys);
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
 

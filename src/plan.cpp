@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 
@@ -75,12 +76,12 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     std::snprintf(
         info->description, sizeof info->description,
         "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s%s, %u "
-        "step%s",
+        "step%s%s",
         vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
         vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
         info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
         info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).data(),
-        info->stepCount, info->stepCount == 1 ? "" : "s");
+        info->stepCount, info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
@@ -102,6 +103,8 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     }
     info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
     info.kvSplits = schedule.splits;
+    std::snprintf(info.tile, sizeof info.tile, "%s", schedule.tileText.c_str());
+    info.tuned = schedule.tuned ? 1 : 0;
     info.productType = schedule.productType;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
@@ -148,5 +151,5 @@ VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message) {
     if (plan == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
     }
-    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message);
+    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message, offsetof(VkfPlanInfo, tile));
 }

@@ -124,7 +124,7 @@ Constants tileConstants(const MatrixTile& tile) {
     c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_KEY_TILES] = tile.keyMatrices();
     c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
     c[VKF_ID_COLUMN_LANES] = tile.layout.columnLanes();
     c[VKF_ID_ELEMENT_BASIS] = packPlaces(tile.layout.elementBits, 0, 4);
@@ -177,6 +177,11 @@ public:
         schedule_->tile = {tile.rows(), tile.keys(), workgroupSize, tile.sharedBytes()};
         tileConstants_ = tileConstants(tile);
     }
+    void setTuning(std::string tileText, bool tuned) {
+        schedule_->tileText = std::move(tileText);
+        schedule_->tuned = tuned;
+    }
+    VkfPath path() const { return schedule_->path; }
     const TileShape& tile() const { return schedule_->tile; }
 
     // Adds a kernel over `items` work items of at most `operations` each.
@@ -227,11 +232,13 @@ public:
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // What is particular to products of 16-bit types.
-    void setMatrices(const MatrixLayout& layout, bool wholeWords) {
+    // Whether rows of the tensors are moved in words of matrixWordBytes.
+    void setMatrices(const MatrixLayout& layout, bool wordInputs, bool wordOutput) {
         schedule_->matrix = layout;
         schedule_->productType = problem_.given.v.type;
-        schedule_->inputAlignment = wholeWords ? matrixWordBytes : 1;
-        tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+        schedule_->inputAlignment = wordInputs ? matrixWordBytes : 1;
+        tileConstants_[VKF_ID_WHOLE_WORDS] = wordInputs ? 1 : 0;
+        tileConstants_[VKF_ID_OUTPUT_WORDS] = wordOutput ? 1 : 0;
         tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     }
     Phase& lastPhase() { return schedule_->phases.back(); }
@@ -275,26 +282,34 @@ private:
     VkfTensorLayout scratch_{};
 };
 
-TileProblem tileProblem(const CheckedProblem& problem) {
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
+    const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
     return {p.headDim,
             p.valueDim,
             p.queryRows,
             uint64_t{p.batch} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
             static_cast<uint32_t>(widestRow(problem, {})),
-            problem.windowed()};
+            problem.windowed(),
+            path,
+            oneType ? std::optional(p.q.type) : std::nullopt};
 }
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const Tile tile = chooseScalarTile(caps, tileProblem(problem));
+    const Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem));
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
                     p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize);
+    if (builder.path() == VKF_PATH_SCALAR) {
+        builder.setTuning(tileText(TunedScalarTile{tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows,
+                                                   tile.threadKeys, tile.chunkDim4, tile.chunkKeys}),
+                          tile.tuned);
+    }
     return VKF_SUCCESS;
 }
 
@@ -395,13 +410,18 @@ bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
     return inWords(VKF_TENSOR_Q) && inWords(VKF_TENSOR_K) && inWords(VKF_TENSOR_V);
 }
 
+// Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
+bool hasWordOutput(const VkfProblem& p, VkfType stored) {
+    return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % matrixWordBytes == 0;
+}
+
 VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(problem));
+    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -409,11 +429,14 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize());
-    builder.setMatrices(tile.layout, hasWholeWords(problem, tile));
     const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
-    return splits > 1 && !problem.empty ? scheduleSplits(kernel, splits, problem, builder, message)
-                                        : scheduleFused(kernel, problem, builder, message);
+    const bool split = splits > 1 && !problem.empty;
+    const bool outputWords = outputInWords(tile, p.keys / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+    builder.setMatrices(tile.layout, hasWholeWords(problem, tile), outputWords);
+    builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
+    return split ? scheduleSplits(kernel, splits, problem, builder, message)
+                 : scheduleFused(kernel, problem, builder, message);
 }
 
 VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
@@ -449,7 +472,8 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Buil
 // A software driver has no matrix units: there the portable kernel is faster.
 bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
     return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && coopmatObstacle(caps, problem) == nullptr &&
-           chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(problem)).tile.subgroups != 0;
+           chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(VKF_PATH_COOPMAT, problem))
+                   .tile.subgroups != 0;
 }
 
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "caps.hpp"
@@ -55,6 +56,8 @@ struct Schedule {
     uint64_t scratchBytes = 0;
     uint64_t scratchLseOffset = 0;
     uint32_t splits = 1;       // of the keys
+    std::string tileText;      // tile and splits as tuning data writes them
+    bool tuned = false;        // tuning data chose them
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;

@@ -46,6 +46,9 @@ constexpr std::array candidates = {
     Candidate{32, 4, 1, 4, 8, 8, 1, 256, false, 0},
 };
 
+// Of tuning data. Nothing holds more; such a tile was never measured, and takes long to compile.
+constexpr uint32_t mostTunedRegisters = 255;
+
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
 constexpr uint32_t mostRegisters = 224;
 
@@ -80,7 +83,31 @@ Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint
     return tile;
 }
 
+// Of the first entry that is about the problem and fits; none if there is no such entry.
+Tile tunedTile(const Caps& caps, const TileProblem& problem) {
+    for (const TuningEntry& entry : caps.tuning) {
+        if (!isAbout(entry, problem)) {
+            continue;
+        }
+        const TunedScalarTile& t = entry.scalar;
+        Tile tile =
+            tileOf({t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM, false, 0},
+                   caps, problem.headDim, problem.valueDim);
+        if (fits(tile, caps) && tile.registers() <= mostTunedRegisters) {
+            tile.tuned = true;
+            return tile;
+        }
+    }
+    return {};
+}
+
 } // namespace
+
+bool isAbout(const TuningEntry& entry, const TileProblem& problem) {
+    return entry.path == problem.path && problem.type == entry.type && entry.masked == problem.masked &&
+           entry.headDim.holds(problem.headDim) && entry.valueDim.holds(problem.valueDim) &&
+           entry.rows.holds(problem.queryRows) && entry.keys.holds(problem.keys) && entry.heads.holds(problem.heads);
+}
 
 uint32_t Tile::sharedBytes() const {
     const uint32_t kWords = VKF_K_WORDS(keys(), chunkDim4);
@@ -104,7 +131,10 @@ Tile chooseScalarTile(const Caps& caps, const TileProblem& problem) {
         return tile.registers() <= mostRegisters && !halfEmpty &&
                problem.workgroups(tile.rows()) >= candidate.leastWorkgroups;
     };
-    Tile last;
+    Tile last = tunedTile(caps, problem);
+    if (last.tuned) {
+        return last;
+    }
     for (const Candidate& candidate : candidates) {
         if (problem.valueDim < candidate.leastValueDim || problem.valueDim > candidate.mostValueDim ||
             (candidate.outputF32 && !problem.outputF32)) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "caps.hpp"
 
@@ -19,6 +20,7 @@ struct Tile {
     uint32_t threadColumns4 = 0; // columns of o of an invocation, in fours
     uint32_t chunkDim4 = 0;      // columns of q and k staged at once, in fours
     uint32_t chunkKeys = 0;      // rows of v staged at once
+    bool tuned = false;          // chosen by tuning data
 
     uint32_t rows() const { return workgroupSize / lanes * threadRows; }
     uint32_t keys() const { return lanes * threadKeys; }
@@ -36,10 +38,15 @@ struct TileProblem {
     bool outputF32;      // o is stored as fp32
     uint32_t keys = 0;   // that a row may see at most
     bool masked = false; // causal or a window
+    VkfPath path = VKF_PATH_AUTO;
+    std::optional<VkfType> type{}; // of q, k, v and o, if all have the same
 
     // Of a fused kernel: one for each tile of query rows of each head.
     uint64_t workgroups(uint32_t tileRows) const { return (uint64_t{queryRows} + tileRows - 1) / tileRows * heads; }
 };
+
+// Whether an entry of tuning data is about the problem.
+bool isAbout(const TuningEntry& entry, const TileProblem& problem);
 
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.
 Tile chooseScalarTile(const Caps& caps, const TileProblem& problem);

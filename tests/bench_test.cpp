@@ -57,7 +57,7 @@ const std::string smallPrefill = "prefill --tokens 256 --width 64 --dims 32 --ro
 TEST_CASE("bench times only results that are right and reports them as JSON", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "--rows 33,64 --dim 40 --type f16 --heads 2 --seconds 0.05");
+    const auto [text, json] = report(place, "--rows 33,64 --dims 40 --types f16 --heads 2 --seconds 0.05");
     CHECK(json["bench"] == "grid");
     REQUIRE(json["results"].size() == 4); // two sizes on two paths
     for (const Json& result : json["results"]) {
@@ -69,7 +69,7 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     needDevice();
     const Workplace place;
     const auto [text, json] =
-        report(place, "--rows 50 --dim 24 --type f32 --path auto --kv-heads 2 --lse --causal --seconds 0.01");
+        report(place, "--rows 50 --dims 24 --types f32 --paths auto --kv-heads 2 --lse --causal --seconds 0.01");
     REQUIRE(json["results"].size() == 1);
     CHECK(json["results"][0]["path"] != "auto"); // but the one that was taken
 }
@@ -214,7 +214,8 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.txt", "d32 n64 b4 causal0\n");
     place.write("none.txt", "nothing\n");
-    checkRefusals(place, {{"bench --path fast", "--path fast|scalar"},
+    checkRefusals(place, {{"bench --paths fast", "--paths fast|scalar"},
+                          {"bench --types f64", "--types f64|f32, f16, bf16"},
                           {"bench --json absent/b.json", "--json absent/b.json|no folder absent"},
                           {"bench --rows 64 prefill", "--rows|prefill"},
                           {"bench prefill --rows 100", "--rows 100|16384|--tokens"},
@@ -234,5 +235,6 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench long --json absent/l.json", "--json absent/l.json"},
                           {"bench host --calls 0", "--calls 0"},
                           {"bench host --dims 300", "300|256"},
+                          {"bench host --paths fast", "--paths fast|scalar"},
                           {"bench host --json absent/h.json", "--json absent/h.json"}});
 }

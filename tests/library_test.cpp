@@ -19,6 +19,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using vkf::host::Buffer;
+using vkf::test::contextInfo;
 using vkf::test::problemOf;
 using vkf::test::testDevice;
 
@@ -28,16 +29,6 @@ VkfDeviceQuery queryOf(const vkf::host::Device& device) {
     query.instance = device.instance();
     query.physicalDevice = device.physicalDevice();
     return query;
-}
-
-VkfContextCreateInfo contextInfo(const vkf::host::Device& device) {
-    auto info = vkf::make<VkfContextCreateInfo>();
-    info.getInstanceProcAddr = device.getInstanceProcAddr();
-    info.instance = device.instance();
-    info.physicalDevice = device.physicalDevice();
-    info.device = device.handle();
-    info.features = device.summary().features;
-    return info;
 }
 
 // A small problem with all its memory in one buffer each.

@@ -110,6 +110,8 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
         {{128, 128, 8192, 32, false, 8192, false}, 256, 1}, {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
         {{256, 256, 8192, 16, false, 8192, false}, 128, 1}, {{128, 128, 1024, 16, false, 1024, false}, 256, 2},
         {{128, 128, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
+        {{256, 256, 512, 8, false, 512, false}, 128, 4},    {{256, 256, 512, 8, false, 512, true}, 128, 4},
+        {{128, 128, 512, 512, false, 512, true}, 128, 1},   {{128, 128, 512, 512, false, 512, false}, 256, 1},
         {{128, 128, 1, 32, false, 65536, true}, 256, 4}, // one row sees all keys
         {{128, 128, 1, 1, false, 255, false}, 16, 1},
     };

@@ -8,26 +8,16 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr size_t mostSets = 16;
-
 // The longest run that is submitted as a whole, far from any watchdog.
 constexpr double longestSubmission = 0.5;
 
-double submitSteps(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t first,
-                   uint32_t count) {
+double submitSteps(host::Device& device, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
     return device.submit([&](VkCommandBuffer commands) {
         VkfMessage message{};
-        const VkfResult result = vkfCmdAttentionSteps(commands, plan.handle(), &bindings, first, count, &message);
+        const VkfResult result = vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message);
         if (result != VKF_SUCCESS)
             throw host::Error(result, message.text);
     });
-}
-
-double runStepByStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings) {
-    double seconds = 0;
-    for (uint32_t step = 0; step < plan.info().stepCount; ++step)
-        seconds += runStep(device, plan, bindings, step);
-    return seconds;
 }
 
 } // namespace
@@ -38,28 +28,41 @@ void requireTime(double seconds, const host::Device& device) {
 }
 
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step) {
-    return submitSteps(device, plan, bindings, step, 1);
+    return submitSteps(device, plan.handle(), bindings, step, 1);
+}
+
+bool isOfOneShape(VkfResult result) {
+    return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+double PlanRuns::run(const VkfBindings& bindings) {
+    if (oneSubmission_)
+        return submitSteps(*device_, plan_, bindings, 0, steps_);
+    double seconds = 0;
+    for (uint32_t step = 0; step < steps_; ++step)
+        seconds += submitSteps(*device_, plan_, bindings, step, 1);
+    oneSubmission_ = seconds <= longestSubmission;
+    return seconds;
 }
 
 BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
-    memory.prepare(plan, mostSets);
+    memory.prepare(problem, plan.info().scratchBytes, mostBufferSets);
     BenchResult result;
     result.problem = problem;
     result.plan = plan.info();
     result.operations = result.plan.operations;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
-    // Step by step is safe on any device, and tells whether the whole is.
-    result.oneSubmission = runStepByStep(device, plan, memory.bindings(0)) <= longestSubmission;
+    PlanRuns runs(device, plan.handle(), plan.info().stepCount);
+    runs.run(memory.bindings(0)); // step by step, safe on any device
+    result.oneSubmission = runs.oneSubmission();
 
     size_t set = 0;
     const auto run = [&] {
         set = (set + 1) % memory.sets();
-        const VkfBindings bindings = memory.bindings(set);
-        const double seconds = result.oneSubmission ? submitSteps(device, plan, bindings, 0, plan.info().stepCount)
-                                                    : runStepByStep(device, plan, bindings);
+        const double seconds = runs.run(memory.bindings(set));
         afterRun();
         return seconds;
     };

@@ -32,6 +32,27 @@ struct BenchResult {
     double teraflops() const { return operations / timing.median * 1e-12; }
 };
 
+// A plan that runs again and again: whole, once its first run has shown that no submission takes long.
+class PlanRuns {
+public:
+    PlanRuns(host::Device& device, VkfPlan plan, uint32_t steps) : device_(&device), plan_(plan), steps_(steps) {}
+
+    double run(const VkfBindings& bindings); // GPU seconds
+    bool oneSubmission() const { return oneSubmission_; }
+
+private:
+    host::Device* device_;
+    VkfPlan plan_;
+    uint32_t steps_;
+    bool oneSubmission_ = false;
+};
+
+// Whether a refusal is about one shape on one path and leaves the others: not built for it, or too large.
+bool isOfOneShape(VkfResult result);
+
+// Sets of buffers to take turns over, at most.
+inline constexpr size_t mostBufferSets = 16;
+
 // afterRun is called after each of many runs. Throws what planning and running throw; the verdict is the
 // caller's to judge.
 BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,

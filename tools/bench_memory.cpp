@@ -43,20 +43,20 @@ bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
 
 } // namespace
 
-void BenchMemory::prepare(const host::Plan& plan, size_t mostSets) {
-    problem_ = plan.problem();
+void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+    problem_ = problem;
     tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
         generate(i, layout);
         tensorBytes_ += bytesOf(layout);
     }
-    const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + plan.info().scratchBytes));
+    const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + scratchBytes));
     const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
     count_ = std::clamp<size_t>(wanted, 1, mostSets);
     sets_.resize(std::max(sets_.size(), count_)); // the next shape may need as many as the last
     for (size_t i = 0; i < count_; ++i)
-        fill(sets_[i], plan.info().scratchBytes);
+        fill(i, scratchBytes);
 }
 
 void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
@@ -72,7 +72,8 @@ void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
     repeat(normalBlock(layout.type, std::min(blockElements, layout.elements), input + 1), there.bytes);
 }
 
-void BenchMemory::fill(Set& set, uint64_t scratchBytes) {
+void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
+    Set& set = sets_[index];
     for (size_t i = 0; i < inputs_.size(); ++i) {
         const uint64_t bytes = bytesOf(vkfTensorLayout(&problem_, inputRoles[i]));
         if (ensureRoom(device_, set.inputs[i], bytes))
@@ -80,14 +81,18 @@ void BenchMemory::fill(Set& set, uint64_t scratchBytes) {
     }
     ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
     ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
-    // An element that is not written must not pass for the right one of an earlier run.
-    constexpr uint32_t notANumber = 0xffffffff; // in every type
-    device_.fill(set.o, notANumber);
-    device_.fill(set.lse, notANumber);
+    poison(index);
     // May be gigabytes for one path, in the way of the next.
     if (set.scratch.size() != scratchBytes)
         set.scratch = {};
     ensureRoom(device_, set.scratch, scratchBytes);
+}
+
+// An element that is not written must not pass for the right one of an earlier run.
+void BenchMemory::poison(size_t set) {
+    constexpr uint32_t notANumber = 0xffffffff; // in every type
+    device_.fill(sets_[set].o, notANumber);
+    device_.fill(sets_[set].lse, notANumber);
 }
 
 VkfBindings BenchMemory::bindings(size_t set) const {

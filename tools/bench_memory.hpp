@@ -18,9 +18,11 @@ class BenchMemory {
 public:
     explicit BenchMemory(host::Device& device) : device_(device) {}
 
-    // Inputs, outputs full of NaN, and scratch for the plan, in `sets()` copies. Problems with key lengths
+    // Inputs, outputs full of NaN, and scratch, in `sets()` copies. Problems with key lengths
     // are not for this class.
-    void prepare(const host::Plan& plan, size_t mostSets);
+    void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets);
+    // Fills the outputs of a set with NaN again.
+    void poison(size_t set);
 
     // A time that lives off what the last run left in the cache is nobody's: runs take turns over sets
     // that together are larger than the caches of today's devices.
@@ -43,7 +45,7 @@ private:
     };
 
     void generate(size_t input, const VkfTensorLayout& layout);
-    void fill(Set& set, uint64_t scratchBytes);
+    void fill(size_t set, uint64_t scratchBytes);
 
     host::Device& device_;
     VkfProblem problem_{};

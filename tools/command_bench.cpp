@@ -9,6 +9,7 @@
 #include "bench_report.hpp"
 #include "error.hpp"
 #include "options.hpp"
+#include "problem_grid.hpp"
 #include "progress.hpp"
 #include "text.hpp"
 #include "verdict.hpp"
@@ -18,33 +19,12 @@ namespace vkf::tools {
 namespace {
 
 struct BenchOptions {
-    ShapeOptions shape; // what the lists below leave
-    MathOptions math;
+    ProblemGrid grid = {
+        .rows = {512, 1024, 2048}, .dims = {64, 128}, .types = {"f16", "f32"}, .paths = {"scalar", "standard"}};
     DeviceFlags device;
-    std::vector<uint32_t> rows = {512, 1024, 2048};
-    std::vector<uint32_t> dims = {64, 128};
-    std::vector<std::string> types = {"f16", "f32"};
-    std::vector<std::string> paths = {"scalar", "standard"};
     MeasureOptions measure;
     ReportOptions report;
 };
-
-std::vector<VkfProblem> grid(const BenchOptions& options) {
-    std::vector<VkfProblem> problems;
-    ShapeOptions shape = options.shape;
-    MathOptions math = options.math;
-    for (const std::string& type : options.types)
-        for (const uint32_t dim : options.dims)
-            for (const uint32_t rows : options.rows)
-                for (const std::string& path : options.paths) {
-                    shape.type = type;
-                    shape.dim = dim;
-                    shape.rows = rows;
-                    math.path = path;
-                    problems.push_back(makeProblem(shape, math));
-                }
-    return problems;
-}
 
 void printHeading() {
     fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys", "path",
@@ -61,12 +41,13 @@ void printRow(const BenchResult& result) {
 }
 
 void benchAll(const BenchOptions& options) {
-    const std::vector<VkfProblem> problems = grid(options);
+    const std::vector<VkfProblem> problems = problemsOf(options.grid);
     checkReport(options.report);
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
-    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.shape.batch, options.shape.heads,
-               problems.empty() ? 0 : problems[0].kvHeads, options.math.causal.empty() ? "" : ", causal");
+    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
+               options.grid.shape.heads, problems.empty() ? 0 : problems[0].kvHeads,
+               options.grid.math.causal.empty() ? "" : ", causal");
     printHeading();
     BenchMemory memory(device);
     Json results = Json::array();
@@ -93,14 +74,10 @@ void requireNoneBefore(const CLI::App& bench) {
                       bench.get_subcommands().front()->get_name());
 }
 
-void addGridOptions(CLI::App& command, BenchOptions& options) {
-    command.add_option("--rows", options.rows, "list of query rows")->delimiter(',')->capture_default_str();
-    command.add_option("--dim", options.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command.add_option("--type", options.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
-    command.add_option("--path", options.paths, "list of paths")->delimiter(',')->capture_default_str();
-    addHeadOptions(command, options.shape);
-    addMaskOptions(command, options.math);
+void addBenchOptions(CLI::App& command, BenchOptions& options) {
+    addGridOptions(command, options.grid);
     addDeviceOptions(command, options.device);
+    addTuningOption(command, options.device.tuning);
     command.add_option("--runs", options.measure.timing.maxRuns, "most runs of each")->capture_default_str();
     command.add_option("--seconds", options.measure.timing.seconds, "most wall time of each")->capture_default_str();
     command.add_option("--sample-rows", options.measure.sampleRows, "rows of each head to check; 0 = all")
@@ -114,7 +91,7 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     auto options = std::make_shared<BenchOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand("bench", "Times of each path on a grid of shapes, each result checked.");
-    addGridOptions(*command, *options);
+    addBenchOptions(*command, *options);
     for (const auto add : {addBenchPrefillCommand, addBenchLongCommand, addBenchHostCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);

@@ -12,6 +12,8 @@
 #include "bench_report.hpp"
 #include "error.hpp"
 #include "options.hpp"
+#include "own_context.hpp"
+#include "problem_grid.hpp"
 #include "progress.hpp"
 #include "text.hpp"
 #include "vkflash/vkflash.hpp"
@@ -21,11 +23,8 @@ namespace vkf::tools {
 namespace {
 
 struct HostOptions {
-    ShapeOptions shape = {.heads = 16, .rows = 4096}; // what the lists below leave
-    MathOptions math;
-    std::vector<uint32_t> dims = {64, 128, 256};
-    std::vector<std::string> types = {"f16"};
-    std::vector<std::string> paths = {"auto"};
+    ProblemGrid grid = {
+        .shape = {.heads = 16}, .rows = {4096}, .dims = {64, 128, 256}, .types = {"f16"}, .paths = {"auto"}};
     size_t calls = 8192;
     DeviceFlags device;
     ReportOptions report;
@@ -54,43 +53,6 @@ double secondsOf(const std::function<void()>& work) {
     work();
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS)
-        throw host::Error(result, message.text);
-}
-
-void check(VkResult result, const char* call) {
-    if (result != VK_SUCCESS)
-        fail("{} failed: VkResult {}", call, static_cast<int>(result));
-}
-
-template <typename Function> Function load(const host::Device& device, const char* name) {
-    return reinterpret_cast<Function>(device.getInstanceProcAddr()(device.instance(), name));
-}
-
-// An empty pipeline cache that is filled by use.
-class PipelineCache {
-public:
-    explicit PipelineCache(const host::Device& device) : device_(device) {
-        VkPipelineCacheCreateInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-        check(
-            load<PFN_vkCreatePipelineCache>(device, "vkCreatePipelineCache")(device.handle(), &info, nullptr, &cache_),
-            "vkCreatePipelineCache");
-    }
-    PipelineCache(const PipelineCache&) = delete;
-    PipelineCache& operator=(const PipelineCache&) = delete;
-    ~PipelineCache() {
-        load<PFN_vkDestroyPipelineCache>(device_, "vkDestroyPipelineCache")(device_.handle(), cache_, nullptr);
-    }
-
-    VkPipelineCache handle() const { return cache_; }
-
-private:
-    const host::Device& device_;
-    VkPipelineCache cache_ = VK_NULL_HANDLE;
-};
 
 // A command buffer to record into and never to submit.
 class Recording {
@@ -130,27 +92,6 @@ private:
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
 };
-
-Context createContext(const host::Device& device, const PipelineCache& cache) {
-    auto info = make<VkfContextCreateInfo>();
-    info.getInstanceProcAddr = device.getInstanceProcAddr();
-    info.instance = device.instance();
-    info.physicalDevice = device.physicalDevice();
-    info.device = device.handle();
-    info.features = device.summary().features;
-    info.pipelineCache = cache.handle();
-    VkfMessage message{};
-    Context context;
-    check(vkfCreateContext(&info, context.put(), &message), message);
-    return context;
-}
-
-Plan createPlan(const Context& context, const VkfProblem& problem) {
-    VkfMessage message{};
-    Plan plan;
-    check(vkfCreatePlan(context.get(), &problem, plan.put(), &message), message);
-    return plan;
-}
 
 struct HostResult {
     VkfProblem problem{};
@@ -195,7 +136,7 @@ Timing measureRecording(const host::Device& device, const Plan& plan, VkDeviceSi
     return timingOf(std::move(times));
 }
 
-HostResult measureHost(const host::Device& device, const VkfProblem& problem, size_t calls,
+HostResult measureHost(const host::Device& device, const std::string& tuning, const VkfProblem& problem, size_t calls,
                        const std::function<void()>& progress) {
     constexpr TimingOptions plans = {.warmUps = 1, .maxRuns = 1000, .seconds = 0.2};
     HostResult result;
@@ -203,15 +144,14 @@ HostResult measureHost(const host::Device& device, const VkfProblem& problem, si
     const PipelineCache cache(device);
     Context context;
     Plan plan;
-    result.contextSeconds = secondsOf([&] { context = createContext(device, cache); });
+    result.contextSeconds = secondsOf([&] { context = createContext(device, cache, tuning); });
     result.coldSeconds = secondsOf([&] { plan = createPlan(context, problem); });
-    result.plan = make<VkfPlanInfo>();
-    vkfGetPlanInfo(plan.get(), &result.plan, nullptr);
+    result.plan = planInfo(plan);
     progress();
     result.sameContext = measure([&] { return secondsOf([&] { createPlan(context, problem); }); }, plans);
     result.filledCache = measure(
         [&] {
-            const Context fresh = createContext(device, cache);
+            const Context fresh = createContext(device, cache, tuning);
             Plan again;
             return secondsOf([&] { again = createPlan(fresh, problem); });
         },
@@ -253,35 +193,21 @@ Json json(const HostResult& result) {
     return json;
 }
 
-std::vector<VkfProblem> problemsOf(const HostOptions& options) {
-    std::vector<VkfProblem> problems;
-    ShapeOptions shape = options.shape;
-    MathOptions math = options.math;
-    for (const std::string& type : options.types)
-        for (const uint32_t dim : options.dims)
-            for (const std::string& path : options.paths) {
-                shape.type = type;
-                shape.dim = dim;
-                math.path = path;
-                problems.push_back(makeProblem(shape, math));
-            }
-    return problems;
-}
-
 void benchHost(const HostOptions& options) {
-    const std::vector<VkfProblem> problems = problemsOf(options);
+    const std::vector<VkfProblem> problems = problemsOf(options.grid);
     if (options.calls == 0)
         failInput("--calls 0: takes a number of at least 1");
     checkReport(options.report);
     switchOffDriverCaches();
     const host::Device device = openDevice(options.device);
+    const std::string tuning = loadTuning(options.device.tuning);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
     printHeading();
     Progress progress("bench host");
     Json results = Json::array();
     for (const VkfProblem& problem : problems) {
         const double share = static_cast<double>(results.size()) / static_cast<double>(problems.size());
-        const HostResult result = measureHost(device, problem, options.calls, [&] { progress.update(share); });
+        const HostResult result = measureHost(device, tuning, problem, options.calls, [&] { progress.update(share); });
         progress.hide();
         printRow(result);
         results.push_back(json(result));
@@ -297,14 +223,10 @@ void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& com
     auto options = std::make_shared<HostOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand("host", "CPU time of recording a call and of making a plan.");
-    addHeadOptions(*command, options->shape);
-    command->add_option("--rows", options->shape.rows, "query rows")->capture_default_str();
-    command->add_option("--dims", options->dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command->add_option("--types", options->types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
-    command->add_option("--paths", options->paths, "list of paths")->delimiter(',')->capture_default_str();
-    addMaskOptions(*command, options->math);
+    addGridOptions(*command, options->grid);
     command->add_option("--calls", options->calls, "calls to record")->capture_default_str();
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);
     command->callback([options, &action] { action = [options] { benchHost(*options); }; });
 }

@@ -89,7 +89,7 @@ LongResult runLong(host::Device& device, const VkfProblem& problem, uint32_t sam
     result.plan = plan.info();
     result.memory.before = deviceMemoryInUse(device);
     BenchMemory memory(device);
-    memory.prepare(plan, 1);
+    memory.prepare(problem, plan.info().scratchBytes, 1);
     result.tensorBytes = memory.tensorBytes();
     result.memory.withTensors = deviceMemoryInUse(device);
     runSteps(device, plan, memory.bindings(0), result);
@@ -171,6 +171,7 @@ void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& com
     command->add_option("--sample-rows", options->sampleRows, "rows of each head to check; 0 = all")
         ->capture_default_str();
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);
     command->callback([options, &action] { action = [options] { benchLong(*options); }; });
 }

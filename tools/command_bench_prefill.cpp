@@ -120,11 +120,6 @@ Json comparisonsJson(const std::vector<Comparison>& comparisons) {
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-// What stands in the way of one shape on one path and leaves the others: not built for it, or too large.
-bool isOfThisShape(VkfResult result) {
-    return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
-}
-
 class PrefillBench {
 public:
     explicit PrefillBench(const PrefillOptions& options)
@@ -152,7 +147,7 @@ private:
         try {
             result = measureProblem(device_, memory_, problem, options_.measure, [&] { progress_.update(share); });
         } catch (const host::Error& error) {
-            if (!isOfThisShape(error.result()))
+            if (!isOfOneShape(error.result()))
                 throw;
             skip(problem, error.what());
             return;
@@ -220,6 +215,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
                      "output of sdpa_bench.py or test-backend-ops perf to set beside; may be repeated")
         ->allow_extra_args(false);
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
     command->add_option("--seconds", options->measure.timing.seconds, "most wall time of each")->capture_default_str();
     command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")

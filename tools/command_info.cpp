@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "device_text.hpp"
 #include "error.hpp"
+#include "options.hpp"
 #include "text.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -74,10 +75,11 @@ struct DeviceReport {
     host::DeviceSummary summary;
     std::vector<Availability> paths; // empty if the device is not usable
     std::vector<Matrices> matrices;
-    std::string reason; // why not
+    std::string reason;         // why not
+    uint32_t tuningEntries = 0; // of the tuning file for this device
 };
 
-std::vector<DeviceReport> deviceReports() {
+std::vector<DeviceReport> deviceReports(const std::string& tuning) {
     std::vector<DeviceReport> reports;
     for (const host::DeviceSummary& summary : host::listDevices()) {
         DeviceReport report{summary, {}, {}, summary.reason};
@@ -85,8 +87,10 @@ std::vector<DeviceReport> deviceReports() {
             try {
                 host::DeviceOptions options;
                 options.select = std::to_string(summary.index);
+                options.tuning = tuning;
                 const host::Device device(options);
                 report.paths = pathsOf(device);
+                report.tuningEntries = vkfTuningEntryCount(device.context());
                 report.matrices = matricesOf(device);
             } catch (const host::Error& error) {
                 report.reason = error.what();
@@ -141,6 +145,7 @@ Json json(const DeviceReport& report) {
                    {"features", featureNames(summary.features)},
                    {"paths", json(report.paths)},
                    {"matrices", json(report.matrices)},
+                   {"tuningEntries", report.tuningEntries},
                    {"extensions", summary.extensions}};
     if (report.paths.empty())
         result["reason"] = report.reason;
@@ -152,7 +157,7 @@ void printEntries(const std::vector<Availability>& entries, const char* indent) 
         fmt::print("{}{:<60}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
 }
 
-void print(const DeviceReport& report) {
+void print(const DeviceReport& report, bool tuned) {
     const host::DeviceSummary& summary = report.summary;
     fmt::print("\n[{}] {}\n", summary.index, summary.name);
     fmt::print("    {}, {}, Vulkan {}\n", kindText(summary.kind), summary.driver, apiVersionText(summary.apiVersion));
@@ -166,6 +171,8 @@ void print(const DeviceReport& report) {
         fmt::print("    matrices    {} {}x{}x{}, {}\n", vkfTypeName(type), info.rows, info.columns, info.depth,
                    info.layoutKnown ? "scores in registers"
                                     : "scores through shared memory: this driver's layout of elements is not known");
+    if (tuned)
+        fmt::print("    tuning      {} entries of the file are for this device\n", report.tuningEntries);
     if (report.paths.empty())
         fmt::print("    cannot be used: {}\n", report.reason);
     else
@@ -173,23 +180,29 @@ void print(const DeviceReport& report) {
     printEntries(report.paths, "        ");
 }
 
-void info(bool asJson) {
+struct InfoOptions {
+    std::string tuning; // file
+    bool json = false;
+};
+
+void info(const InfoOptions& options) {
+    const std::string tuning = loadTuning(options.tuning);
     const std::string version = fmt::format("{}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
     const std::vector<Availability> variants = shaderVariants();
-    if (!asJson) {
+    if (!options.json) {
         // What the build holds is worth knowing on a machine without Vulkan, too.
         fmt::print("vkflash {}\n\nshaders in this build\n", version);
         printEntries(variants, "    ");
     }
-    const std::vector<DeviceReport> reports = deviceReports();
-    if (asJson) {
+    const std::vector<DeviceReport> reports = deviceReports(tuning);
+    if (options.json) {
         Json devices = Json::array();
         for (const DeviceReport& report : reports)
             devices.push_back(json(report));
         fmt::print("{}\n", Json{{"version", version}, {"shaders", json(variants)}, {"devices", devices}}.dump(2));
     } else {
         for (const DeviceReport& report : reports)
-            print(report);
+            print(report, !tuning.empty());
     }
     if (reports.empty())
         fail("there is no Vulkan device on this machine");
@@ -198,10 +211,11 @@ void info(bool asJson) {
 } // namespace
 
 void addInfoCommand(CLI::App& program, Action& action) {
-    auto asJson = std::make_shared<bool>(false);
+    auto options = std::make_shared<InfoOptions>();
     CLI::App* command = program.add_subcommand("info", "Devices, limits, features, and which paths run and why not.");
-    command->add_flag("--json", *asJson, "for programs");
-    command->callback([asJson, &action] { action = [asJson] { info(*asJson); }; });
+    addTuningOption(*command, options->tuning);
+    command->add_flag("--json", options->json, "for programs");
+    command->callback([options, &action] { action = [options] { info(*options); }; });
 }
 
 } // namespace vkf::tools

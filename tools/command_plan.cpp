@@ -35,6 +35,8 @@ void printJson(const host::Device& device, const VkfPlanInfo& info) {
                                              {"scratchAlignment", info.scratchAlignment},
                                              {"operations", info.operations},
                                              {"minimumBytes", info.minimumBytes},
+                                             {"tile", info.tile},
+                                             {"tuned", info.tuned != 0},
                                              {"description", info.description}};
     fmt::print("{}\n", document.dump(2));
 }
@@ -50,6 +52,8 @@ void printText(const host::Device& device, const VkfPlanInfo& info) {
     fmt::print("scratch     {}\n", bytesText(static_cast<double>(info.scratchBytes)));
     fmt::print("operations  {}\n", operationsText(info.operations));
     fmt::print("least data  {}\n", bytesText(info.minimumBytes));
+    if (info.tile[0] != 0)
+        fmt::print("tuning      {}, chosen by {}\n", info.tile, info.tuned ? "the tuning file" : "the library");
     fmt::print("in short    {}\n", info.description);
 }
 
@@ -70,6 +74,7 @@ void addPlanCommand(CLI::App& program, Action& action) {
     addShapeOptions(*command, options->shape);
     addMathOptions(*command, options->math);
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     command->add_flag("--json", options->json, "for programs");
     command->callback([options, &action] { action = [options] { plan(*options); }; });
 }

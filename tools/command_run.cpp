@@ -103,6 +103,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,
                       "compare with the CPU reference before writing; above the bound is a failure");
     command->callback([options, &action] { action = [options] { run(*options); }; });

@@ -51,6 +51,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     addShapeOptions(*command, options->shape);
     addMathOptions(*command, options->math);
     addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
     command->add_flag("--random-lengths", options->randomLengths, "a random number of keys a sequence");
     command->add_option("--seed", options->seed, "of the random numbers")->capture_default_str();
     command->add_option("--sample-rows", options->sampleRows, "check about so many rows of each head (default: all)");

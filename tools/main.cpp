@@ -69,7 +69,7 @@ int runProgram(int argc, char** argv) {
 
     Action action;
     for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
-                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand})
+                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand})
         add(program, action);
     vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
 

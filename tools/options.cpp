@@ -8,6 +8,7 @@
 #include <span>
 
 #include "error.hpp"
+#include "tensor_file.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -173,8 +174,28 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
         ->delimiter(',');
 }
 
+void addTuningOption(CLI::App& command, std::string& file) {
+    command.add_option("--tuning", file, "file of `vkflash tune` that says which tiles to take");
+}
+
+std::string loadTuning(const std::string& file) {
+    if (file.empty())
+        return {};
+    try {
+        const std::vector<std::byte> bytes = readFile(file);
+        std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        VkfMessage message{};
+        if (vkfCheckTuning(text.data(), text.size(), &message) != VKF_SUCCESS)
+            failInput("--tuning {}: {}", file, message.text);
+        return text;
+    } catch (const FormatError& error) {
+        failInput("--tuning {}: {}", file, error.what());
+    }
+}
+
 host::Device openDevice(const DeviceFlags& flags) {
     host::DeviceOptions options;
+    options.tuning = loadTuning(flags.tuning);
     options.select = flags.device;
     options.validation = flags.validation;
     for (const std::string& quirk : flags.quirks)

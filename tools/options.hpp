@@ -50,11 +50,15 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
 
 struct DeviceFlags {
     std::string device;
+    std::string tuning; // file; empty = none
     bool validation = false;
     std::vector<std::string> quirks;
 };
 
-void addDeviceOptions(CLI::App& command, DeviceFlags& flags);
+void addDeviceOptions(CLI::App& command, DeviceFlags& flags); // all but the tuning
+void addTuningOption(CLI::App& command, std::string& file);
+// The content of a file given to --tuning; "" if none was.
+std::string loadTuning(const std::string& file);
 // Validation messages go to stderr as they come; checkValidation fails if there were any.
 host::Device openDevice(const DeviceFlags& flags);
 void checkValidation(const host::Device& device);

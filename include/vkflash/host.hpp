@@ -58,6 +58,9 @@ struct DeviceSummary {
     VkfFeatures features = 0;            // usable by vkflash
     VkfResult usable = VKF_SUCCESS;
     std::string reason; // why not, if not usable
+    uint32_t vendorId = 0;
+    uint32_t deviceId = 0;
+    VkDriverId driverId{};
 };
 
 // Every physical device of the system; none if no driver is installed. Throws
@@ -77,6 +80,7 @@ struct DeviceOptions {
     VkfFeatures withoutFeatures = 0; // do not enable these, as if the device lacked them
     VkfQuirks quirks = 0;
     uint32_t maxSharedMemoryBytes = 0; // 0 = the device's
+    std::string tuning;                // a tuning file's content (VkfContextCreateInfo::tuning); empty = none
     // A submission that has not finished after this time counts as a lost device. Steps of a plan are
     // far shorter; this is here so that no program hangs forever.
     double submitTimeoutSeconds = 600;

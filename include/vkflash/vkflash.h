@@ -115,13 +115,33 @@ typedef struct VkfContextCreateInfo {
     VkPipelineCache pipelineCache;          /* optional; used under the context's own lock */
     const VkAllocationCallbacks* allocator; /* optional; handed on to the Vulkan calls */
     uint32_t maxSharedMemoryBytes;          /* 0 = the device's limit; less forces smaller tiles */
+    const char* tuning;                     /* text that `vkflash tune` wrote, read during the call; see below */
+    size_t tuningBytes;                     /* 0 = no tuning */
 } VkfContextCreateInfo;
+
+/* Tuning data says which tile to take for a class of problems, where measuring found a faster one than the library
+ * would choose. It decides about time, never about results: any entry that is accepted gives right ones. It is text,
+ * a line an entry, made by `vkflash tune` for one device and joined with other such files if need be.
+ *
+ * Text that is not well formed gives VKF_ERROR_INVALID_ARGUMENT with line and field, another version than 1
+ * VKF_ERROR_UNSUPPORTED, and no context. Entries of other devices are checked, then ignored; a device is its vendor ID,
+ * device ID and driver ID. Its driver version may differ from the one that was measured: the entries stay valid, but
+ * what was fastest may no longer be. Of the entries about a problem the first whose tile fits the device (shared
+ * memory, invocations, subgroups) is taken; if there is none, the library chooses. VkfProblem::kvSplits, if not 0,
+ * still decides about splits. */
 
 /* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
 VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
 
 /* Destroys the pipelines. Every plan of the context must have been destroyed. NULL is ignored. */
 VKF_API void vkfDestroyContext(VkfContext context);
+
+/* VKF_SUCCESS if the text is well formed, whatever devices it is for; else what vkfCreateContext would say about it.
+ * Thread-safe, needs no device. */
+VKF_API VkfResult vkfCheckTuning(const char* tuning, size_t tuningBytes, VkfMessage* message);
+
+/* Entries of VkfContextCreateInfo::tuning that are of the context's device. 0 for NULL. Thread-safe. */
+VKF_API uint32_t vkfTuningEntryCount(VkfContext context);
 
 /* VKF_SUCCESS if vkfCreatePlan would accept the problem. Creates nothing. Thread-safe. */
 VKF_API VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message);
@@ -153,6 +173,8 @@ VKF_API VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, V
 /* NULL is ignored. Recorded command buffers stay valid: pipelines belong to the context. */
 VKF_API void vkfDestroyPlan(VkfPlan plan);
 
+#define VKF_TILE_CAPACITY 96
+
 typedef struct VkfPlanInfo {
     size_t structSize;
     VkfPath path;              /* the path chosen, never AUTO */
@@ -170,6 +192,9 @@ typedef struct VkfPlanInfo {
     double operations;                      /* multiplications and additions of the visible pairs */
     double minimumBytes;                    /* q, k, v read once, o and lse written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
+    char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them; "" on path standard */
+    uint32_t tuned;                         /* 1 = they are those of the context's tuning */
+    uint32_t reserved;                      /* 0 */
 } VkfPlanInfo;
 
 /* Fills *info (structSize set by the caller). Thread-safe. */

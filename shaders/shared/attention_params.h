@@ -99,9 +99,10 @@ struct AttentionParams {
 #define VKF_ID_LANE_BASIS_HIGH 27 /* of lane 16, 32 */
 #define VKF_ID_WHOLE_WORDS 28    /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
 #define VKF_ID_SPLITS 29         /* workgroups that share the keys of a row tile, each with a part of them */
-#define VKF_ID_MATRIX_COLUMNS 30 /* columns of the score matrices; the depth where a matrix stays in registers */
-#define VKF_ID_LOCKSTEP 31       /* bool: a subgroup runs in lockstep and needs no barriers of its own */
-#define VKF_ID_COUNT 32
+#define VKF_ID_OUTPUT_WORDS 30   /* bool: rows of o are whole words of 16 bytes, of fp32 or the type of v, and leave as such */
+#define VKF_ID_MATRIX_COLUMNS 31 /* columns of the score matrices; the depth where a matrix stays in registers */
+#define VKF_ID_LOCKSTEP 32       /* bool: a subgroup runs in lockstep and needs no barriers of its own */
+#define VKF_ID_COUNT 33
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function

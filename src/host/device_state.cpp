@@ -39,6 +39,8 @@ Context DeviceState::createContext(const DeviceOptions& options) const {
     info.features = device_.features();
     info.quirks = options.quirks;
     info.maxSharedMemoryBytes = options.maxSharedMemoryBytes;
+    info.tuning = options.tuning.data();
+    info.tuningBytes = options.tuning.size();
     VkfMessage message{};
     VkfContext context = nullptr;
     check(vkfCreateContext(&info, &context, &message), message);

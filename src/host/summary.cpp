@@ -28,6 +28,8 @@ void readLimits(const VkPhysicalDeviceProperties& properties, DeviceSummary& sum
     summary.name = properties.deviceName;
     summary.kind = kindOf(properties.deviceType);
     summary.apiVersion = properties.apiVersion;
+    summary.vendorId = properties.vendorID;
+    summary.deviceId = properties.deviceID;
     summary.sharedMemoryBytes = limits.maxComputeSharedMemorySize;
     summary.maxInvocations = limits.maxComputeWorkGroupInvocations;
     summary.maxGroupCountX = limits.maxComputeWorkGroupCount[0];
@@ -47,6 +49,7 @@ void readDriver(const InstanceFunctions& vk, VkPhysicalDevice device, DeviceSumm
     properties.pNext = &driver;
     vk.GetPhysicalDeviceProperties2(device, &properties);
     summary.driver = std::string(driver.driverName) + " " + driver.driverInfo;
+    summary.driverId = driver.driverID;
     summary.subgroupSize = subgroup.subgroupSize;
 }
 

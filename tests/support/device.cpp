@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include <vkflash/vkflash.hpp>
+
 namespace vkf::test {
 namespace {
 
@@ -73,6 +75,16 @@ host::Device openTestDevice(host::DeviceOptions options) {
         options.onValidationMessage = failOnMessage;
     }
     return host::Device(options);
+}
+
+VkfContextCreateInfo contextInfo(const host::Device& device) {
+    auto info = make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = device.getInstanceProcAddr();
+    info.instance = device.instance();
+    info.physicalDevice = device.physicalDevice();
+    info.device = device.handle();
+    info.features = device.summary().features;
+    return info;
 }
 
 host::Device& testDevice(VkfQuirks quirks, uint32_t maxSharedMemoryBytes) {

@@ -25,6 +25,9 @@ host::Device& testDevice(VkfQuirks quirks = 0, uint32_t maxSharedMemoryBytes = 0
 // the environment, onValidationMessage if it is empty.
 host::Device openTestDevice(host::DeviceOptions options = {});
 
+// For a context beside the device's own.
+VkfContextCreateInfo contextInfo(const host::Device& device);
+
 // Whether the devices above are validated, for tests of validation itself.
 bool validationIsOn();
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// Any bytes as tuning data: refused with a text, or read, and then whatever the entries say, every tile that is
+// chosen by them fits the device.
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "../shaders/shared/attention_params.h"
+#include "caps.hpp"
+#include "matrix_tuning.hpp"
+#include "tuning.hpp"
+
+namespace {
+
+void require(bool condition) {
+    if (!condition)
+        std::abort();
+}
+
+vkf::Caps capsWith(std::vector<vkf::TuningEntry> entries) {
+    vkf::Caps caps;
+    caps.maxSharedMemoryBytes = 49152;
+    caps.maxInvocations = 1024;
+    caps.subgroupSize = 32;
+    caps.subgroupShuffle = true;
+    caps.subgroupSizeRequired = true;
+    caps.features = VKF_FEATURE_FULL_SUBGROUPS;
+    caps.tuning = std::move(entries);
+    return caps;
+}
+
+void requireScalar(const vkf::Caps& caps, const vkf::TileProblem& problem) {
+    const vkf::Tile tile = vkf::chooseScalarTile(caps, problem);
+    require(tile.workgroupSize > 0 && tile.workgroupSize <= caps.maxInvocations);
+    require(tile.workgroupSize % caps.subgroupSize == 0 && tile.lanes <= caps.subgroupSize);
+    require(tile.sharedBytes() <= caps.maxSharedMemoryBytes);
+    require(tile.lanes * tile.threadColumns4 * 4 >= problem.valueDim && tile.chunkDim4 > 0);
+    require(tile.chunkKeys % 4 == 0 && tile.chunkKeys % tile.lanes == 0 && tile.keys() % tile.chunkKeys == 0);
+}
+
+void requireMatrix(const vkf::Caps& caps, const vkf::TileProblem& problem) {
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const vkf::MatrixPlan plan = vkf::chooseMatrixTile(caps, layout, problem);
+    require(plan.tile.subgroups > 0 && plan.tile.workgroupSize() <= caps.maxInvocations);
+    require(plan.tile.sharedBytes() <= caps.maxSharedMemoryBytes);
+    require(plan.tile.keys() > 0 && plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    VkfMessage message;
+    std::memset(&message, 'x', sizeof(message));
+    std::vector<vkf::TuningEntry> entries;
+    const VkfResult result =
+        vkf::readTuning(text, {0x10de, 0x2335, VK_DRIVER_ID_NVIDIA_PROPRIETARY}, &entries, &message);
+    if (data != nullptr)
+        require(vkfCheckTuning(text.data(), size, nullptr) == result);
+    if (result != VKF_SUCCESS) {
+        require(std::memchr(message.text, 0, sizeof(message.text)) != nullptr);
+        require(std::strlen(message.text) > 0 && entries.empty());
+        return 0;
+    }
+    const vkf::Caps caps = capsWith(entries);
+    // A problem of each entry's class, at its smallest.
+    for (const vkf::TuningEntry& entry : entries) {
+        const vkf::TileProblem problem = {
+            entry.headDim.least, entry.valueDim.least, entry.rows.least, entry.heads.least, entry.type == VKF_TYPE_F32,
+            entry.keys.least,    entry.masked,         entry.path,       entry.type};
+        require(vkf::isAbout(entry, problem));
+        entry.path == VKF_PATH_SCALAR ? requireScalar(caps, problem) : requireMatrix(caps, problem);
+    }
+    return 0;
+}

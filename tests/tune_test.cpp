@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+//
+// `vkflash tune` and --tuning, seen from outside: what the one writes the other takes, and bad files are told.
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+#include "support/program_checks.hpp"
+
+using namespace vkf::test;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string tensors = std::string("run --q ") + VKFLASH_SAMPLES_DIR + "/q.npy --k " + VKFLASH_SAMPLES_DIR +
+                            "/k.npy --v " + VKFLASH_SAMPLES_DIR + "/v.npy -o o.npy --causal --verify ";
+
+ProgramResult succeed(const Workplace& place, const std::string& arguments) {
+    INFO("vkflash " << arguments);
+    ProgramResult result = place.run(arguments);
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    // Any margin is enough: with so negative a one nearly every class gets an entry.
+    const ProgramResult tuned =
+        succeed(place, "tune --quick --types f16,f32 --causal yes --paths scalar --margin -0.99 -o t.txt --validation");
+    CHECK_THAT(tuned.out, ContainsSubstring("best other") && ContainsSubstring("of 2 classes"));
+    const std::string text = place.read("t.txt");
+    CHECK_THAT(text, ContainsSubstring("vkflash tuning 1\n#") && ContainsSubstring("\ndevice vendor="));
+    CHECK_THAT(succeed(place, "info --tuning t.txt").out, ContainsSubstring("entries of the file are for this device"));
+    succeed(place,
+            "bench --rows 64 --dims 64 --types f16 --paths scalar --heads 4 --causal --seconds 0.01 --tuning t.txt");
+    succeed(place, "bench host --rows 128 --dims 64 --calls 10 --tuning t.txt");
+    CHECK(place.files() == std::vector<std::string>{"t.txt"});
+}
+
+TEST_CASE("a tuning file decides about the tile of run and plan", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const Json device = Json::parse(succeed(place, "info --json").out)["devices"][0];
+    place.write("none.txt", "vkflash tuning 1\n");
+    const std::string shape = "plan --heads 4 --rows 256 --dim 64 --type f16 --causal --path scalar --json ";
+    const Json builtIn = Json::parse(succeed(place, shape + "--tuning none.txt").out);
+    CHECK(builtIn["tuned"] == false);
+    const std::string tile = "groups=8 lanes=8 threadRows=1 threadKeys=2 chunkDim4=2 chunkKeys=8";
+    CHECK(builtIn["tile"] != tile);
+    // The device line is what tune writes.
+    succeed(place, "tune --quick -o t.txt");
+    std::string text = place.read("t.txt");
+    text.resize(text.find('\n', text.find("\ndevice") + 1) + 1);
+    place.write("t.txt", text +
+                             "scalar type=f16 masked=yes headDim=64 valueDim=64 rows=1..256 keys=1..256 heads=1..9 " +
+                             tile + "\n");
+    const Json tuned = Json::parse(succeed(place, shape + "--tuning t.txt").out);
+    CHECK(tuned["tuned"] == true);
+    CHECK(tuned["tile"] == tile);
+    CHECK_THAT(succeed(place, tensors + "--path scalar --tuning t.txt").out,
+               ContainsSubstring(", tuned") && ContainsSubstring("wrote"));
+    CHECK(Json::parse(succeed(place, "info --json --tuning t.txt").out)["devices"][0]["tuningEntries"] == 1);
+}
+
+TEST_CASE("tuning files that make no sense are refused by flag and name, before the work", "[program]") {
+    const Workplace place;
+    place.write("empty.txt", "");
+    place.write("newer.txt", "vkflash tuning 9\n");
+    place.write("bad.txt", "vkflash tuning 1\ndevice vendor=1 device=1 driver=1\nscalar type=f99\n");
+    for (const std::string& command :
+         {tensors, std::string("plan"), std::string("info"), std::string("verify --rows 8"),
+          std::string("bench --rows 8 --dims 8"), std::string("bench prefill --rows 512"),
+          std::string("bench long --rows 8"), std::string("bench host --dims 8")}) {
+        checkRefusals(place, {{command + " --tuning absent.txt", "--tuning absent.txt|no such file"},
+                              {command + " --tuning empty.txt", "--tuning empty.txt|line 1"},
+                              {command + " --tuning newer.txt", "--tuning newer.txt|version 9|reads 1"},
+                              {command + " --tuning bad.txt", "--tuning bad.txt|line 3|masked is missing"}});
+    }
+    checkRefusals(place, {{"tune -o absent/t.txt", "-o absent/t.txt|no folder absent"},
+                          {"tune --types f64", "--types f64|f32, f16, bf16"},
+                          {"tune --dims 48", "--dims 48|2048|--width"},
+                          {"tune --margin x", "--margin"}});
+}
+
+TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult result = place.run("tune --quick --types f32 --paths coopmat -o t.txt");
+    CHECK(result.status == 2);
+    CHECK(isOneLine(result.err));
+    CHECK_THAT(result.err, ContainsSubstring("nothing was measured") && ContainsSubstring("path coopmat"));
+    CHECK(place.files().empty());
+}

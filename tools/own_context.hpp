@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Contexts and plans on an opened device beside the one that the device comes with: with a pipeline cache or tuning
+// of their own.
+#ifndef VKFLASH_TOOLS_OWN_CONTEXT_HPP
+#define VKFLASH_TOOLS_OWN_CONTEXT_HPP
+
+#include <string_view>
+
+#include "vkflash/host.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+// host::Error if the call failed.
+void check(VkfResult result, const VkfMessage& message);
+// ProgramError if the call failed.
+void check(VkResult result, const char* call);
+
+template <typename Function> Function load(const host::Device& device, const char* name) {
+    return reinterpret_cast<Function>(device.getInstanceProcAddr()(device.instance(), name));
+}
+
+// An empty pipeline cache that is filled by use.
+class PipelineCache {
+public:
+    explicit PipelineCache(const host::Device& device);
+    PipelineCache(const PipelineCache&) = delete;
+    PipelineCache& operator=(const PipelineCache&) = delete;
+    ~PipelineCache();
+
+    VkPipelineCache handle() const { return cache_; }
+
+private:
+    const host::Device& device_;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+};
+
+// All of these throw host::Error where the library refuses.
+Context createContext(const host::Device& device, const PipelineCache& cache, std::string_view tuning);
+Plan createPlan(const Context& context, const VkfProblem& problem);
+VkfPlanInfo planInfo(const Plan& plan);
+
+} // namespace vkf::tools
+
+#endif
