@@ -13,6 +13,7 @@ namespace vkf::tools {
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 
