@@ -18,6 +18,7 @@ void addPlanCommand(CLI::App& program, Action& action);
 void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
+void addReportCommand(CLI::App& program, Action& action);
 // The command line goes into the bench's report.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 

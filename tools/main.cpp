@@ -69,7 +69,8 @@ int runProgram(int argc, char** argv) {
 
     Action action;
     for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
-                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand})
+                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
+                           vkf::tools::addReportCommand})
         add(program, action);
     vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
 

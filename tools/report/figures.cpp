@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "../text.hpp"
+#include "html.hpp"
+#include "svg_plot.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Fields of a result; a result without one is not drawn.
+struct Point {
+    std::string type, path;
+    bool causal;
+    double batch, dim, rows;
+    const Json* result;
+};
+
+double numberOf(const Json& result, const char* field) {
+    const auto found = result.find(field);
+    return found != result.end() && found->is_number() ? found->get<double>() : NAN;
+}
+
+std::string stringOf(const Json& result, const char* field) {
+    const auto found = result.find(field);
+    return found != result.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<Point> pointsOf(const Json& results) {
+    std::vector<Point> points;
+    for (const Json& result : results) {
+        const Point point{stringOf(result, "type"),
+                          stringOf(result, "path"),
+                          result.value("causal", Json()) == true,
+                          numberOf(result, "batch"),
+                          numberOf(result, "headDim"),
+                          numberOf(result, "queryRows"),
+                          &result};
+        if (point.rows > 0 && point.dim > 0 && point.batch > 0)
+            points.push_back(point);
+    }
+    return points;
+}
+
+// Lines of one plot by name; a name has the same style in all plots of a bench.
+class Lines {
+public:
+    explicit Lines(std::vector<std::string> names) : names_(std::move(names)) {}
+
+    void add(const std::string& name, bool ours, double x, double y, const std::string& text) {
+        if (!(y > 0))
+            return;
+        PlotLine& line = lines_[name];
+        line.name = name;
+        line.ours = ours;
+        line.style = static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+        line.points.push_back({x, y, text});
+    }
+
+    std::vector<PlotLine> take() {
+        std::vector<PlotLine> list;
+        for (const std::string& name : names_)
+            if (lines_.contains(name)) {
+                list.push_back(lines_[name]);
+                std::stable_sort(list.back().points.begin(), list.back().points.end(),
+                                 [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+            }
+        return list;
+    }
+
+private:
+    std::vector<std::string> names_;
+    std::map<std::string, PlotLine> lines_;
+};
+
+std::vector<Json> peersOf(const Json& result) {
+    std::vector<Json> peers;
+    if (const auto found = result.find("peers"); found != result.end() && found->is_array())
+        for (const Json& peer : *found)
+            if (peer.is_object() && !stringOf(peer, "name").empty() && numberOf(peer, "teraflops") > 0)
+                peers.push_back(peer);
+    return peers;
+}
+
+// Ours first.
+std::vector<std::string> namesOf(const std::vector<Point>& points) {
+    std::set<std::string> ours, others;
+    for (const Point& point : points) {
+        ours.insert(point.path);
+        for (const Json& peer : peersOf(*point.result))
+            others.insert(stringOf(peer, "name"));
+    }
+    std::vector<std::string> names(ours.begin(), ours.end());
+    for (const std::string& name : others)
+        if (!ours.contains(name))
+            names.push_back(name);
+    return names;
+}
+
+size_t lengths(const std::vector<Point>& points) {
+    std::set<double> rows;
+    for (const Point& point : points)
+        rows.insert(point.rows);
+    return rows.size();
+}
+
+std::string figure(const std::vector<Plot>& plots) {
+    std::map<size_t, PlotLine> lines; // of all plots, by style
+    std::string svg;
+    for (const Plot& plot : plots) {
+        svg += "<div>" + svgPlot(plot) + "</div>\n";
+        for (const PlotLine& line : plot.lines)
+            lines[line.style] = line;
+    }
+    std::vector<PlotLine> legend;
+    for (const auto& [style, line] : lines)
+        legend.push_back(line);
+    return "<figure>\n" + svgLegend(legend) + "<div class=\"plots\">\n" + svg + "</div>\n</figure>\n";
+}
+
+std::string rateText(double teraflops) { return fmt::format("{:.4g} TFLOP/s", teraflops); }
+
+// TFLOP/s over N, a plot for each D, mask and way to choose the number of sequences.
+std::string prefillFigures(const BenchFile& file) {
+    const std::vector<Point> points = pointsOf(file.content["results"]);
+    const std::vector<std::string> names = namesOf(points);
+    const double tokens = numberOf(file.content, "tokens");
+    const bool severalTypes =
+        std::any_of(points.begin(), points.end(), [&](const Point& p) { return p.type != points[0].type; });
+    using Key = std::tuple<bool, bool, std::string, double>; // one sequence, causal, type, D
+    std::map<Key, Lines> panels;
+    for (const Point& point : points)
+        for (const bool one : {false, true}) {
+            if (point.batch != (one ? 1 : std::max(1.0, std::floor(tokens / point.rows))))
+                continue;
+            Lines& lines = panels.try_emplace(Key{one, point.causal, point.type, point.dim}, names).first->second;
+            const double rate = numberOf(*point.result, "teraflops");
+            lines.add(point.path, true, point.rows, rate, rateText(rate));
+            for (const Json& peer : peersOf(*point.result))
+                lines.add(stringOf(peer, "name"), false, point.rows, numberOf(peer, "teraflops"),
+                          rateText(numberOf(peer, "teraflops")));
+        }
+    std::string html;
+    for (const bool one : {false, true}) {
+        std::vector<Plot> plots;
+        for (auto& [key, lines] : panels)
+            if (const auto& [alone, causal, type, dim] = key; alone == one)
+                plots.push_back({fmt::format("{}D = {}, {}", severalTypes ? type + ", " : "", dim,
+                                             causal ? "causal" : "not causal"),
+                                 "N, rows and keys", "TFLOP/s", PlotScale::linear, lines.take()});
+        if (!plots.empty())
+            html += fmt::format("<h4>{}</h4>\n", one ? "One sequence" : fmt::format("{} rows in all", tokens)) +
+                    figure(plots);
+    }
+    return html;
+}
+
+double memoryOf(const Json& result) {
+    const double peak = numberOf(result, "peakBytes");
+    return peak > 0 ? peak : numberOf(result, "tensorBytes") + numberOf(result, "scratchBytes");
+}
+
+// Time and memory over N, two plots for each type, D and mask.
+std::string studyFigures(const std::vector<Point>& points) {
+    const std::vector<std::string> names = namesOf(points);
+    using Key = std::tuple<std::string, double, bool>; // type, D, causal
+    std::map<Key, std::pair<Lines, Lines>> panels;
+    for (const Point& point : points) {
+        auto& [times, memory] =
+            panels.try_emplace(Key{point.type, point.dim, point.causal}, Lines(names), Lines(names)).first->second;
+        const double seconds = numberOf(*point.result, "medianSeconds"), bytes = memoryOf(*point.result);
+        times.add(point.path, true, point.rows, seconds, timeText(seconds));
+        memory.add(point.path, true, point.rows, bytes, bytesText(bytes));
+    }
+    std::vector<Plot> plots;
+    for (auto& [key, pair] : panels) {
+        const auto& [type, dim, causal] = key;
+        const std::string shape = fmt::format("{}, D = {}{}", type, dim, causal ? ", causal" : "");
+        plots.push_back(
+            {"Time, " + shape, "N, rows and keys", "median time", PlotScale::logSeconds, pair.first.take()});
+        plots.push_back(
+            {"Memory, " + shape, "N, rows and keys", "tensors and scratch", PlotScale::logBytes, pair.second.take()});
+    }
+    return "<h4>Time and memory over N</h4>\n" + figure(plots);
+}
+
+// Predicted bytes of each algorithm at the largest N that all of a type and D reached, as bars.
+std::string ledger(const std::vector<Point>& points) {
+    using Key = std::tuple<std::string, double>;                  // type, D
+    std::map<Key, std::map<double, std::vector<Point>>> byLength; // N to results
+    for (const Point& point : points)
+        if (numberOf(*point.result, "predictedBytes") > 0)
+            byLength[{point.type, point.dim}][point.rows].push_back(point);
+    std::string html;
+    for (const auto& [key, lengths] : byLength) {
+        size_t most = 0;
+        for (const auto& [rows, list] : lengths)
+            most = std::max(most, list.size());
+        const auto last =
+            std::find_if(lengths.rbegin(), lengths.rend(), [&](const auto& l) { return l.second.size() == most; });
+        double longest = 0;
+        for (const Point& point : last->second)
+            longest = std::max(longest, numberOf(*point.result, "predictedBytes"));
+        html += fmt::format("<h5>{}, D = {}, N = {}</h5>\n<ul class=\"bars\">\n", escapeHtml(std::get<0>(key)),
+                            std::get<1>(key), last->first);
+        for (const Point& point : last->second) {
+            const double bytes = numberOf(*point.result, "predictedBytes");
+            html += fmt::format("<li><span class=\"bar\" style=\"width:{:.2f}%\"></span><span>{}: {} in {}, {:.4g} GB/s"
+                                "</span></li>\n",
+                                std::max(0.3, bytes / longest * 100), escapeHtml(point.path), bytesText(bytes),
+                                timeText(numberOf(*point.result, "medianSeconds")),
+                                numberOf(*point.result, "bytesPerSecond") * 1e-9);
+        }
+        html += "</ul>\n";
+    }
+    if (html.empty())
+        return "";
+    return "<h4>Traffic ledger</h4>\n<p>Bytes between chip and memory, predicted from the order of the loops and the "
+           "tile without any cache, beside the time measured and the bandwidth that both imply.</p>\n" +
+           html;
+}
+
+} // namespace
+
+std::string figuresOf(const BenchFile& file) {
+    const std::string bench = file.head("bench");
+    const std::vector<Point> points = pointsOf(file.content["results"]);
+    const bool overLength = lengths(points) > 1;
+    if (bench == "prefill")
+        return overLength ? prefillFigures(file) : "";
+    if (bench == "study" || bench == "grid")
+        return (overLength ? studyFigures(points) : "") + ledger(points);
+    return "";
+}
+
+} // namespace vkf::tools

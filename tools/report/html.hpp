@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#ifndef VKFLASH_TOOLS_REPORT_HTML_HPP
+#define VKFLASH_TOOLS_REPORT_HTML_HPP
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vkf::tools {
+
+// Text as it may stand between tags and in quoted attributes. Control characters, which HTML forbids, become U+FFFD.
+std::string escapeHtml(std::string_view text);
+
+struct HtmlCell {
+    std::string html;
+    bool number = false; // stands right
+};
+
+// Scrolls inside itself where the page is narrower.
+std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows);
+
+} // namespace vkf::tools
+
+#endif

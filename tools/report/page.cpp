@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "figures.hpp"
+#include "html.hpp"
+#include "page_template.hpp"
+#include "result_table.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Kind {
+    const char* bench;
+    const char* title;
+    const char* what;
+};
+
+// In the order of the page. Others follow, under their own names.
+constexpr Kind kinds[] = {
+    {"prefill", "Prefill",
+     "As many query rows as keys, on the shapes on which attention kernels are usually compared."},
+    {"decode", "Decode", "Few query rows against a long cache."},
+    {"study", "Study", "Every algorithm on the same inputs over the length of the sequence."},
+    {"grid", "Paths", "Each path on a grid of shapes."},
+    {"long", "One long sequence", "Step by step, each step a submission of its own."},
+    {"host", "On the host", "CPU time of recording a call and of making a plan."},
+};
+
+size_t orderOf(const std::string& bench) {
+    return static_cast<size_t>(
+        std::find_if(std::begin(kinds), std::end(kinds), [&](const Kind& kind) { return bench == kind.bench; }) -
+        std::begin(kinds));
+}
+
+// The date without the time of day.
+std::string dayOf(const BenchFile& file) { return file.head("date").substr(0, 10); }
+
+std::string anchorOf(size_t number) { return fmt::format("results-{}", number); }
+
+// What kind of bench, and what tells it from others of its kind.
+std::string titleOf(const BenchFile& file) {
+    const std::string bench = file.head("bench");
+    const size_t order = orderOf(bench);
+    std::string title = order < std::size(kinds) ? kinds[order].title : bench;
+    std::vector<std::string> types;
+    for (const Json& result : file.content["results"])
+        if (const auto type = result.find("type"); type != result.end() && type->is_string())
+            if (std::string name = type->get<std::string>(); std::find(types.begin(), types.end(), name) == types.end())
+                types.push_back(std::move(name));
+    for (const std::string& type : types)
+        title += ", " + type;
+    return title;
+}
+
+std::string leftOut(const BenchFile& file) {
+    const auto list = file.content.find("leftOut");
+    if (list == file.content.end() || !list->is_array() || list->empty())
+        return "";
+    static constexpr Column columns[] = {
+        {"type", "type"}, {"D", "headDim"}, {"N", "queryRows"}, {"path", "path"}, {"reason", "reason"}};
+    if (!std::all_of(list->begin(), list->end(), [](const Json& entry) { return entry.is_object(); }))
+        return "";
+    return "<h4>Left out</h4>\n" + resultTable(*list, columns);
+}
+
+std::string section(const BenchFile& file, size_t number) {
+    const std::string bench = file.head("bench");
+    const size_t order = orderOf(bench);
+    std::string html = fmt::format("<section id=\"{}\">\n<h3>{}</h3>\n", anchorOf(number), escapeHtml(titleOf(file)));
+    if (order < std::size(kinds))
+        html += fmt::format("<p>{}</p>\n", kinds[order].what);
+    html += fmt::format("<dl><dt>driver</dt><dd>{}</dd><dt>date</dt><dd>{}</dd><dt>commit</dt><dd>{}</dd><dt>file</dt>"
+                        "<dd>{}</dd><dt>command</dt><dd><code>{}</code></dd></dl>\n",
+                        escapeHtml(file.head("driver")), escapeHtml(file.head("date")), escapeHtml(file.head("commit")),
+                        escapeHtml(file.name), escapeHtml(file.head("commandLine")));
+    const Json& results = file.content["results"];
+    html += peerTable(results) + figuresOf(file);
+    html += fmt::format("<details{}>\n<summary>{} results</summary>\n", results.size() <= 12 ? " open" : "",
+                        results.size());
+    return html + resultTable(results, columnsOf(bench)) + "</details>\n" + leftOut(file) + "</section>\n";
+}
+
+std::string textSection(const TextFile& file) {
+    return fmt::format("<details>\n<summary>{}</summary>\n<pre tabindex=\"0\">{}</pre>\n</details>\n",
+                       escapeHtml(file.name), escapeHtml(file.text));
+}
+
+// Devices with the newest results first, then in the order of `kinds`, then by date.
+std::vector<const BenchFile*> inOrder(const ResultFiles& files) {
+    std::map<std::string, std::string> newest; // device to date
+    for (const BenchFile& file : files.benches)
+        newest[file.head("device")] = std::max(newest[file.head("device")], file.head("date"));
+    std::vector<const BenchFile*> order;
+    for (const BenchFile& file : files.benches)
+        order.push_back(&file);
+    std::stable_sort(order.begin(), order.end(), [&](const BenchFile* a, const BenchFile* b) {
+        const std::string deviceA = a->head("device"), deviceB = b->head("device");
+        if (deviceA != deviceB)
+            return std::tie(newest[deviceB], deviceB) < std::tie(newest[deviceA], deviceA);
+        const size_t kindA = orderOf(a->head("bench")), kindB = orderOf(b->head("bench"));
+        return kindA != kindB ? kindA < kindB : a->head("date") < b->head("date");
+    });
+    return order;
+}
+
+std::string replaced(std::string text, const std::string& mark, const std::string& by) {
+    return text.replace(text.find(mark), mark.size(), by);
+}
+
+} // namespace
+
+std::string reportPage(const ResultFiles& files) {
+    std::string contents, sections, device, newest;
+    size_t number = 0;
+    for (const BenchFile* file : inOrder(files)) {
+        newest = std::max(newest, dayOf(*file));
+        if (file->head("device") != device) {
+            device = file->head("device");
+            contents += fmt::format("{}<li>{}<ul>\n", contents.empty() ? "" : "</ul></li>\n", escapeHtml(device));
+            sections += fmt::format("<h2>{}</h2>\n", escapeHtml(device));
+        }
+        contents += fmt::format("<li><a href=\"#{}\">{}</a>, {}</li>\n", anchorOf(number), escapeHtml(titleOf(*file)),
+                                escapeHtml(dayOf(*file)));
+        sections += section(*file, number);
+        ++number;
+    }
+    contents += contents.empty() ? "" : "</ul></li>\n";
+    if (!files.texts.empty()) {
+        contents += "<li><a href=\"#notes\">Notes and logs</a></li>\n";
+        sections += "<h2 id=\"notes\">Notes and logs</h2>\n";
+        for (const TextFile& text : files.texts)
+            sections += textSection(text);
+    }
+    const std::string summary = fmt::format("{} bench reports and {} logs{}", files.benches.size(), files.texts.size(),
+                                            newest.empty() ? "" : ", the newest of " + escapeHtml(newest));
+    std::string page = replaced(pageTemplate, "<!-- summary -->", summary);
+    page = replaced(std::move(page), "<!-- contents -->", contents);
+    return replaced(std::move(page), "<!-- sections -->", sections);
+}
+
+} // namespace vkf::tools

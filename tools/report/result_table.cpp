@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "result_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../text.hpp"
+#include "html.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Column gridColumns[] = {
+    {"type", "type"},
+    {"D", "headDim"},
+    {"N", "queryRows"},
+    {"keys", "keys"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"KV heads", "kvHeads"},
+    {"causal", "causal"},
+    {"path", "path"},
+    {"median", "medianSeconds", CellKind::time},
+    {"spread", "spread", CellKind::share},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
+    {"scratch", "scratchBytes", CellKind::bytes},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
+constexpr Column studyColumns[] = {
+    {"type", "type"},
+    {"D", "headDim"},
+    {"N", "queryRows"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"path", "path"},
+    {"median", "medianSeconds", CellKind::time},
+    {"faster", "fasterThanStandard", CellKind::ratio},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"memory", "peakBytes", CellKind::bytes},
+    {"saved", "memorySavedPercent", CellKind::percent},
+    {"predicted traffic", "predictedBytes", CellKind::bytes},
+    {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
+    {"largest difference", "largestDifference", CellKind::error},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
+constexpr Column longColumns[] = {
+    {"type", "type"},
+    {"D", "headDim"},
+    {"N", "queryRows"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"causal", "causal"},
+    {"path", "path"},
+    {"steps", "steps"},
+    {"longest step", "longestStepSeconds", CellKind::time},
+    {"on the device", "deviceSeconds", CellKind::time},
+    {"in all", "wallSeconds", CellKind::time},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"tensors", "tensorBytes", CellKind::bytes},
+    {"scratch", "scratchBytes", CellKind::bytes},
+    {"driver, most", "driverBytesMost", CellKind::bytes},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
+constexpr Column hostColumns[] = {
+    {"type", "type"},
+    {"D", "headDim"},
+    {"path", "path"},
+    {"steps", "steps"},
+    {"record, median", "recordNanoseconds", CellKind::nanoseconds},
+    {"least", "recordLeastNanoseconds", CellKind::nanoseconds},
+    {"plan, cold", "coldPlanSeconds", CellKind::time},
+    {"filled cache", "filledCachePlanSeconds", CellKind::time},
+    {"same context", "sameContextPlanSeconds", CellKind::time},
+};
+
+std::string peersText(const Json& peers) {
+    std::string html;
+    for (const Json& peer : peers) {
+        if (!peer.is_object() || !peer.contains("name") || !peer["name"].is_string())
+            continue;
+        html += html.empty() ? "" : ", ";
+        html += escapeHtml(peer["name"].get<std::string>());
+        if (peer.contains("teraflops") && peer["teraflops"].is_number())
+            html += fmt::format(" {:.4g}", peer["teraflops"].get<double>());
+        if (peer.contains("ratio") && peer["ratio"].is_number())
+            html += fmt::format(" ({:.2f}×)", peer["ratio"].get<double>());
+    }
+    return html.empty() ? "–" : html;
+}
+
+std::string numberText(double value, CellKind kind) {
+    switch (kind) {
+    case CellKind::time:
+        return timeText(value);
+    case CellKind::nanoseconds:
+        return timeText(value * 1e-9);
+    case CellKind::bytes:
+        return bytesText(value);
+    case CellKind::bytesPerSecond:
+        return fmt::format("{:.4g} GB/s", value * 1e-9);
+    case CellKind::error:
+        return fmt::format("{:.2g}", value);
+    case CellKind::share:
+        return fmt::format("{:.1f} %", value * 100);
+    case CellKind::percent:
+        return fmt::format("{:.1f} %", value);
+    case CellKind::ratio:
+        return fmt::format("{:.2f}×", value);
+    case CellKind::number:
+        return fmt::format("{:.4g}", value);
+    default:
+        return fmt::format("{:.10g}", value);
+    }
+}
+
+const Json& fieldOf(const Json& result, const char* field) {
+    static const Json absent;
+    const auto found = result.find(field);
+    return found == result.end() ? absent : *found;
+}
+
+HtmlCell cellOf(const Json& value, CellKind kind) {
+    if (kind == CellKind::peers && value.is_array())
+        return {peersText(value), false};
+    if (value.is_number())
+        return {numberText(value.get<double>(), kind), true};
+    if (value.is_boolean())
+        return {value.get<bool>() ? "yes" : "no", false};
+    if (value.is_string())
+        return {escapeHtml(value.get<std::string>()), false};
+    return {"–", false};
+}
+
+// Whether every result says the same, so that a column would say nothing.
+bool isCommon(const Json& results, const Column& column) {
+    const Json& first = fieldOf(results[0], column.field);
+    return results.size() > 1 && std::all_of(results.begin(), results.end(), [&](const Json& result) {
+               return fieldOf(result, column.field) == first;
+           });
+}
+
+// Lists and objects have no place in a cell.
+std::vector<Column> plainFields(const Json& results) {
+    std::vector<Column> columns;
+    for (const auto& [field, value] : results[0].items())
+        if (!value.is_structured())
+            columns.push_back({field.c_str(), field.c_str()});
+    return columns;
+}
+
+} // namespace
+
+std::span<const Column> columnsOf(const std::string& bench) {
+    static const std::map<std::string, std::span<const Column>> columns = {{"grid", gridColumns},
+                                                                           {"prefill", gridColumns},
+                                                                           {"study", studyColumns},
+                                                                           {"long", longColumns},
+                                                                           {"host", hostColumns}};
+    const auto found = columns.find(bench);
+    return found == columns.end() ? std::span<const Column>() : found->second;
+}
+
+std::string resultTable(const Json& results, std::span<const Column> columns) {
+    if (results.empty())
+        return "<p>No results.</p>\n";
+    const std::vector<Column> all =
+        columns.empty() ? plainFields(results) : std::vector<Column>(columns.begin(), columns.end());
+    std::string common;
+    std::vector<Column> shown;
+    for (const Column& column : all) {
+        if (!isCommon(results, column)) {
+            shown.push_back(column);
+            continue;
+        }
+        const HtmlCell cell = cellOf(fieldOf(results[0], column.field), column.kind);
+        if (cell.html != "–")
+            common += fmt::format("{}{} {}", common.empty() ? "" : ", ", escapeHtml(column.heading), cell.html);
+    }
+    std::vector<HtmlCell> heading;
+    for (const Column& column : shown)
+        heading.push_back({escapeHtml(column.heading), fieldOf(results[0], column.field).is_number()});
+    std::vector<std::vector<HtmlCell>> rows;
+    for (const Json& result : results) {
+        rows.emplace_back();
+        for (const Column& column : shown)
+            rows.back().push_back(cellOf(fieldOf(result, column.field), column.kind));
+    }
+    return (common.empty() ? "" : "<p class=\"common\">In every row: " + common + "</p>\n") + htmlTable(heading, rows);
+}
+
+std::string peerTable(const Json& results) {
+    std::map<std::string, std::vector<double>> ratios;
+    for (const Json& result : results) {
+        const Json& peers = fieldOf(result, "peers");
+        if (!peers.is_array())
+            continue;
+        for (const Json& peer : peers)
+            if (peer.is_object() && fieldOf(peer, "name").is_string() && fieldOf(peer, "ratio").is_number())
+                ratios[peer["name"].get<std::string>()].push_back(peer["ratio"].get<double>());
+    }
+    if (ratios.empty())
+        return "";
+    std::vector<std::vector<HtmlCell>> rows;
+    for (auto& [name, list] : ratios) {
+        std::sort(list.begin(), list.end());
+        const double median = (list[(list.size() - 1) / 2] + list[list.size() / 2]) / 2;
+        rows.push_back({{escapeHtml(name), false}, {fmt::format("{}", list.size()), true}});
+        for (const double ratio : {list.front(), median, list.back()})
+            rows.back().push_back({fmt::format("{:.2f}×", ratio), true});
+    }
+    return "<h4>Beside others</h4>\n<p>Our speed over theirs on the same shape: above 1 is faster.</p>\n" +
+           htmlTable({{"other", false}, {"shapes", true}, {"least", true}, {"median", true}, {"most", true}}, rows);
+}
+
+} // namespace vkf::tools
