@@ -183,16 +183,14 @@ std::string studyFigures(const std::vector<Point>& points) {
         times.add(point.path, true, point.rows, seconds, timeText(seconds));
         memory.add(point.path, true, point.rows, bytes, bytesText(bytes));
     }
-    std::vector<Plot> plots;
+    std::vector<Plot> times, memories;
     for (auto& [key, pair] : panels) {
         const auto& [type, dim, causal] = key;
         const std::string shape = fmt::format("{}, D = {}{}", type, dim, causal ? ", causal" : "");
-        plots.push_back(
-            {"Time, " + shape, "N, rows and keys", "median time", PlotScale::logSeconds, pair.first.take()});
-        plots.push_back(
-            {"Memory, " + shape, "N, rows and keys", "tensors and scratch", PlotScale::logBytes, pair.second.take()});
+        times.push_back({shape, "N, rows and keys", "median time", PlotScale::logSeconds, pair.first.take()});
+        memories.push_back({shape, "N, rows and keys", "tensors and scratch", PlotScale::logBytes, pair.second.take()});
     }
-    return "<h4>Time and memory over N</h4>\n" + figure(plots);
+    return "<h4>Time</h4>\n" + figure(times) + "<h4>Memory</h4>\n" + figure(memories);
 }
 
 // Predicted bytes of each algorithm at the largest N that all of a type and D reached, as bars.
@@ -204,6 +202,7 @@ std::string ledger(const std::vector<Point>& points) {
             byLength[{point.type, point.dim}][point.rows].push_back(point);
     std::string html;
     for (const auto& [key, lengths] : byLength) {
+        html += "<div>";
         size_t most = 0;
         for (const auto& [rows, list] : lengths)
             most = std::max(most, list.size());
@@ -222,13 +221,14 @@ std::string ledger(const std::vector<Point>& points) {
                                 timeText(numberOf(*point.result, "medianSeconds")),
                                 numberOf(*point.result, "bytesPerSecond") * 1e-9);
         }
-        html += "</ul>\n";
+        html += "</ul></div>\n";
     }
     if (html.empty())
         return "";
     return "<h4>Traffic ledger</h4>\n<p>Bytes between chip and memory, predicted from the order of the loops and the "
-           "tile without any cache, beside the time measured and the bandwidth that both imply.</p>\n" +
-           html;
+           "tile without any cache, beside the time measured and the bandwidth that both imply.</p>\n"
+           "<div class=\"plots\">\n" +
+           html + "</div>\n";
 }
 
 } // namespace

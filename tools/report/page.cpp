@@ -47,6 +47,13 @@ std::string dayOf(const BenchFile& file) { return file.head("date").substr(0, 10
 
 std::string anchorOf(size_t number) { return fmt::format("results-{}", number); }
 
+bool everyOneIsCausal(const Json& results) {
+    return !results.empty() && std::all_of(results.begin(), results.end(), [](const Json& result) {
+        const auto causal = result.find("causal");
+        return causal != result.end() && *causal == true;
+    });
+}
+
 // What kind of bench, and what tells it from others of its kind.
 std::string titleOf(const BenchFile& file) {
     const std::string bench = file.head("bench");
@@ -59,6 +66,8 @@ std::string titleOf(const BenchFile& file) {
                 types.push_back(std::move(name));
     for (const std::string& type : types)
         title += ", " + type;
+    if (everyOneIsCausal(file.content["results"]))
+        title += ", causal";
     return title;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 // The frame of the curves within the picture, in the units of its view box.
 constexpr double width = 400, height = 280;
-constexpr double left = 62, right = 388, top = 32, bottom = 234;
+constexpr double left = 58, right = 388, top = 32, bottom = 234;
 
 struct Tick {
     double at; // in units of the axis: as it is, or its logarithm
@@ -196,13 +196,11 @@ std::string svgPlot(const Plot& plot) {
     const Axis x = lengthAxis(lengths), y = valueAxis(plot, least, most);
     std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width, height,
                                   escapeHtml(plot.title + ": " + plot.yLabel));
-    svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"19\">{}</text>\n", left, escapeHtml(plot.title));
+    svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"19\">{}<tspan class=\"label\" dx=\"8\">{}</tspan></text>\n",
+                       left, escapeHtml(plot.title), escapeHtml(plot.yLabel));
     svg += grid(x, y);
     svg += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\n", (left + right) / 2,
                        height - 10, escapeHtml(plot.xLabel));
-    svg += fmt::format(
-        "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(13 {}) rotate(-90)\">{}</text>\n",
-        (top + bottom) / 2, escapeHtml(plot.yLabel));
     for (const PlotLine& line : plot.lines)
         if (!line.points.empty())
             svg += curve(plot, line, x, y);
