@@ -195,6 +195,63 @@ TEST_CASE("bench host measures recording and plans without running anything", "[
     }
 }
 
+TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
+    CHECK(json["bench"] == "study");
+    uint64_t standardBytes = 0;
+    size_t standards = 0;
+    for (const Json& result : json["results"]) {
+        checkTimed(result);
+        const auto peak = result["peakBytes"].get<uint64_t>();
+        CHECK(peak == result["tensorBytes"].get<uint64_t>() + result["scratchBytes"].get<uint64_t>());
+        CHECK(result["largestDifference"] > 0.0); // in another order sums are others
+        CHECK(result["largestDifference"] <= result["differenceBound"]);
+        CHECK(result["predictedBytes"] >= result["tensorBytes"]);
+        CHECK(result["bytesPerSecond"].get<double>() ==
+              Approx(result["predictedBytes"].get<double>() / result["medianSeconds"].get<double>()));
+        if (result["path"] == "standard") {
+            standardBytes = peak;
+            ++standards;
+            CHECK(result["fasterThanStandard"] == 1.0);
+        }
+        CHECK(result["memorySavedPercent"].get<double>() ==
+              Approx(100 - 100 * static_cast<double>(peak) / static_cast<double>(standardBytes)));
+    }
+    CHECK(standards == 4);
+    CHECK(json["results"][0]["queryRows"] == 64); // in rising order
+    CHECK_THAT(text.out, ContainsSubstring("apart at most (standard and "));
+    // What a path cannot do with a type is said once, not for every length.
+    for (const Json& stop : json["leftOut"]) {
+        CHECK(stop["path"] == "coopmat");
+        CHECK(stop["queryRows"] == 64);
+    }
+}
+
+TEST_CASE("bench study stops an algorithm where it needs too much memory", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] =
+        report(place, "study --rows 64,128,256 --dims 16 --types f32 --paths scalar,standard --most-memory 200KiB "
+                      "--seconds 0.01 --runs 1");
+    // Scores of two heads in fp32: 32 KiB, 128 KiB, 512 KiB; tensors 32, 64 and 128 KiB.
+    std::vector<std::string> measured;
+    for (const Json& result : json["results"])
+        measured.push_back(fmt::format("{} {}", result["path"].get<std::string>(), result["queryRows"].get<int>()));
+    CHECK(measured == std::vector<std::string>{"standard 64", "scalar 64", "standard 128", "scalar 128", "scalar 256"});
+    CHECK(json["results"][4]["memorySavedPercent"].is_null());
+    CHECK(json["results"][4]["largestDifference"].is_null());
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK(json["leftOut"][0]["queryRows"] == 256);
+    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(),
+               ContainsSubstring("512 KiB of scratch") && ContainsSubstring("200 KiB of --most-memory"));
+    CHECK_THAT(text.out, ContainsSubstring("stops here: "));
+    const ProgramResult nothing = place.run("bench study --rows 64 --dims 16 --types f32 --most-memory 1KiB");
+    CHECK(nothing.status == 2);
+    CHECK(isOneLine(nothing.err));
+}
+
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
     needDevice();
     if (!validationIsOn()) {
@@ -203,7 +260,7 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
     const Workplace place;
     for (const std::string& bench :
          {smallPrefill + " --paths auto,standard", std::string("long --rows 300 --dim 16 --step-operations 3000000"),
-          std::string("host --dims 16 --calls 10")}) {
+          std::string("host --dims 16 --calls 10"), std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
         const ProgramResult result = place.run("bench " + bench + " --validation");
         INFO(bench << "\n" << result.out << result.err);
         CHECK(result.status == 0);
@@ -233,6 +290,14 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench long --rows 0", "--rows"},
                           {"bench long --path fast", "--path fast"},
                           {"bench long --json absent/l.json", "--json absent/l.json"},
+                          {"bench study --paths fast", "--paths fast|auto, scalar"},
+                          {"bench study --paths decode", "--paths decode|not in the study|standard, scalar"},
+                          {"bench study --types f64", "--types f64|f32, f16, bf16"},
+                          {"bench study --rows 0", "--rows 0"},
+                          {"bench study --dims 300", "300|256"},
+                          {"bench study --heads 0", "--heads"},
+                          {"bench study --most-memory much", "--most-memory|much"},
+                          {"bench study --json absent/s.json", "--json absent/s.json"},
                           {"bench host --calls 0", "--calls 0"},
                           {"bench host --dims 300", "300|256"},
                           {"bench host --paths fast", "--paths fast|scalar"},

@@ -8,6 +8,8 @@ readonly vulkan_suite=testing
 readonly vulkan_packages=glslang-tools,spirv-tools,libvulkan-dev,libvulkan-volk-dev,libvulkan-memory-allocator-dev,mesa-vulkan-drivers,vulkan-validationlayers
 # Packages of the running release, backports included: our compiler links them.
 readonly cpp_packages=catch2,libcli11-dev,libfmt-dev,nlohmann-json3-dev
+# Packages of the running release too: what shows a page in the tests.
+readonly browser_packages=chromium-headless-shell,fonts-dejavu-core
 
 # need_programs PACKAGE:PROGRAM... installs the packages whose program is not there.
 need_programs() {
@@ -135,4 +137,69 @@ ensure_toolchain() {
 check_toolchain() {
     rm -rf build/setup
     cmake -G Ninja -S third_party -B build/setup -DVKFLASH_TOOLCHAIN_ROOT="$toolchain_root"
+}
+
+# Finds or fetches what the tests of pages and figures look through: a browser, and a Python with matplotlib. Tells the
+# tests by VKFLASH_TEST_BROWSER and VKFLASH_TEST_PYTHON; without them those tests are skipped.
+ensure_page_tools() {
+    if [ -z "${VKFLASH_TEST_BROWSER:-}" ]; then
+        VKFLASH_TEST_BROWSER=$(find_browser || fetch_browser) || say "no browser: tests of pages are skipped"
+        export VKFLASH_TEST_BROWSER
+    fi
+    if [ -z "${VKFLASH_TEST_PYTHON:-}" ]; then
+        VKFLASH_TEST_PYTHON=$(find_python || { install_matplotlib && find_python; }) ||
+            say "no Python with matplotlib (Debian: python3-matplotlib): tests of figures are skipped"
+        export VKFLASH_TEST_PYTHON
+    fi
+}
+
+find_browser() {
+    local name
+    for name in chromium-headless-shell chromium chromium-browser google-chrome; do
+        command -v "$name" && return
+    done
+    return 1
+}
+
+find_python() {
+    local name
+    for name in python3 /usr/bin/python3; do
+        if "$name" -c 'import matplotlib' 2>/dev/null; then command -v "$name"; return; fi
+    done
+    return 1
+}
+
+install_matplotlib() {
+    [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || return 1
+    say "installing python3-matplotlib"
+    { apt_get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt_get install -y -qq --no-install-recommends python3-matplotlib; } \
+        </dev/null >&2
+}
+
+# Prints the path of a script that starts the fetched browser on this system's C library, whose release it is of.
+fetch_browser() {
+    local archive uri codename hash root work
+    archive=$(debian_archive) || return 1
+    command -v mmdebstrap >/dev/null || return 1
+    read -r uri codename <<<"$archive"
+    hash=$(echo "$codename $browser_packages" | sha256sum | cut -c1-12)
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/browser-$hash"
+    if [ ! -e "$root" ]; then
+        mkdir -p "${root%/*}"
+        work=$(mktemp -d "$root.XXXXXX")
+        chmod 755 "$work"
+        say "fetching a browser of Debian $codename for the tests (about 150 MB)"
+        unpack "$work/root" "$browser_packages" "$codename" "deb $uri $codename main" >&2 || { rm -rf "$work"; return 1; }
+        cat >"$work/browser" <<'SCRIPT'
+#!/bin/sh
+root=$(dirname "$(readlink -f "$0")")/root
+for lib in "$root"/usr/lib/*-linux-gnu*; do :; done
+FONTCONFIG_SYSROOT=$root LD_LIBRARY_PATH=$lib:$lib/pulseaudio \
+    exec "$root/usr/lib/chromium/chromium-headless-shell" "$@"
+SCRIPT
+        chmod 755 "$work/browser"
+        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+    fi
+    echo "$root/browser"
 }

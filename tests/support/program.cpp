@@ -56,7 +56,7 @@ std::vector<std::string> commandWords() {
     }
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    execv(argv[0], argv.data());
+    execvp(argv[0], argv.data());
     _exit(127);
 }
 
@@ -78,6 +78,10 @@ Workplace::~Workplace() {
 ProgramResult Workplace::run(const std::vector<std::string>& arguments, const Surroundings& surroundings) const {
     std::vector<std::string> words = commandWords();
     words.insert(words.end(), arguments.begin(), arguments.end());
+    return runWords(std::move(words), surroundings);
+}
+
+ProgramResult Workplace::runWords(std::vector<std::string> words, const Surroundings& surroundings) const {
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);
     for (std::string& word : words) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs the built program `vkflash` as a person would, in a folder of its own.
+// Runs the built program `vkflash`, and others, as a person would, in a folder of their own.
 #pragma once
 
 #include <filesystem>
@@ -33,6 +33,9 @@ public:
     ProgramResult run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) const;
     // The same with arguments separated by spaces.
     ProgramResult run(const std::string& arguments, const Surroundings& surroundings = {}) const;
+
+    // Any program, by path or as PATH has it; status 127 if there is none.
+    ProgramResult runWords(std::vector<std::string> words, const Surroundings& surroundings = {}) const;
 
     std::string read(const std::string& name) const;
     void write(const std::string& name, const std::string& contents) const;
