@@ -44,6 +44,7 @@
 #include "element.glsl"
 #include "item.glsl"
 #include "mask.glsl"
+#include "block_mask.glsl"
 #include "final_score.glsl"
 #include "matrix_stage.glsl"
 
@@ -136,16 +137,18 @@ void capScores() {
 void dropInvisible(uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
             ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot)) -
                             int(key_begin + place.y);
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                bool closed = BLOCKS_ARE_CUT && !isOpen(open, key_begin, key_begin + key * MATRIX_COLUMNS);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
-                    if (uint(column - visible.x) >= count) {
+                    if (closed || uint(column - visible.x) >= count) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -250,7 +253,7 @@ void accumulateOutput() {
 
 // Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
 // [whole_first, whole_end). The walk goes over those first, then over the ones that a mask cuts, on either
-// side of them.
+// side of them. With a block mask it steps over closed tiles; if blocks are cut, so is every tile.
 struct Walk {
     uint first, whole_first, whole_end, end;
 };
@@ -261,10 +264,25 @@ Walk walkOf(TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
+    if (BLOCKS_ARE_CUT) {
+        walk.whole_end = walk.whole_first;
+    }
     return walk;
 }
 
+// The first open tile from `tile` on, of the whole or of the cut ones; walk.whole_end or walk.end if there is none.
+uint openTileOfWalk(Walk walk, uint tile, bool whole) {
+    if (whole) {
+        return openTile(tile, walk.whole_end);
+    }
+    uint before = openTile(tile, walk.whole_first);
+    return before < walk.whole_first ? before : openTile(max(tile, walk.whole_end), walk.end);
+}
+
 uint nextTile(Walk walk, uint tile, bool whole) {
+    if (HAS_BLOCK_MASK) {
+        return openTileOfWalk(walk, tile + 1, whole);
+    }
     return !whole && tile + 1 == walk.whole_first ? walk.whole_end : tile + 1;
 }
 
@@ -274,15 +292,17 @@ uint cutTile(Walk walk, uint index) {
     return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
 }
 
-// Tiles from `tile` to `last`, all whole, or all the cut ones between the two.
+// Tiles from `tile` to `last`, all whole, or all the cut ones between the two; with a block mask the open ones
+// of them.
 void attend(Walk walk, uint tile, uint last, bool whole) {
     fetchTile(k, v, tile * TILE_KEYS, whole, thread);
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
     [[dont_unroll]] for (;;) {
         computeScores(tile * TILE_KEYS, whole);
-        bool more = tile != last;
-        tile = nextTile(walk, tile, whole);
+        uint next = nextTile(walk, tile, whole);
+        bool more = HAS_BLOCK_MASK ? next <= last : tile != last;
+        tile = next;
         // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
         // were seen to sink to where they are used, and their latency with them.
         if (more) {
@@ -298,6 +318,25 @@ void attend(Walk walk, uint tile, uint last, bool whole) {
         if (!more) {
             break;
         }
+    }
+}
+
+// The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
+Walk partOf(Walk walk) {
+    uint tiles = walk.end - walk.first;
+    uint begin = walk.first + tiles / SPLITS * item.split + min(tiles % SPLITS, item.split);
+    uint end = begin + tiles / SPLITS + (item.split < tiles % SPLITS ? 1 : 0);
+    return Walk(begin, clamp(walk.whole_first, begin, end), clamp(walk.whole_end, begin, end), end);
+}
+
+void attendOpen(Walk walk) {
+    uint whole = openTileOfWalk(walk, walk.whole_first, true);
+    if (whole < walk.whole_end) {
+        attend(walk, whole, walk.whole_end - 1, true);
+    }
+    uint cut = openTileOfWalk(walk, walk.first, false);
+    if (cut < walk.end) {
+        attend(walk, cut, walk.end - 1, false);
     }
 }
 
@@ -328,6 +367,7 @@ void main() {
         special_values = 0u;
     }
 
+    beginBlocks(item);
     loadQueries();
     clearState();
     barrier();
@@ -335,7 +375,11 @@ void main() {
     barrier();
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
-        attendSplit(walkOf(mask));
+        if (HAS_BLOCK_MASK) {
+            attendOpen(partOf(walkOf(mask)));
+        } else {
+            attendSplit(walkOf(mask));
+        }
     }
     writeResults();
 }

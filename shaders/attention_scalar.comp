@@ -29,6 +29,7 @@
 #include "element.glsl"
 #include "item.glsl"
 #include "mask.glsl"
+#include "block_mask.glsl"
 #include "stage.glsl"
 #include "final_score.glsl"
 #include "scores.glsl"
@@ -67,8 +68,8 @@ void computeScores(uint key_begin) {
     }
 }
 
-// o += p v for the same keys; leaves the first chunk of the next tile's k fetched.
-void computeOutput(uint key_begin, bool cut) {
+// o += p v for the same keys; leaves the first chunk of the next tile's k, from next_begin on, fetched.
+void computeOutput(uint key_begin, uint next_begin, bool cut) {
     [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // as above
@@ -78,7 +79,7 @@ void computeOutput(uint key_begin, bool cut) {
         if (chunk + 1 < KEY_CHUNKS) {
             fetchV(v, chunk_begin + CHUNK_KEYS, thread);
         } else {
-            fetchScoreOperands(key_begin + TILE_KEYS, 0);
+            fetchScoreOperands(next_begin, 0);
         }
         if (cut) {
             accumulateOutput(group, lane, true);
@@ -86,6 +87,15 @@ void computeOutput(uint key_begin, bool cut) {
             accumulateOutput(group, lane, false);
         }
     }
+}
+
+// First key of the first tile from key_begin on that is not closed; past the last key if there is none.
+uint nextTile(uint key_begin) {
+    if (!HAS_BLOCK_MASK) {
+        return key_begin;
+    }
+    uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
+    return openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
 
 void writeResults() {
@@ -115,24 +125,27 @@ void main() {
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
 
+    beginBlocks(item);
     clearOutput();
     clearSoftmax();
     if (mask.any.x < mask.any.y) {
-        uint first = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
+        uint first = nextTile(uint(mask.any.x) / TILE_KEYS * TILE_KEYS);
         if (DIM_CHUNKS == 1) {
             fetchQ(q, item.row_begin, 0, thread);
             placeQ(q, item.row_begin, 0, thread);
         }
         fetchScoreOperands(first, 0);
-        for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin += TILE_KEYS) {
-            bool cut = isCut(mask, key_begin, key_begin + TILE_KEYS);
+        uint next = first;
+        for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin = next) {
+            bool cut = BLOCKS_ARE_CUT || isCut(mask, key_begin, key_begin + TILE_KEYS);
+            next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
             if (cut) {
                 updateSoftmax(item, group, lane, key_begin, true);
             } else {
                 updateSoftmax(item, group, lane, key_begin, false);
             }
-            computeOutput(key_begin, cut);
+            computeOutput(key_begin, next, cut);
         }
     }
     writeResults();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so
-// one range describes every mask of this kind, and it only moves to the right as the row grows.
+// one range describes every mask of this kind, and it only moves to the right as the row grows. What a block
+// mask closes inside the range is told in block_mask.glsl.
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
@@ -11,7 +12,9 @@ ivec2 visibleKeys(Item item, uint row) {
         return ivec2(0, keys);
     }
     int diagonal = int(row) + item.offset;
-    return ivec2(max(diagonal - params.window_left, 0), min(diagonal + params.window_right + 1, keys));
+    int left = HAS_BLOCK_MASK ? WINDOW_LEFT : params.window_left;
+    int right = HAS_BLOCK_MASK ? WINDOW_RIGHT : params.window_right;
+    return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
 }
 
 // What a tile of rows needs to know about the mask.

@@ -13,6 +13,9 @@ vec4 specialValues(uint row, uint column) {
     ivec2 visible = visibleKeys(item, row);
     vec4 sum = vec4(0.0);
     [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
+        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
+            continue;
+        }
         vec4 x = loadRow4(halfRowAddress(v, uint(key)), column, VALUE_DIM, TYPE_V);
         bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
         sum += mix(vec4(0.0), x, special);

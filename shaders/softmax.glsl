@@ -72,16 +72,28 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 }
 #endif
 
+// What seesKey needs to know of the block mask.
+uint openInTile(uint row, uint key_begin) {
+    return BLOCKS_ARE_CUT ? openBlocks(row, key_begin) : 0;
+}
+
+// Whether a row sees the tile's key number `key`.
+bool seesKey(ivec2 visible, uint open, uint key_begin, uint key) {
+    return isVisible(visible, key_begin + key) && (!BLOCKS_ARE_CUT || isOpen(open, key_begin, key_begin + key));
+}
+
 // Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
 // says that the mask must be asked about each pair.
 void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
     float m_tile[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        ivec2 visible = visibleKeys(item, item.row_begin + tileRow(group, row));
+        uint i = item.row_begin + tileRow(group, row);
+        ivec2 visible = visibleKeys(item, i);
+        uint open = cut ? openInTile(i, key_begin) : 0;
         m_tile[row] = m_row[row];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = finalScore(s_tile[row * THREAD_KEYS + key]);
-            if (cut && !isVisible(visible, key_begin + lane + key * LANES)) {
+            if (cut && !seesKey(visible, open, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }
             s_tile[row * THREAD_KEYS + key] = s;
@@ -91,14 +103,16 @@ void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
     maximumOverLanes(m_tile, group, lane);
 
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        ivec2 visible = visibleKeys(item, item.row_begin + tileRow(group, row));
+        uint i = item.row_begin + tileRow(group, row);
+        ivec2 visible = visibleKeys(item, i);
+        uint open = cut ? openInTile(i, key_begin) : 0;
         // A row that has seen nothing yet would subtract infinity from infinity.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = exp2(m_row[row] - m);
         float l = l_row[row] * alpha;
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
-            if (cut && !isVisible(visible, key_begin + lane + key * LANES)) {
+            if (cut && !seesKey(visible, open, key_begin, lane + key * LANES)) {
                 p = DROPPED;
             } else {
                 l += p;

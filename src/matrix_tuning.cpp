@@ -19,7 +19,7 @@ struct Candidate {
     uint32_t rowTiles;
     uint32_t keyTiles;
     uint32_t mostDim;            // of q and v, whichever is larger
-    uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys alone
+    uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys alone, and block masks
 };
 
 // Best first; all for 16 x 16 matrices on an H200, the smaller ones where the larger leave multiprocessors
@@ -28,7 +28,7 @@ constexpr std::array registerCandidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
     Candidate{4, 2, 4, 64},
     // Two workgroups that take turns at beginning and end, and fewer keys cut by the mask: 1.2 times as fast as
-    // the next with 512 keys, 0.9 times with 8192.
+    // the next with 512 keys, 0.9 times with 8192, where it serves blocks that are smaller than the next.
     Candidate{4, 2, 1, 128, 1024},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
@@ -74,7 +74,8 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
 }
 
 bool isFor(const Candidate& candidate, const TileProblem& problem) {
-    const bool masks = candidate.mostMaskedKeys == 0 || (problem.masked && problem.keys <= candidate.mostMaskedKeys);
+    const bool masks = candidate.mostMaskedKeys == 0 || problem.maskBlock != 0 ||
+                       (problem.masked && problem.keys <= candidate.mostMaskedKeys);
     return masks && std::max(problem.headDim, problem.valueDim) <= candidate.mostDim;
 }
 
@@ -103,11 +104,33 @@ MatrixPlan tunedPlan(const Caps& caps, const MatrixLayout& layout, const TilePro
         const TunedMatrixTile& t = entry.matrix;
         const MatrixTile tile = tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem);
         const uint64_t rowsOfAll = problem.heads * problem.queryRows;
-        if (fits(tile, caps) && rowsOfAll <= std::numeric_limits<uint32_t>::max() / t.splits) {
+        if (fits(tile, caps) && rowsOfAll <= std::numeric_limits<uint32_t>::max() / t.splits &&
+            problem.keepsBlocksWhole(tile.rows(), tile.keys())) {
             return {tile, t.splits, true};
         }
     }
     return {};
+}
+
+// None if no candidate is among the tiles that fits the device.
+MatrixPlan builtInPlan(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles) {
+    const std::span<const Candidate> candidates =
+        layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
+    MatrixPlan last;
+    for (const Candidate& candidate : candidates) {
+        const MatrixTile tile = tileOf(candidate, layout, problem);
+        if (!isFor(candidate, problem) || !fits(tile, caps) || !isAmong(tiles, problem, tile.rows(), tile.keys())) {
+            continue;
+        }
+        const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
+        const uint64_t wanted = (fewWorkgroups + count - 1) / count;
+        const uint64_t splits = std::min(mostSplits(problem), wanted);
+        last = {tile, static_cast<uint32_t>(splits), false};
+        if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
+            break;
+        }
+    }
+    return last;
 }
 
 } // namespace
@@ -132,26 +155,12 @@ bool outputInWords(const MatrixTile& tile, uint32_t keys) {
 }
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    MatrixPlan last = tunedPlan(caps, layout, problem);
-    if (last.tuned) {
-        return last;
+    const MatrixPlan tuned = tunedPlan(caps, layout, problem);
+    if (tuned.tuned) {
+        return tuned;
     }
-    const std::span<const Candidate> candidates =
-        layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
-    for (const Candidate& candidate : candidates) {
-        const MatrixTile tile = tileOf(candidate, layout, problem);
-        if (!isFor(candidate, problem) || !fits(tile, caps)) {
-            continue;
-        }
-        const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t wanted = (fewWorkgroups + count - 1) / count;
-        const uint64_t splits = std::min(mostSplits(problem), wanted);
-        last = {tile, static_cast<uint32_t>(splits), false};
-        if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
-            break;
-        }
-    }
-    return last;
+    const MatrixPlan plan = builtInPlan(caps, layout, problem, BlockTiles::whole);
+    return plan.tile.subgroups != 0 ? plan : builtInPlan(caps, layout, problem, BlockTiles::cut);
 }
 
 } // namespace vkf

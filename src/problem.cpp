@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "../shaders/shared/attention_params.h"
@@ -13,6 +14,9 @@ namespace vkf {
 namespace {
 
 constexpr std::array roleNames = {"q", "k", "v", "o"};
+constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
+// Of the first version, before there were block masks.
+constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
 
 bool isStored(VkfType type) { return type == VKF_TYPE_F32 || type == VKF_TYPE_F16 || type == VKF_TYPE_BF16; }
 
@@ -33,7 +37,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.weights != 0, "weights"},
         {p.paging.enabled != 0, "paging"},
         {p.dropout.probability != 0.0F, "dropout"},
-        {p.maskBlock != 0, "maskBlock"},
+        {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
         {p.kvSplits > 1 && p.path != VKF_PATH_COOPMAT, "kvSplits over 1 on another path than coopmat"},
         {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
         {p.path == VKF_PATH_DECODE, "path decode"},
@@ -134,6 +138,49 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
+    if (p.maskBlock % VKF_LEAST_MASK_BLOCK != 0 || p.maskBlock > VKF_MAX_MASK_BLOCK) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "maskBlock is %u; it must be a multiple of %d, at most %d, or 0",
+                    p.maskBlock, VKF_LEAST_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
+    }
+    const struct {
+        uint64_t value;
+        const char* name;
+    } strides[] = {{p.blockMaskBatchStride, "blockMaskBatchStride"}, {p.blockMaskHeadStride, "blockMaskHeadStride"}};
+    for (const auto& stride : strides) {
+        if (stride.value != 0 && p.maskBlock == 0) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %llu without a maskBlock", stride.name,
+                        static_cast<unsigned long long>(stride.value));
+        }
+        if (stride.value > most32) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %llu is over the limit of 4294967295", stride.name,
+                        static_cast<unsigned long long>(stride.value));
+        }
+    }
+    const double words = static_cast<double>(p.blockMaskBatchStride) * p.batch +
+                         static_cast<double>(p.blockMaskHeadStride) * p.queryHeads;
+    if (words > 0x1p60) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of the block mask reach past 2^60 words");
+    }
+    return VKF_SUCCESS;
+}
+
+// The problem must have passed checkBlockMask. All zeros without a block mask.
+VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
+    VkfBlockMaskLayout layout{};
+    if (p.maskBlock == 0) {
+        return layout;
+    }
+    layout.rowBlocks = (p.queryRows + p.maskBlock - 1) / p.maskBlock;
+    layout.keyBlocks = (p.keys + p.maskBlock - 1) / p.maskBlock;
+    layout.rowWords = (layout.keyBlocks + 31) / 32;
+    const uint64_t ofHead = uint64_t{layout.rowBlocks} * layout.rowWords;
+    if (p.batch != 0 && p.queryHeads != 0 && ofHead != 0) {
+        layout.words = (p.batch - 1) * p.blockMaskBatchStride + (p.queryHeads - 1) * p.blockMaskHeadStride + ofHead;
+    }
+    return layout;
+}
+
 // Distance from the first element to one past the last, false if it passes 2^62 - 1 elements:
 // the bytes of more would not fit 64 bits.
 bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
@@ -229,10 +276,11 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
 VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message) {
     CheckedProblem c{};
     VkfProblem& p = c.given;
-    if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(problem, &p, "problem", message, firstProblemSize);
+        result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check : {checkValues, checkShape, checkNotBuiltYet}) {
+    for (const auto check : {checkValues, checkShape, checkNotBuiltYet, checkBlockMask}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }
@@ -247,6 +295,7 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
     }
 
     c.empty = c.layout(VKF_TENSOR_O).elements == 0;
+    c.blockMask = blockMaskLayout(p);
     c.windowLeft = p.window.enabled != 0 ? p.window.left : -1;
     c.windowRight = p.window.enabled != 0 ? p.window.right : -1;
     if (p.causal != 0) {
@@ -296,4 +345,9 @@ VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
         return VkfTensorLayout{};
     }
     return checked.layout(role);
+}
+
+VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem) {
+    vkf::CheckedProblem checked{};
+    return vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS ? checked.blockMask : VkfBlockMaskLayout{};
 }

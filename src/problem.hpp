@@ -23,6 +23,7 @@ struct CheckedProblem {
     int64_t windowLeft;  // -1 = unlimited; causal folded in
     int64_t windowRight; // -1 = unlimited
     bool empty;          // the output has no elements
+    VkfBlockMaskLayout blockMask;
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "context.hpp"
 #include "message.hpp"
@@ -10,10 +11,14 @@
 namespace vkf {
 namespace {
 
+// Of the first version, before there were block masks.
+constexpr size_t firstBindingsSize = offsetof(VkfBindings, blockMask);
+
 // Addresses of one call, resolved and checked.
 struct Addresses {
     std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
     VkDeviceAddress keyLengths = 0;
+    VkDeviceAddress blockMask = 0;
 };
 
 struct Need {
@@ -74,6 +79,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
         Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
+        Need{"blockMask", &bindings.blockMask, &addresses->blockMask,
+             plan.problem.blockMask.words * sizeof(uint32_t), sizeof(uint32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -108,6 +115,10 @@ shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses)
     params.o = address(phase.operands[VKF_O]);
     params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
+    if (phase.variant.constants[VKF_ID_MASK_BLOCK] != 0) {
+        params.window_left = static_cast<int32_t>(addresses.blockMask & 0xffffffffU);
+        params.window_right = static_cast<int32_t>(addresses.blockMask >> 32);
+    }
     return params;
 }
 
@@ -132,7 +143,8 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
 VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const VkfBindings* given, uint32_t firstStep,
                  uint32_t stepCount, VkfMessage* message) {
     VkfBindings bindings{};
-    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message, firstBindingsSize);
+        result != VKF_SUCCESS) {
         return result;
     }
     Addresses addresses;

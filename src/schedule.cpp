@@ -68,6 +68,11 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim)
     return layout;
 }
 
+// A side of the window, -1 = unlimited, as the shaders take it.
+int32_t windowReach(int64_t keys, int32_t unlimited) {
+    return keys < 0 ? unlimited : static_cast<int32_t>(std::min<int64_t>(keys, unlimited));
+}
+
 shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
                                    uint32_t shift) {
     const VkfProblem& p = problem.given;
@@ -83,12 +88,8 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? scale / softcap : scale * log2e);
     params.softcap = static_cast<float>(softcap * log2e);
-    params.window_left = problem.windowLeft < 0
-                             ? VKF_UNLIMITED_LEFT
-                             : static_cast<int32_t>(std::min<int64_t>(problem.windowLeft, VKF_UNLIMITED_LEFT));
-    params.window_right = problem.windowRight < 0
-                              ? VKF_UNLIMITED_RIGHT
-                              : static_cast<int32_t>(std::min<int64_t>(problem.windowRight, VKF_UNLIMITED_RIGHT));
+    params.window_left = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
+    params.window_right = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
     params.heads = p.queryHeads | (p.queryHeads / p.kvHeads) << 16;
     return params;
 }
@@ -149,6 +150,13 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_LSE] = p.lse;
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_SPLITS] = 1;
+    if (p.maskBlock != 0) {
+        c[VKF_ID_MASK_BLOCK] = p.maskBlock;
+        c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMaskBatchStride);
+        c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMaskHeadStride);
+        c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
+        c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
+    }
     return c;
 }
 
@@ -293,7 +301,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             static_cast<uint32_t>(widestRow(problem, {})),
             problem.windowed(),
             path,
-            oneType ? std::optional(p.q.type) : std::nullopt};
+            oneType ? std::optional(p.q.type) : std::nullopt,
+            p.maskBlock};
 }
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {

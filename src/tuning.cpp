@@ -49,6 +49,9 @@ constexpr std::array candidates = {
 // Of tuning data. Nothing holds more; such a tile was never measured, and takes long to compile.
 constexpr uint32_t mostTunedRegisters = 255;
 
+constexpr uint32_t leastRowsOfWholeBlocks = 32;
+constexpr uint32_t mostRowsOfCutBlocks = 64;
+
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
 constexpr uint32_t mostRegisters = 224;
 
@@ -93,12 +96,38 @@ Tile tunedTile(const Caps& caps, const TileProblem& problem) {
         Tile tile =
             tileOf({t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM, false, 0},
                    caps, problem.headDim, problem.valueDim);
-        if (fits(tile, caps) && tile.registers() <= mostTunedRegisters) {
+        if (fits(tile, caps) && tile.registers() <= mostTunedRegisters &&
+            problem.keepsBlocksWhole(tile.rows(), tile.keys())) {
             tile.tuned = true;
             return tile;
         }
     }
     return {};
+}
+
+// None if no candidate is among the tiles that fits the device.
+Tile builtInTile(const Caps& caps, const TileProblem& problem, BlockTiles tiles) {
+    const auto suits = [&](const Candidate& candidate, const Tile& tile) {
+        const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, 8U);
+        return tile.registers() <= mostRegisters && !halfEmpty &&
+               problem.workgroups(tile.rows()) >= candidate.leastWorkgroups;
+    };
+    Tile last;
+    for (const Candidate& candidate : candidates) {
+        if (problem.valueDim < candidate.leastValueDim || problem.valueDim > candidate.mostValueDim ||
+            (candidate.outputF32 && !problem.outputF32)) {
+            continue;
+        }
+        const Tile tile = tileOf(candidate, caps, problem.headDim, problem.valueDim);
+        if (!fits(tile, caps) || !isAmong(tiles, problem, tile.rows(), tile.keys())) {
+            continue;
+        }
+        last = tile;
+        if (suits(candidate, tile)) {
+            break;
+        }
+    }
+    return last;
 }
 
 } // namespace
@@ -107,6 +136,14 @@ bool isAbout(const TuningEntry& entry, const TileProblem& problem) {
     return entry.path == problem.path && problem.type == entry.type && entry.masked == problem.masked &&
            entry.headDim.holds(problem.headDim) && entry.valueDim.holds(problem.valueDim) &&
            entry.rows.holds(problem.queryRows) && entry.keys.holds(problem.keys) && entry.heads.holds(problem.heads);
+}
+
+bool isAmong(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
+    if (problem.maskBlock == 0) {
+        return true;
+    }
+    return tiles == BlockTiles::whole ? tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys)
+                                      : tileRows <= mostRowsOfCutBlocks;
 }
 
 uint32_t Tile::sharedBytes() const {
@@ -126,30 +163,12 @@ uint32_t Tile::registers() const {
 }
 
 Tile chooseScalarTile(const Caps& caps, const TileProblem& problem) {
-    const auto suits = [&](const Candidate& candidate, const Tile& tile) {
-        const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, 8U);
-        return tile.registers() <= mostRegisters && !halfEmpty &&
-               problem.workgroups(tile.rows()) >= candidate.leastWorkgroups;
-    };
-    Tile last = tunedTile(caps, problem);
-    if (last.tuned) {
-        return last;
+    const Tile tuned = tunedTile(caps, problem);
+    if (tuned.tuned) {
+        return tuned;
     }
-    for (const Candidate& candidate : candidates) {
-        if (problem.valueDim < candidate.leastValueDim || problem.valueDim > candidate.mostValueDim ||
-            (candidate.outputF32 && !problem.outputF32)) {
-            continue;
-        }
-        const Tile tile = tileOf(candidate, caps, problem.headDim, problem.valueDim);
-        if (!fits(tile, caps)) {
-            continue;
-        }
-        last = tile;
-        if (suits(candidate, tile)) {
-            return tile;
-        }
-    }
-    return last;
+    const Tile tile = builtInTile(caps, problem, BlockTiles::whole);
+    return tile.workgroupSize != 0 ? tile : builtInTile(caps, problem, BlockTiles::cut);
 }
 
 } // namespace vkf

@@ -40,10 +40,21 @@ struct TileProblem {
     bool masked = false; // causal or a window
     VkfPath path = VKF_PATH_AUTO;
     std::optional<VkfType> type{}; // of q, k, v and o, if all have the same
+    uint32_t maskBlock = 0;        // rows and keys of a block of a block mask; 0 = none
+
+    // Whether no tile lies in two blocks of a block mask, so that tiles are open or closed as a whole.
+    bool keepsBlocksWhole(uint32_t tileRows, uint32_t tileKeys) const {
+        return maskBlock % tileRows == 0 && maskBlock % tileKeys == 0;
+    }
 
     // Of a fused kernel: one for each tile of query rows of each head.
     uint64_t workgroups(uint32_t tileRows) const { return (uint64_t{queryRows} + tileRows - 1) / tileRows * heads; }
 };
+
+// Tiles to choose among, by what they make of the blocks of a block mask. Blocks that only very small tiles
+// keep whole are cut instead, by tiles that are not too large: the more blocks a tile touches, the fewer tiles are closed.
+enum class BlockTiles { whole, cut };
+bool isAmong(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 // Whether an entry of tuning data is about the problem.
 bool isAbout(const TuningEntry& entry, const TileProblem& problem);

@@ -178,7 +178,7 @@ private:
 };
 
 // Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
-// many elements). lse and keyLengths are used if the problem asks for them.
+// many elements). lse, keyLengths and blockMask are used if the problem asks for them.
 struct HostTensors {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -186,6 +186,7 @@ struct HostTensors {
     const int32_t* keyLengths = nullptr;
     void* o = nullptr;
     float* lse = nullptr;
+    const uint32_t* blockMask = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -194,7 +195,7 @@ public:
     Attention(Device& device, const VkfProblem& problem);
 
     const Plan& plan() const noexcept { return plan_; }
-    // q, k, v, keyLengths. The bytes between rows are uploaded too, so they must be readable.
+    // q, k, v, keyLengths, blockMask. The bytes between rows are uploaded too, so they must be readable.
     void upload(const HostTensors& tensors);
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
     // is called after each step with the share done, 1 at the end.
@@ -207,7 +208,7 @@ public:
 private:
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, lse_, keyLengths_, scratch_;
+    Buffer q_, k_, v_, o_, lse_, keyLengths_, blockMask_, scratch_;
 };
 
 struct AttentionReport {

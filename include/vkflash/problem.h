@@ -178,7 +178,11 @@ typedef struct VkfProblem {
     VkfBool weights;     /* also write the probabilities */
     VkfPaging paging;
     VkfDropout dropout;
-    uint32_t maskBlock; /* block-sparse mask: rows and keys of a block; 0 = off */
+
+    /* Block-sparse mask: rows and keys of a block, a multiple of 16 from 16 to 65536; 0 = off. Binding
+     * blockMask says which blocks are open, as vkfBlockMaskLayout tells; keys of closed ones are dropped.
+     * On the fused paths alone. */
+    uint32_t maskBlock;
     uint32_t kvSplits;  /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
                            in scratch memory and merged. Over 1 on path coopmat only, at most 1024. */
 
@@ -189,6 +193,11 @@ typedef struct VkfProblem {
      * VKF_DEFAULT_MATRIX_STEP_OPERATIONS. */
     uint32_t reserved; /* 0 */
     uint64_t maxStepOperations;
+
+    /* Words of the block mask from one sequence's part to the next, and from one query head's; 0 = all have
+     * the same. At most 2^32 - 1. */
+    uint64_t blockMaskBatchStride;
+    uint64_t blockMaskHeadStride;
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */
@@ -225,6 +234,29 @@ typedef struct VkfTensorLayout {
 
 /* For a problem that vkfCheckProblem accepts. Thread-safe. */
 VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role);
+
+/* A block mask in memory: uint32 words, logically [batch, queryHeads, rowBlocks, rowWords], of which the inner two
+ * are dense. Bit b of word w says whether the rows of its row of blocks see the keys of block 32 w + b, from
+ * (32 w + b) maskBlock on: 1 = open. Bits past keyBlocks are ignored. Other masks hold inside open blocks too. With
+ * 100 rows, 150 keys and maskBlock 64 there are 2 x 3 blocks, the last ones of each row and column cut short:
+ *
+ *     1 0 1       word 0x00000005      rows 0 to 63 see keys 0 to 63 and 128 to 149
+ *     0 1 0       word 0x00000002      rows 64 to 99 see keys 64 to 127
+ *
+ * Time falls with the share of open blocks. The fused paths visit no tile of keys without an open block, and
+ * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them is
+ * open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two, serve
+ * best. */
+typedef struct VkfBlockMaskLayout {
+    uint32_t rowBlocks; /* queryRows / maskBlock, rounded up; 0 without a block mask */
+    uint32_t keyBlocks; /* keys / maskBlock, rounded up */
+    uint32_t rowWords;  /* keyBlocks / 32, rounded up */
+    uint32_t reserved;
+    uint64_t words; /* from the first to one past the last that is read; 0 if none is */
+} VkfBlockMaskLayout;
+
+/* For a problem that vkfCheckProblem accepts. Thread-safe. */
+VKF_API VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem);
 
 /* Bytes of one element of F32, F16 or BF16; 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);

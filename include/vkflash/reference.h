@@ -30,10 +30,14 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
      * one rounding or in two. */
     VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS = 3,
+    /* Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5): outer loop over tiles of keys, as
+     * large as the blocks of the block mask, inner loop over rows; closed blocks are passed over. fp64. (The
+     * others take block masks too; the tiled ones pass over closed blocks.) */
+    VKF_REFERENCE_BLOCK_SPARSE = 4,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
-/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths may be
+/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths and blockMask may be
  * NULL if the problem has none. */
 typedef struct VkfReferenceInputs {
     size_t structSize;
@@ -41,6 +45,7 @@ typedef struct VkfReferenceInputs {
     const void* k;
     const void* v;
     const int32_t* keyLengths;
+    const uint32_t* blockMask;
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {

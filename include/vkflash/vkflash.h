@@ -189,7 +189,8 @@ typedef struct VkfPlanInfo {
     uint32_t kvSplits;                      /* parts that the keys are split into */
     VkDeviceSize inputAlignment;            /* bytes that q, k and v must be aligned to */
     VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
-    double operations;                      /* multiplications and additions of the visible pairs */
+    double operations;                      /* multiplications and additions of the visible pairs; a plan does not know
+                                               which blocks of a block mask are open and counts all of them */
     double minimumBytes;                    /* q, k, v read once, o and lse written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
     char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them; "" on path standard */
@@ -204,7 +205,7 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
 
 /* Device memory of one tensor or array: either an address, or a buffer created with
  * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32 and int32; q, k and v to VkfPlanInfo::inputAlignment. size = bytes available from
+ * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes available from
  * there, checked if not zero. */
 typedef struct VkfBinding {
     VkDeviceAddress address; /* used if not zero */
@@ -224,13 +225,14 @@ typedef struct VkfBindings {
     VkfBinding keyLengths;
     VkfBinding scratch; /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
                            run at the same time. */
+    VkfBinding blockMask; /* 4 bytes for each word of vkfBlockMaskLayout */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render
  * pass, of a queue family with compute. Allocates nothing; takes under two microseconds.
  *
  * Disturbs the compute pipeline binding and push constants, no descriptor sets.
- * Barriers: writes to q, k, v and keyLengths must have been made available to
+ * Barriers: writes to q, k, v, keyLengths and blockMask must have been made available to
  * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse
  * and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
  * anything reads o or lse. Barriers between the plan's own dispatches are recorded by the library. */

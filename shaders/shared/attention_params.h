@@ -32,7 +32,10 @@ using Float = float;
  *
  * Row strides are in bytes; head and batch strides in bytes >> stride_shift (a specialization constant,
  * 0 unless a stride passes 4 GiB). Rows and keys stay below 2^30, and the window is clamped to that,
- * so that i + offset +- window fits an int. */
+ * so that i + offset +- window fits an int.
+ *
+ * With a block mask its address stands in the place of the window, low half first, and the window is in
+ * specialization constants. */
 struct AttentionParams {
     Address q;
     Address k;
@@ -59,6 +62,10 @@ struct AttentionParams {
 #define VKF_MAX_HEADS 65535
 #define VKF_MAX_DIM 256
 #define VKF_MAX_SPLITS 1024
+/* Rows and keys of a block of a block mask: a multiple of the one, up to the other. Matrices of the
+ * cooperative-matrix kernel are no larger than the smallest block. */
+#define VKF_LEAST_MASK_BLOCK 16
+#define VKF_MAX_MASK_BLOCK 65536
 
 /* Values of the type constants; those of VkfType. */
 #define VKF_STORED_F32 0
@@ -102,7 +109,13 @@ struct AttentionParams {
 #define VKF_ID_OUTPUT_WORDS 30   /* bool: rows of o are whole words of 16 bytes, of fp32 or the type of v, and leave as such */
 #define VKF_ID_MATRIX_COLUMNS 31 /* columns of the score matrices; the depth where a matrix stays in registers */
 #define VKF_ID_LOCKSTEP 32       /* bool: a subgroup runs in lockstep and needs no barriers of its own */
-#define VKF_ID_COUNT 33
+/* The fourth group is the block mask. */
+#define VKF_ID_MASK_BLOCK 33     /* rows and keys of a block; 0 = no block mask */
+#define VKF_ID_MASK_BATCH_STRIDE 34 /* words from one sequence's mask to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 35
+#define VKF_ID_WINDOW_LEFT 36    /* of a call with a block mask */
+#define VKF_ID_WINDOW_RIGHT 37
+#define VKF_ID_COUNT 38
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function

@@ -24,6 +24,8 @@ uint64_t lseBytes(const VkfProblem& problem) {
 
 uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
 
+uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
+
 void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
     if (pointer == nullptr && bytes > 0) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
@@ -93,6 +95,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.keyLengths != 0) {
         keyLengths_ = device.createBuffer(keyLengthsBytes(problem));
     }
+    if (problem.maskBlock != 0) {
+        blockMask_ = device.createBuffer(blockMaskBytes(problem));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -103,6 +108,7 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, k_, tensors.k, "k");
     uploadAll(device_, v_, tensors.v, "v");
     uploadAll(device_, keyLengths_, tensors.keyLengths, "keyLengths");
+    uploadAll(device_, blockMask_, tensors.blockMask, "blockMask");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -141,6 +147,7 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.o = o_.binding();
     bindings.lse = lse_.binding();
     bindings.keyLengths = keyLengths_.binding();
+    bindings.blockMask = blockMask_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

@@ -49,6 +49,7 @@ public:
 
 // call must outlive the object.
 std::unique_ptr<Algorithm> makeDirect(const Call& call);
+std::unique_ptr<Algorithm> makeBlockSparse(const Call& call);
 std::unique_ptr<Algorithm> makeTiled(const Call& call);
 std::unique_ptr<Algorithm> makeTiledFp32(const Call& call, bool twoRoundings);
 

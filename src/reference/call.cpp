@@ -15,6 +15,9 @@ constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
 // The first version's options ended here.
 constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
+// Of the first version, before there were block masks.
+constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
+constexpr size_t firstInputsSize = offsetof(VkfReferenceInputs, blockMask);
 
 VkfResult checkInputs(const Call& call, VkfMessage* message) {
     const struct {
@@ -34,12 +37,15 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
     if (call.problem.keyLengths != 0 && call.inputs.keyLengths == nullptr && call.problem.batch != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.keyLengths is null");
     }
+    if (call.blockMaskLayout.words != 0 && call.inputs.blockMask == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockMask is null");
+    }
     return VKF_SUCCESS;
 }
 
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
-    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS) {
+    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_BLOCK_SPARSE) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
                     static_cast<int>(options.algorithm));
     }
@@ -72,10 +78,12 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (const VkfResult result = vkfCheckProblem(problem, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message, firstProblemSize);
+        result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = readVersioned(inputs, &call->inputs, "inputs", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(inputs, &call->inputs, "inputs", message, firstInputsSize);
+        result != VKF_SUCCESS) {
         return result;
     }
     call->options = VkfReferenceOptions{};
@@ -88,6 +96,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         call->layouts[static_cast<size_t>(role)] = vkfTensorLayout(problem, role);
     }
+    call->blockMaskLayout = vkfBlockMaskLayout(problem);
     // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));

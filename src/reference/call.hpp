@@ -8,11 +8,14 @@
 
 #include <vkflash/reference.h>
 
+#include "visible.hpp"
+
 namespace vkf::reference {
 
 struct Call {
     VkfProblem problem; // scale is no longer 0
     std::array<VkfTensorLayout, 4> layouts;
+    VkfBlockMaskLayout blockMaskLayout;
     VkfReferenceInputs inputs;
     VkfReferenceOptions options; // tiles, threads and rowStride are no longer 0
     uint32_t rows;               // query rows that the options select, of each head
@@ -22,6 +25,14 @@ struct Call {
     // Query row that stands at a place among the selected ones.
     uint32_t row(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
     uint64_t heads() const { return uint64_t{problem.batch} * problem.queryHeads; }
+    // Of one query head; no mask if the problem has none.
+    BlockMask blockMask(uint32_t batch, uint32_t queryHead) const {
+        if (problem.maskBlock == 0) {
+            return {};
+        }
+        return {inputs.blockMask + batch * problem.blockMaskBatchStride + queryHead * problem.blockMaskHeadStride,
+                problem.maskBlock, blockMaskLayout.rowWords};
+    }
     int64_t keyLength(uint32_t batch) const {
         return problem.keyLengths != 0 ? inputs.keyLengths[batch] : int64_t{problem.keys};
     }

@@ -24,7 +24,7 @@ public:
         for (uint32_t place = block.place; place < block.place + block.rows; place++) {
             const uint32_t row = call_.row(place);
             loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row), q.dim, q_.data(), 1);
-            computeRow(*block.head, visibleKeys(block.mask, row), output.row(call_, block, place));
+            computeRow(block, row, output.row(call_, block, place));
         }
     }
 
@@ -35,24 +35,28 @@ private:
         return softcap > 0.0 ? softcap * std::tanh(s / softcap) : s;
     }
 
-    void computeRow(const KvHead& head, KeyRange keys, RowResult result) {
+    void computeRow(const RowBlock& block, uint32_t row, RowResult result) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
-        const int64_t count = keys.empty() ? 0 : keys.end - keys.begin;
-        dotKeys<double, false>(head, q_.data(), keys, s_.data());
+        const KeyRange keys = visibleKeys(block.mask, row);
         double largest = -infinity;
-        for (int64_t i = 0; i < count; i++) {
-            s_[static_cast<size_t>(i)] = finalScore(s_[static_cast<size_t>(i)]);
-            largest = std::max(largest, s_[static_cast<size_t>(i)]);
-        }
+        forEachOpen(block.mask.blocks, row, keys, [&](KeyRange open) {
+            dotKeys<double, false>(*block.head, q_.data(), open, &s_[static_cast<size_t>(open.begin)]);
+            for (auto key = static_cast<size_t>(open.begin); key < static_cast<size_t>(open.end); key++) {
+                s_[key] = finalScore(s_[key]);
+                largest = std::max(largest, s_[key]);
+            }
+        });
         // Scores that are all -infinity weigh 0 against any finite m.
         const double m = largest == -infinity ? 0.0 : largest;
         double l = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
-        for (int64_t i = 0; i < count; i++) {
-            const double p = std::exp(s_[static_cast<size_t>(i)] - m);
-            l += p;
-            addValue<double, false>(head, p, keys.begin + i, o_.data());
-        }
+        forEachOpen(block.mask.blocks, row, keys, [&](KeyRange open) {
+            for (int64_t key = open.begin; key < open.end; key++) {
+                const double p = std::exp(s_[static_cast<size_t>(key)] - m);
+                l += p;
+                addValue<double, false>(*block.head, p, key, o_.data());
+            }
+        });
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             result.o[column] = l == 0.0 ? 0.0 : o_[column] / l;
         }
@@ -63,7 +67,7 @@ private:
 
     const Call& call_;
     std::vector<double> q_;
-    std::vector<double> s_;
+    std::vector<double> s_; // by key
     std::vector<double> o_;
 };
 

@@ -22,6 +22,8 @@ std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
     case VKF_REFERENCE_TILED_FP32:
     case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
         return makeTiledFp32(call, call.options.algorithm == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS);
+    case VKF_REFERENCE_BLOCK_SPARSE:
+        return makeBlockSparse(call);
     default:
         return makeDirect(call);
     }
@@ -88,7 +90,9 @@ public:
                 const auto place = static_cast<uint32_t>(item % itemsPerHead * perItem);
                 const auto queryHead = static_cast<uint32_t>(kvHead * uint64_t{heads} + item / itemsPerHead);
                 const uint32_t rows = std::min(perItem, call_.rows - place);
-                workers_[worker]->compute({&kv_, mask, batch, queryHead, place, rows}, output_);
+                Mask ofHead = mask;
+                ofHead.blocks = call_.blockMask(batch, queryHead);
+                workers_[worker]->compute({&kv_, ofHead, batch, queryHead, place, rows}, output_);
             },
             [&](uint64_t done) { tell(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
     }

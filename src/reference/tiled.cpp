@@ -55,8 +55,8 @@ public:
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
-                if (!keys.empty()) {
-                    addKeys(*block.head, keys, i);
+                if (!firstOpen(block.mask.blocks, call_.row(block.place + i), keys).empty()) {
+                    addKeys(block, keys, i);
                 }
             }
         }
@@ -81,17 +81,20 @@ private:
         return seen;
     }
 
-    // One tile of keys joins the state of row i.
-    void addKeys(const KvHead& head, KeyRange keys, uint32_t i) {
+    // The open blocks of one tile of keys, one at least, join the state of row i.
+    void addKeys(const RowBlock& block, KeyRange keys, uint32_t i) {
         RowState<Real>& row = rows_[i];
         Real* o = &o_[i * columns_];
-        const auto count = static_cast<size_t>(keys.end - keys.begin);
-        dotKeys<Real, twoRoundings>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
+        const int64_t number = call_.row(block.place + i);
+        const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
         Real largest = row.m;
-        for (size_t j = 0; j < count; j++) {
-            s_[j] = finalScore_(s_[j]);
-            largest = std::max(largest, s_[j]);
-        }
+        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+            dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, &scoreOf(open.begin));
+            for (int64_t key = open.begin; key < open.end; key++) {
+                scoreOf(key) = finalScore_(scoreOf(key));
+                largest = std::max(largest, scoreOf(key));
+            }
+        });
         // As the kernel that rounds p: among whole numbers, a maximum that lags behind rounds p alike.
         if (std::is_same_v<Real, float> && call_.options.productType != VKF_TYPE_F32) {
             largest = std::ceil(largest);
@@ -104,11 +107,13 @@ private:
         for (size_t column = 0; column < columns_; column++) {
             o[column] *= alpha;
         }
-        for (size_t j = 0; j < count; j++) {
-            const Real p = std::exp2(s_[j] - m);
-            row.l += p;
-            addValue<Real, twoRoundings>(head, weightInProduct(p), keys.begin + static_cast<int64_t>(j), o);
-        }
+        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+            for (int64_t key = open.begin; key < open.end; key++) {
+                const Real p = std::exp2(scoreOf(key) - m);
+                row.l += p;
+                addValue<Real, twoRoundings>(*block.head, weightInProduct(p), key, o);
+            }
+        });
     }
 
     Real weightInProduct(Real p) const {

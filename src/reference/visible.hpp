@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which keys a query row sees. Causal masks, windows and lengths all come down to one range.
+// Which keys a query row sees. Causal masks, windows and lengths all come down to one range, of which a block
+// mask leaves the open parts.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +20,26 @@ struct KeyRange {
 
 inline KeyRange intersection(KeyRange a, KeyRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-// The mask of one sequence. Row i stands at key i + offset and sees those from `left` before it to
+// The block mask of one head: rows of blocks of rowWords words, a bit a block, 1 = open. No words, no mask.
+struct BlockMask {
+    const uint32_t* words;
+    int64_t block; // rows and keys of a block
+    int64_t rowWords;
+
+    bool open(int64_t row, int64_t key) const {
+        const int64_t column = key / block;
+        return (words[row / block * rowWords + column / 32] >> (column % 32) & 1U) != 0;
+    }
+};
+
+// The mask of one sequence and head. Row i stands at key i + offset and sees those from `left` before it to
 // `right` after it.
 struct Mask {
     int64_t keys; // the sequence's own
     int64_t offset;
     int64_t left;
     int64_t right;
+    BlockMask blocks;
 };
 
 // Farther than any key, and small enough to add to any row without overflow.
@@ -48,6 +62,32 @@ inline Mask maskOf(const VkfProblem& problem, int64_t keyLength) {
 inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
     const int64_t diagonal = row + mask.offset;
     return intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
+}
+
+// The first part of a range of keys that the row's open blocks make up without a gap; empty if all are closed.
+inline KeyRange firstOpen(const BlockMask& blocks, int64_t row, KeyRange keys) {
+    if (blocks.words == nullptr) {
+        return keys;
+    }
+    const auto blockEnd = [&](int64_t key) { return std::min((key / blocks.block + 1) * blocks.block, keys.end); };
+    int64_t begin = keys.begin;
+    while (begin < keys.end && !blocks.open(row, begin)) {
+        begin = blockEnd(begin);
+    }
+    int64_t end = begin;
+    while (end < keys.end && blocks.open(row, end)) {
+        end = blockEnd(end);
+    }
+    return {begin, end};
+}
+
+// Calls visit(KeyRange) for each part of a range of keys that the row's open blocks leave, in their order.
+template <typename Visit>
+void forEachOpen(const BlockMask& blocks, int64_t row, KeyRange keys, const Visit& visit) {
+    for (KeyRange open = firstOpen(blocks, row, keys); !open.empty();
+         open = firstOpen(blocks, row, {open.end, keys.end})) {
+        visit(open);
+    }
 }
 
 } // namespace vkf::reference

@@ -38,21 +38,34 @@ int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
 }
 
-void poisonInvisible(const VkfProblem& problem, const std::vector<int32_t>& keyLengths, VkfTensorRole role,
-                     std::vector<std::byte>& bytes) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-    if (layout.batchStride == 0 && layout.batch > 1) {
-        return; // sequences share the rows
-    }
-    for (uint32_t b = 0; b < layout.batch; b++) {
-        const int64_t keys = keysOf(problem, keyLengths, b);
-        std::vector<bool> seen(layout.rows, false);
+// Keys of a KV head that some query row of some head sees.
+std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
+    const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
+    const uint64_t heads = problem.maskBlock != 0 ? problem.queryHeads / problem.kvHeads : 1; // else all are alike
+    std::vector<bool> seen(problem.keys, false);
+    for (uint64_t h = kvHead * heads; h < (kvHead + 1) * heads; h++) {
         for (uint32_t i = 0; i < problem.queryRows; i++) {
-            for (uint32_t j = 0; j < layout.rows; j++) {
-                seen[j] = seen[j] || isVisible(problem, keys, i, j);
+            for (uint32_t j = 0; j < problem.keys; j++) {
+                seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
+                                      (problem.maskBlock == 0 ||
+                                       isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.maskBlock,
+                                                   j / problem.maskBlock)));
             }
         }
+    }
+    return seen;
+}
+
+void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
+                     std::vector<std::byte>& bytes) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    const bool headsShare = layout.headStride == 0 && layout.heads > 1 && problem.maskBlock != 0;
+    if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
+        return; // what one does not see another may
+    }
+    for (uint32_t b = 0; b < layout.batch; b++) {
         for (uint64_t h = 0; h < layout.heads; h++) {
+            const std::vector<bool> seen = seenKeys(problem, inputs, b, h);
             for (uint64_t j = 0; j < layout.rows; j++) {
                 for (uint64_t d = 0; d < layout.dim && !seen[j]; d++) {
                     vkfStoreElement(layout.type, bytes.data(),
@@ -124,6 +137,25 @@ bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key
            (problem.window.right < 0 || key <= diagonal + problem.window.right);
 }
 
+std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed) {
+    std::mt19937_64 random(seed);
+    std::bernoulli_distribution open(density);
+    std::vector<uint32_t> words(vkfBlockMaskLayout(&problem).words);
+    for (uint32_t& word : words) {
+        for (uint32_t bit = 0; bit < 32; bit++) {
+            word |= open(random) ? 1U << bit : 0U;
+        }
+    }
+    return words;
+}
+
+bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
+                 uint64_t rowBlock, uint64_t keyBlock) {
+    const uint64_t row = batch * problem.blockMaskBatchStride + head * problem.blockMaskHeadStride +
+                         rowBlock * ((problem.keys - 1) / problem.maskBlock / 32 + 1);
+    return (blockMask[row + keyBlock / 32] >> (keyBlock % 32) & 1U) != 0;
+}
+
 VkfProblem problemOf(const Shape& shape) {
     VkfProblem problem{};
     problem.structSize = sizeof problem;
@@ -152,6 +184,9 @@ std::string describe(const VkfProblem& p) {
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
     }
+    if (p.maskBlock != 0) {
+        text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
+    }
     text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "");
     return text.str();
 }
@@ -163,6 +198,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.k = k.data();
     inputs.v = v.data();
     inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
+    inputs.blockMask = blockMask.empty() ? nullptr : blockMask.data();
     return inputs;
 }
 
@@ -173,9 +209,10 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.k = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_K), data.magnitude, random);
     inputs.v = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_V), data.magnitude, random);
     inputs.keyLengths = data.keyLengths;
+    inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     if (data.poisonInvisibleKeys) {
-        poisonInvisible(problem, data.keyLengths, VKF_TENSOR_K, inputs.k);
-        poisonInvisible(problem, data.keyLengths, VKF_TENSOR_V, inputs.v);
+        poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
+        poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
     }
     if (data.edit) {
         data.edit(inputs.q, inputs.k, inputs.v);
@@ -206,6 +243,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     Guarded lse(device, lseCount * sizeof(float));
     Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
+    Guarded blockMask(device, inputs.blockMask.size() * sizeof(uint32_t));
     Guarded scratch(device, plan.info().scratchBytes);
     const auto upload = [&](const Guarded& to, const void* from, uint64_t bytes) {
         if (bytes != 0) {
@@ -216,6 +254,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     upload(k, inputs.k.data(), inputs.k.size());
     upload(v, inputs.v.data(), inputs.v.size());
     upload(lengths, inputs.keyLengths.data(), inputs.keyLengths.size() * sizeof(int32_t));
+    upload(blockMask, inputs.blockMask.data(), inputs.blockMask.size() * sizeof(uint32_t));
 
     VkfBindings bindings{};
     bindings.structSize = sizeof bindings;
@@ -225,6 +264,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.o = o.binding();
     bindings.lse = lse.binding();
     bindings.keyLengths = lengths.binding();
+    bindings.blockMask = blockMask.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

@@ -35,6 +35,7 @@ struct Data {
     uint32_t seed = 1;
     double magnitude = 1.0;            // standard deviation of q, k and v
     std::vector<int32_t> keyLengths{}; // if the problem has them
+    double blockDensity = 0.5;         // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;              // elements between the guard and the first element
     // Last changes to the inputs, as fp32 through vkfStoreElement.
@@ -45,6 +46,7 @@ struct Data {
 struct Inputs {
     std::vector<std::byte> q, k, v;
     std::vector<int32_t> keyLengths;
+    std::vector<uint32_t> blockMask{};
     VkfReferenceInputs reference() const;
 };
 Inputs makeInputs(const VkfProblem& problem, const Data& data);
@@ -65,7 +67,13 @@ struct Outcome {
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
 
-// Whether key j is visible to row i, straight from the contract, for tests of masks.
+// Random words for the problem's block mask; bits that belong to no block are random too.
+std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed);
+// Whether a block mask's block is open.
+bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
+                 uint64_t rowBlock, uint64_t keyBlock);
+
+// Whether key j is visible to row i but for a block mask, straight from the contract, for tests of masks.
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
 
 } // namespace vkf::test

@@ -11,7 +11,7 @@ host::Device& deviceOf(const Variation& variation) {
 
 bool takes(const Variation& variation, const VkfProblem& problem) {
     if (variation.path != VKF_PATH_COOPMAT) {
-        return true;
+        return variation.path != VKF_PATH_STANDARD || problem.maskBlock == 0;
     }
     const VkfType type = problem.q.type;
     if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5): algorithm 1, outer loop over tiles of
+// keys the size of the mask's blocks and inner loop over query rows, where a closed block is passed over without a look
+// at its keys, values or scores. After each block o is the attention to the keys so far, divided by l. Without a
+// block mask all blocks, of tileKeys keys, are open.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "algorithm.hpp"
+#include "element.hpp"
+
+namespace vkf::reference {
+namespace {
+
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+// exp(a - b), 0 for a = -infinity even beside b = -infinity.
+double ratio(double a, double b) { return a == minusInfinity ? 0.0 : std::exp(a - b); }
+
+struct RowState {
+    double m;
+    double l;
+    KeyRange visible;
+};
+
+class BlockSparse final : public Algorithm {
+public:
+    explicit BlockSparse(const Call& call)
+        : call_(call), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
+          blockKeys_(call.problem.maskBlock != 0 ? call.problem.maskBlock : call.options.tileKeys),
+          rows_(std::min(call.options.tileRows, call.rows)), q_(rows_.size() * call.problem.headDim),
+          o_(rows_.size() * columns_), s_(std::min<size_t>(call.problem.keys, static_cast<size_t>(blockKeys_))),
+          pv_(columns_) {}
+
+    void compute(const RowBlock& block, const Output& output) noexcept override {
+        load(block);
+        for (int64_t begin = 0; begin < block.mask.keys; begin += blockKeys_) {
+            for (uint32_t i = 0; i < block.rows; i++) {
+                const KeyRange keys = intersection(rows_[i].visible, {begin, begin + blockKeys_});
+                if (!keys.empty() && isOpen(block, i, begin)) {
+                    addBlock(*block.head, keys, i);
+                }
+            }
+        }
+        for (uint32_t i = 0; i < block.rows; i++) {
+            const RowResult result = output.row(call_, block, block.place + i);
+            std::copy_n(&o_[i * columns_], call_.layout(VKF_TENSOR_O).dim, result.o);
+            if (result.lse != nullptr) {
+                *result.lse = rows_[i].l == 0.0 ? minusInfinity : rows_[i].m + std::log(rows_[i].l);
+            }
+        }
+    }
+
+private:
+    void load(const RowBlock& block) {
+        const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
+        for (uint32_t i = 0; i < block.rows; i++) {
+            const uint32_t row = call_.row(block.place + i);
+            loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row), q.dim,
+                         &q_[size_t{i} * q.dim], 1);
+            rows_[i] = {minusInfinity, 0.0, visibleKeys(block.mask, row)};
+        }
+        std::fill(o_.begin(), o_.end(), 0.0);
+    }
+
+    bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
+        return block.mask.blocks.words == nullptr || block.mask.blocks.open(call_.row(block.place + i), key);
+    }
+
+    double finalScore(double dot) const {
+        const double s = static_cast<double>(call_.problem.scale) * dot;
+        const auto softcap = static_cast<double>(call_.problem.softcap);
+        return softcap > 0.0 ? softcap * std::tanh(s / softcap) : s;
+    }
+
+    // The block's m~, l~ and P~ v join m, l and o of row i.
+    void addBlock(const KvHead& head, KeyRange keys, uint32_t i) {
+        const auto count = static_cast<size_t>(keys.end - keys.begin);
+        dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
+        double mBlock = minusInfinity;
+        for (size_t j = 0; j < count; j++) {
+            s_[j] = finalScore(s_[j]);
+            mBlock = std::max(mBlock, s_[j]);
+        }
+        double lBlock = 0.0;
+        std::fill(pv_.begin(), pv_.end(), 0.0);
+        for (size_t j = 0; j < count; j++) {
+            const double p = ratio(s_[j], mBlock);
+            lBlock += p;
+            addValue<double, false>(head, p, keys.begin + static_cast<int64_t>(j), pv_.data());
+        }
+        RowState& row = rows_[i];
+        const double m = std::max(row.m, mBlock);
+        const double ofOld = ratio(row.m, m) * row.l;
+        const double ofBlock = ratio(mBlock, m);
+        const double l = ofOld + ofBlock * lBlock;
+        for (size_t column = 0; column < columns_; column++) {
+            double& o = o_[i * columns_ + column];
+            o = l == 0.0 ? 0.0 : (ofOld * o + ofBlock * pv_[column]) / l;
+        }
+        row.m = m;
+        row.l = l;
+    }
+
+    const Call& call_;
+    size_t columns_;
+    int64_t blockKeys_;
+    std::vector<RowState> rows_;
+    std::vector<double> q_;  // [rows][headDim]
+    std::vector<double> o_;  // [rows][columns]
+    std::vector<double> s_;      // of one row and block
+    std::vector<double> pv_;     // P~ v of one row and block
+};
+
+} // namespace
+
+std::unique_ptr<Algorithm> makeBlockSparse(const Call& call) { return std::make_unique<BlockSparse>(call); }
+
+} // namespace vkf::reference

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+//
+// Block masks: every fused kernel and every reference algorithm under random ones, and what a closed block costs.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "support/call.hpp"
+#include "support/reference.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+constexpr std::array densities = {0.0, 0.1, 0.5, 1.0};
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A block mask of its own for each head of each sequence.
+void setBlockMask(VkfProblem& p, uint32_t block) {
+    p.maskBlock = block;
+    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&p);
+    p.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+    p.blockMaskBatchStride = p.blockMaskHeadStride * p.queryHeads;
+}
+
+// Two sequences, GQA, neither rows nor keys a multiple of any block.
+VkfProblem oddProblem(VkfType type, uint32_t block) {
+    VkfProblem problem = problemOf({2, 4, 2, 203, 333, 40, 0, type});
+    setBlockMask(problem, block);
+    return problem;
+}
+
+void run(const Variation& variation, VkfProblem problem, const Data& data) {
+    if (!vkf::test::takes(variation, problem)) {
+        return;
+    }
+    problem.path = variation.path;
+    INFO(variation.name << ": " << vkf::test::describe(problem) << " density " << data.blockDensity);
+    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+}
+
+void runEverywhere(const VkfProblem& problem, const Data& data) {
+    for (const Variation& variation : vkf::test::variations) {
+        run(variation, problem, data);
+    }
+}
+
+void causal(VkfProblem& p) { p.causal = 1; }
+void window(VkfProblem& p) {
+    p.window.enabled = 1;
+    p.window.left = 90;
+    p.window.right = 33;
+    p.alignment = VKF_ALIGNMENT_TOP_LEFT;
+}
+void lengths(VkfProblem& p) { p.keyLengths = 1; }
+void everything(VkfProblem& p) {
+    causal(p);
+    window(p);
+    lengths(p);
+    p.softcap = 20;
+    p.scale = -0.2F;
+}
+
+constexpr struct {
+    const char* name;
+    void (*add)(VkfProblem&);
+} otherMasks[] = {
+    {"no other mask", [](VkfProblem&) {}}, {"causal", causal},         {"a window", window},
+    {"lengths", lengths},                  {"everything", everything},
+};
+
+Data dataOf(const VkfProblem& problem, double density, uint32_t seed) {
+    Data data;
+    data.seed = seed;
+    data.blockDensity = density;
+    if (problem.keyLengths != 0) {
+        data.keyLengths = {187, 333};
+    }
+    return data;
+}
+
+} // namespace
+
+TEST_CASE("a block mask combines with every other mask at every density", "[block_mask]") {
+    uint32_t seed = 1;
+    for (const auto& other : otherMasks) {
+        INFO(other.name);
+        VkfProblem problem = oddProblem(VKF_TYPE_F16, 64);
+        other.add(problem);
+        for (const double density : densities) {
+            runEverywhere(problem, dataOf(problem, density, seed++));
+        }
+    }
+}
+
+TEST_CASE("blocks may have any size that is a multiple of 16", "[block_mask]") {
+    uint32_t seed = 100;
+    for (const uint32_t block : {16U, 32U, 48U, 80U, 128U, 256U, 65536U}) {
+        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_BF16}) {
+            VkfProblem problem = oddProblem(type, block);
+            causal(problem);
+            for (const double density : {0.1, 0.5}) {
+                runEverywhere(problem, dataOf(problem, density, seed++));
+            }
+        }
+    }
+}
+
+TEST_CASE("rows of blocks may be longer than a word", "[block_mask]") {
+    for (const uint32_t block : {16U, 32U}) {
+        VkfProblem problem = problemOf({1, 2, 1, 70, 1100, 16, 0, VKF_TYPE_F16});
+        setBlockMask(problem, block);
+        for (const double density : {0.02, 0.3}) {
+            runEverywhere(problem, dataOf(problem, density, block));
+        }
+    }
+}
+
+TEST_CASE("block masks may be shared by sequences, heads or both", "[block_mask]") {
+    const VkfProblem dense = oddProblem(VKF_TYPE_F16, 32);
+    for (const bool batches : {false, true}) {
+        for (const bool heads : {false, true}) {
+            VkfProblem problem = dense;
+            problem.blockMaskBatchStride = batches ? dense.blockMaskBatchStride + 5 : 0;
+            problem.blockMaskHeadStride = heads ? dense.blockMaskHeadStride + 1 : 0;
+            runEverywhere(problem, dataOf(problem, 0.4, 7));
+        }
+    }
+}
+
+TEST_CASE("splits of the keys each take their part of a block mask", "[block_mask]") {
+    for (const uint32_t block : {16U, 64U}) {
+        for (const uint32_t splits : {2U, 3U, 40U}) {
+            VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
+            causal(problem);
+            problem.kvSplits = splits;
+            problem.path = VKF_PATH_COOPMAT;
+            for (const double density : {0.1, 0.5}) {
+                run(vkf::test::variations[4], problem, dataOf(problem, density, splits));
+            }
+        }
+    }
+}
+
+TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block_mask]") {
+    for (const uint32_t block : {16U, 64U}) {
+        VkfProblem problem = problemOf({1, 2, 2, 130, 200, 128, 64, VKF_TYPE_F16});
+        setBlockMask(problem, block);
+        problem.maxStepOperations = 1;
+        runEverywhere(problem, dataOf(problem, 0.3, block));
+    }
+}
+
+// The keys of one block hold NaN and infinity; blocks of 48 lie in several rows' and keys' tiles.
+TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]") {
+    for (const uint32_t block : {48U, 64U}) {
+        VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
+        for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
+            Data data = dataOf(problem, 0.4, block);
+            data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>&, std::vector<std::byte>& v) {
+                static_cast<void>(q);
+                const VkfTensorLayout layout = vkfTensorLayout(&problem, VKF_TENSOR_V);
+                for (const uint64_t key : {uint64_t{block} + 3, uint64_t{2} * block + 1}) {
+                    vkfStoreElement(layout.type, v.data(), layout.headStride + key * layout.rowStride + key % 40,
+                                    value);
+                }
+            };
+            runEverywhere(problem, data);
+        }
+    }
+}
+
+TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minus infinity", "[block_mask]") {
+    VkfProblem problem = problemOf({1, 1, 1, 100, 150, 8, 0, VKF_TYPE_F16});
+    problem.maskBlock = 64;
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    inputs.blockMask = {0U, 2U}; // rows 64 to 99 see keys 64 to 127
+    for (const Variation& variation : vkf::test::variations) {
+        if (!vkf::test::takes(variation, problem)) {
+            continue;
+        }
+        problem.path = variation.path;
+        // Also with NaN wherever nobody looks, which the mask that was drawn did not know.
+        for (uint64_t key = 0; key < 150; key++) {
+            for (uint64_t d = 0; d < 8; d++) {
+                const double value = key / 64 == 1 ? 0.25 * static_cast<double>(d) : std::nan("");
+                vkfStoreElement(VKF_TYPE_F16, inputs.k.data(), key * 8 + d, value);
+                vkfStoreElement(VKF_TYPE_F16, inputs.v.data(), key * 8 + d, value);
+            }
+        }
+        const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+        INFO(variation.name << ": " << outcome.text());
+        CHECK(outcome.passed());
+        for (uint64_t row = 0; row < 64; row++) {
+            CHECK(outcome.lse[row] == -std::numeric_limits<float>::infinity());
+            for (uint64_t d = 0; d < 8; d++) {
+                CHECK(vkfLoadElement(VKF_TYPE_F16, outcome.o.data(), row * 8 + d) == 0.0);
+            }
+        }
+        CHECK(std::isfinite(outcome.lse[64]));
+    }
+}
+
+TEST_CASE("a mask with all blocks open gives the bits of no mask", "[block_mask]") {
+    VkfProblem problem = problemOf({1, 2, 1, 150, 260, 64, 0, VKF_TYPE_F16});
+    problem.causal = 1;
+    for (const Variation& variation : vkf::test::variations) {
+        VkfProblem masked = problem;
+        setBlockMask(masked, 256);
+        if (!vkf::test::takes(variation, masked)) {
+            continue;
+        }
+        problem.path = masked.path = variation.path;
+        const Inputs inputs = vkf::test::makeInputs(masked, {.blockDensity = 1.0});
+        const Outcome with = vkf::test::runCall(vkf::test::deviceOf(variation), masked, inputs);
+        const Outcome without = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+        INFO(with.text() << "; " << without.text());
+        REQUIRE(with.plan.tileKeys == without.plan.tileKeys);
+        CHECK(with.o == without.o);
+        CHECK(with.lse == without.lse);
+    }
+}
+
+TEST_CASE("the time falls with the density", "[block_mask_time]") {
+    for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
+        VkfProblem problem = problemOf({1, 1, 1, 2048, 2048, 64, 0, VKF_TYPE_F16});
+        problem.path = variation.path;
+        vkf::host::Device& device = vkf::test::deviceOf(variation);
+        const auto seconds = [&](double density) {
+            const Inputs inputs = vkf::test::makeInputs(problem, {.blockDensity = density, .poisonInvisibleKeys = false});
+            vkf::host::Attention attention(device, problem);
+            vkf::host::HostTensors tensors;
+            tensors.q = inputs.q.data();
+            tensors.k = inputs.k.data();
+            tensors.v = inputs.v.data();
+            tensors.blockMask = inputs.blockMask.data();
+            attention.upload(tensors);
+            double least = attention.run();
+            for (int i = 0; i < 3; i++) {
+                least = std::min(least, attention.run());
+            }
+            return least;
+        };
+        const double dense = seconds(1.0);
+        setBlockMask(problem, 128);
+        INFO(variation.name);
+        CHECK(seconds(0.25) < 0.6 * dense);
+        CHECK(seconds(0.0) < 0.2 * dense);
+    }
+}
+
+TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
+    for (const auto& other : otherMasks) {
+        for (const uint32_t block : {16U, 48U}) {
+            VkfProblem problem = problemOf({2, 4, 2, 71, 133, 20, 0, VKF_TYPE_F32});
+            setBlockMask(problem, block);
+            other.add(problem);
+            for (const double density : densities) {
+                Data data = dataOf(problem, density, block);
+                if (problem.keyLengths != 0) {
+                    data.keyLengths = {50, 133};
+                }
+                const Inputs inputs = vkf::test::makeInputs(problem, data);
+                INFO(other.name << " " << vkf::test::describe(problem) << " density " << density);
+                const auto direct =
+                    vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
+                for (const auto& [algorithm, bound] : {std::pair{VKF_REFERENCE_TILED, 1e-12},
+                                                       {VKF_REFERENCE_BLOCK_SPARSE, 1e-12},
+                                                       {VKF_REFERENCE_TILED_FP32, 1e-4},
+                                                       {VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 1e-4}}) {
+                    INFO("algorithm " << static_cast<int>(algorithm));
+                    const auto result = vkf::test::reference(
+                        problem, inputs, vkf::test::referenceOptions(algorithm, 24, 32));
+                    double worst = 0.0;
+                    for (size_t i = 0; i < direct.o.size(); i++) {
+                        worst = std::max(worst, std::abs(direct.o[i] - result.o[i]));
+                    }
+                    CHECK(worst <= bound);
+                    for (size_t i = 0; i < direct.lse.size(); i++) {
+                        const bool same = direct.lse[i] == result.lse[i]; // both -infinity
+                        CHECK((same || std::abs(direct.lse[i] - result.lse[i]) <= bound));
+                    }
+                }
+            }
+        }
+    }
+}
+
+// By hand: one key in each block, every score 0, so that o is the mean of the open blocks' values.
+TEST_CASE("the reference reads the bits of a block mask in the order that the header shows", "[reference]") {
+    VkfProblem problem = problemOf({1, 2, 1, 32, 48, 1, 0, VKF_TYPE_F32});
+    problem.maskBlock = 16;
+    problem.blockMaskHeadStride = 2;
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    std::memset(inputs.k.data(), 0, inputs.k.size());
+    for (uint64_t key = 0; key < 48; key++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, static_cast<double>(key / 16));
+    }
+    inputs.blockMask = {5U, 2U, 0xfffffff8U, 6U}; // of two heads, two rows of blocks each
+    const std::array<double, 4> means = {1.0, 1.0, 0.0, 1.5};
+    const std::array<double, 4> open = {2.0, 1.0, 0.0, 2.0};
+    for (const VkfReferenceAlgorithm algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED,
+                                                  VKF_REFERENCE_BLOCK_SPARSE, VKF_REFERENCE_TILED_FP32}) {
+        const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
+        for (size_t row = 0; row < 64; row++) {
+            CHECK(std::abs(result.o[row] - means[row / 16]) < 1e-6);
+            const double lse = std::log(16.0 * open[row / 16]);
+            CHECK((result.lse[row] == lse || std::abs(result.lse[row] - lse) < 1e-6));
+        }
+    }
+}
