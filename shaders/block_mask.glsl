@@ -14,7 +14,7 @@ layout(constant_id = VKF_ID_MASK_BATCH_STRIDE) const uint MASK_BATCH_STRIDE = 0;
 layout(constant_id = VKF_ID_MASK_HEAD_STRIDE) const uint MASK_HEAD_STRIDE = 0;
 
 const uint BLOCK = HAS_BLOCK_MASK ? MASK_BLOCK : 1; // never a divisor of 0
-const bool BLOCKS_ARE_CUT = HAS_BLOCK_MASK && (BLOCK % TILE_ROWS != 0 || BLOCK % TILE_KEYS != 0);
+const bool BLOCKS_ARE_CUT = MASK_BLOCK % TILE_ROWS + MASK_BLOCK % TILE_KEYS != 0;
 
 uvec2 mask_head; // address of the head's mask
 uint mask_first; // rows of blocks that the tile of rows touches

@@ -108,19 +108,17 @@ TEST_CASE("a block mask combines with every other mask at every density", "[bloc
 TEST_CASE("blocks may have any size that is a multiple of 16", "[block_mask]") {
     uint32_t seed = 100;
     for (const uint32_t block : {16U, 32U, 48U, 80U, 128U, 256U, 65536U}) {
-        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_BF16}) {
-            VkfProblem problem = oddProblem(type, block);
-            causal(problem);
-            for (const double density : {0.1, 0.5}) {
-                runEverywhere(problem, dataOf(problem, density, seed++));
-            }
+        VkfProblem problem = oddProblem(block % 32 == 0 ? VKF_TYPE_BF16 : VKF_TYPE_F16, block);
+        causal(problem);
+        for (const double density : {0.1, 0.5}) {
+            runEverywhere(problem, dataOf(problem, density, seed++));
         }
     }
 }
 
 TEST_CASE("rows of blocks may be longer than a word", "[block_mask]") {
     for (const uint32_t block : {16U, 32U}) {
-        VkfProblem problem = problemOf({1, 2, 1, 70, 1100, 16, 0, VKF_TYPE_F16});
+        VkfProblem problem = problemOf({1, 2, 1, 70, 1100, 16, 0, block == 16 ? VKF_TYPE_F16 : VKF_TYPE_F32});
         setBlockMask(problem, block);
         for (const double density : {0.02, 0.3}) {
             runEverywhere(problem, dataOf(problem, density, block));
@@ -214,7 +212,7 @@ TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minu
 }
 
 TEST_CASE("a mask with all blocks open gives the bits of no mask", "[block_mask]") {
-    VkfProblem problem = problemOf({1, 2, 1, 150, 260, 64, 0, VKF_TYPE_F16});
+    VkfProblem problem = problemOf({8, 16, 8, 64, 260, 16, 0, VKF_TYPE_F16}); // with few heads tiles would differ
     problem.causal = 1;
     for (const Variation& variation : vkf::test::variations) {
         VkfProblem masked = problem;
