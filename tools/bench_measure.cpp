@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench_measure.hpp"
 
+#include "block_mask.hpp"
 #include "error.hpp"
 #include "verdict.hpp"
 
@@ -48,11 +49,15 @@ double PlanRuns::run(const VkfBindings& bindings) {
 BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
-    memory.prepare(problem, plan.info().scratchBytes, mostBufferSets);
+    memory.prepare(problem, plan.info().scratchBytes, mostBufferSets, options.blockDensity);
     BenchResult result;
     result.problem = problem;
     result.plan = plan.info();
     result.operations = result.plan.operations;
+    if (problem.maskBlock != 0)
+        result.operations = visiblePairs(problem, memory.blockMask()) * 2.0 *
+                            (static_cast<double>(problem.headDim) + vkfTensorLayout(&problem, VKF_TENSOR_V).dim);
+    result.blockDensity = options.blockDensity;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
     PlanRuns runs(device, plan.handle(), plan.info().stepCount);

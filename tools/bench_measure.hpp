@@ -17,12 +17,15 @@ namespace vkf::tools {
 struct MeasureOptions {
     TimingOptions timing = {.warmUps = 3, .maxRuns = 50, .seconds = 1};
     uint32_t sampleRows = 16; // of each head, to check; 0 = all
+    double blockDensity = 1;  // share of open blocks, if there is a block mask
 };
 
 struct BenchResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
-    double operations = 0; // that the rate counts; the plan's, unless whoever asked counts otherwise
+    double operations = 0; // that the rate counts; the plan's, but for what a block mask closes, unless whoever asked
+                           // counts otherwise
+    double blockDensity = 1; // as asked for
     Timing timing;
     bool oneSubmission = false; // all steps of a run, as an application records them
     size_t sets = 0;

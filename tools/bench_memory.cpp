@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "block_mask.hpp"
 #include "random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -43,8 +44,11 @@ bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
 
 } // namespace
 
-void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity) {
     problem_ = problem;
+    blockMask_ = randomBlockMask(problem_, blockDensity, 1);
+    ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
+    device_.upload(blockMaskBuffer_, blockMask_.data(), blockMask_.size() * sizeof(uint32_t));
     tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
@@ -103,6 +107,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
     bindings.v = from.inputs[2].binding();
     bindings.o = from.o.binding();
     bindings.lse = from.lse.binding();
+    bindings.blockMask = blockMaskBuffer_.binding();
     bindings.scratch = from.scratch.binding();
     return bindings;
 }
@@ -118,6 +123,7 @@ host::HostTensors BenchMemory::download(size_t set) {
     tensors.v = inputs_[2].bytes.data();
     tensors.o = o_.data();
     tensors.lse = lse_.empty() ? nullptr : lse_.data();
+    tensors.blockMask = blockMask_.data();
     return tensors;
 }
 

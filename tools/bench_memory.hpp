@@ -19,8 +19,8 @@ public:
     explicit BenchMemory(host::Device& device) : device_(device) {}
 
     // Inputs, outputs full of NaN, and scratch, in `sets()` copies. Problems with key lengths
-    // are not for this class.
-    void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets);
+    // are not for this class. blockDensity is the share of open blocks, if there is a block mask.
+    void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity = 1);
     // Fills the outputs of a set with NaN again.
     void poison(size_t set);
 
@@ -31,6 +31,7 @@ public:
     // The inputs on the host, with the outputs of one set.
     host::HostTensors download(size_t set);
 
+    const std::vector<uint32_t>& blockMask() const noexcept { return blockMask_; } // the same in all sets
     uint64_t tensorBytes() const noexcept { return tensorBytes_; } // of one set, scratch left out
 
 private:
@@ -50,6 +51,8 @@ private:
     host::Device& device_;
     VkfProblem problem_{};
     std::array<Input, 3> inputs_;
+    std::vector<uint32_t> blockMask_;
+    host::Buffer blockMaskBuffer_;
     std::vector<Set> sets_; // those past count_ wait for smaller shapes
     size_t count_ = 0;
     std::vector<std::byte> o_;

@@ -65,7 +65,7 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
 }
 
 Json problemJson(const VkfProblem& problem) {
-    return {{"batch", problem.batch},
+    Json json = {{"batch", problem.batch},
             {"queryHeads", problem.queryHeads},
             {"kvHeads", problem.kvHeads},
             {"queryRows", problem.queryRows},
@@ -75,6 +75,9 @@ Json problemJson(const VkfProblem& problem) {
             {"type", vkfTypeName(problem.q.type)},
             {"causal", problem.causal != 0},
             {"precision", precisionName(problem.precision)}};
+    if (problem.maskBlock != 0)
+        json["maskBlock"] = problem.maskBlock;
+    return json;
 }
 
 Json resultJson(const BenchResult& result) {
@@ -95,6 +98,8 @@ Json resultJson(const BenchResult& result) {
                  {"teraflops", result.teraflops()},
                  {"error", result.verdict.oError},
                  {"bound", result.verdict.oBound}});
+    if (result.problem.maskBlock != 0)
+        json["blockDensity"] = result.blockDensity;
     return json;
 }
 

@@ -7,6 +7,7 @@
 #include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
+#include "block_mask.hpp"
 #include "error.hpp"
 #include "options.hpp"
 #include "problem_grid.hpp"
@@ -21,10 +22,29 @@ namespace {
 struct BenchOptions {
     ProblemGrid grid = {
         .rows = {512, 1024, 2048}, .dims = {64, 128}, .types = {"f16", "f32"}, .paths = {"scalar", "standard"}};
+    std::vector<double> blockDensities;
     DeviceFlags device;
     MeasureOptions measure;
     ReportOptions report;
 };
+
+// One of the grid's problems, and how much of its block mask is open, if it has one.
+struct Subject {
+    VkfProblem problem;
+    double blockDensity;
+};
+
+std::vector<Subject> subjectsOf(const BenchOptions& options) {
+    for (const double density : options.blockDensities)
+        checkDensity(density, options.grid.math.maskBlock);
+    const bool some = !options.blockDensities.empty();
+    const std::vector<double> densities = some ? options.blockDensities : std::vector<double>{1};
+    std::vector<Subject> subjects;
+    for (const VkfProblem& problem : problemsOf(options.grid))
+        for (const double density : densities)
+            subjects.push_back({problem, density});
+    return subjects;
+}
 
 void printHeading() {
     fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys", "path",
@@ -37,25 +57,29 @@ void printRow(const BenchResult& result) {
                result.problem.keys, vkfPathName(result.plan.path), timeText(result.timing.median),
                timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
                result.verdict.oError, result.verdict.oBound);
+    if (result.problem.maskBlock != 0)
+        fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity, result.problem.maskBlock);
     std::fflush(stdout);
 }
 
 void benchAll(const BenchOptions& options) {
-    const std::vector<VkfProblem> problems = problemsOf(options.grid);
+    const std::vector<Subject> subjects = subjectsOf(options);
     checkReport(options.report);
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
     fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
-               options.grid.shape.heads, problems.empty() ? 0 : problems[0].kvHeads,
+               options.grid.shape.heads, subjects.empty() ? 0 : subjects[0].problem.kvHeads,
                options.grid.math.causal.empty() ? "" : ", causal");
     printHeading();
     BenchMemory memory(device);
     Json results = Json::array();
     Progress progress("bench");
-    for (const VkfProblem& problem : problems) {
-        const double share = static_cast<double>(results.size()) / static_cast<double>(problems.size());
+    for (const Subject& subject : subjects) {
+        const double share = static_cast<double>(results.size()) / static_cast<double>(subjects.size());
+        MeasureOptions measure = options.measure;
+        measure.blockDensity = subject.blockDensity;
         const BenchResult result =
-            measureProblem(device, memory, problem, options.measure, [&] { progress.update(share); });
+            measureProblem(device, memory, subject.problem, measure, [&] { progress.update(share); });
         requirePassed(result.verdict, result.plan.description);
         progress.hide();
         printRow(result);
@@ -76,6 +100,9 @@ void requireNoneBefore(const CLI::App& bench) {
 
 void addBenchOptions(CLI::App& command, BenchOptions& options) {
     addGridOptions(command, options.grid);
+    addMaskBlockOption(command, options.grid.math.maskBlock);
+    command.add_option("--block-density", options.blockDensities, "list of shares of open blocks (default: 1)")
+        ->delimiter(',');
     addDeviceOptions(command, options.device);
     addTuningOption(command, options.device.tuning);
     command.add_option("--runs", options.measure.timing.maxRuns, "most runs of each")->capture_default_str();

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "block_mask.hpp"
 #include "commands.hpp"
 #include "error.hpp"
 #include "options.hpp"
@@ -73,6 +74,7 @@ void addPlanCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand("plan", "What would be done for a shape, without doing it.");
     addShapeOptions(*command, options->shape);
     addMathOptions(*command, options->math);
+    addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--json", options->json, "for programs");

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "block_mask.hpp"
 #include "commands.hpp"
 #include "error.hpp"
 #include "inputs.hpp"
@@ -26,6 +27,9 @@ struct RunOptions {
 };
 
 VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
+    if (inputs.blockMask.has_value() != (options.math.maskBlock != 0))
+        failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
+                  inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
     applyMathOptions(options.math, problem);
     if (!options.outputType.empty())
@@ -54,7 +58,10 @@ void run(const RunOptions& options) {
     if (options.outputs.o.empty())
         failInput("-o: is missing; give the file that the result goes to");
     const Inputs inputs = loadInputs(options.inputs);
-    const VkfProblem problem = makeProblem(options, inputs);
+    VkfProblem problem = makeProblem(options, inputs);
+    const std::vector<uint32_t> blockMask =
+        inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem)
+                         : std::vector<uint32_t>();
     checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
@@ -64,6 +71,7 @@ void run(const RunOptions& options) {
     tensors.k = inputs.k.bytes.data();
     tensors.v = inputs.v.bytes.data();
     tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
+    tensors.blockMask = blockMask.data();
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
 
@@ -102,6 +110,7 @@ void addRunCommand(CLI::App& program, Action& action) {
                         "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
+    addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,

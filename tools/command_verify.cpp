@@ -2,7 +2,9 @@
 //
 // vkflash verify: random tensors of a given shape, computed on the device and compared with the CPU.
 #include <memory>
+#include <optional>
 
+#include "block_mask.hpp"
 #include "commands.hpp"
 #include "error.hpp"
 #include "options.hpp"
@@ -19,15 +21,18 @@ struct VerifyOptions {
     MathOptions math;
     DeviceFlags device;
     bool randomLengths = false;
+    std::optional<double> blockDensity;
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
 };
 
 void verify(const VerifyOptions& options) {
+    if (options.blockDensity)
+        checkDensity(*options.blockDensity, options.math.maskBlock);
     VkfProblem problem = makeProblem(options.shape, options.math);
     problem.keyLengths = options.randomLengths ? 1 : 0;
     host::Device device = openDevice(options.device);
-    RandomTensors random(problem, options.seed);
+    RandomTensors random(problem, options.seed, options.blockDensity.value_or(0.5));
     const host::HostTensors tensors = random.pointers(problem);
     host::AttentionReport report;
     {
@@ -50,6 +55,8 @@ void addVerifyCommand(CLI::App& program, Action& action) {
         "verify", "Random tensors of a shape, computed on the device and compared with the CPU.");
     addShapeOptions(*command, options->shape);
     addMathOptions(*command, options->math);
+    addMaskBlockOption(*command, options->math.maskBlock);
+    command->add_option("--block-density", options->blockDensity, "share of the blocks that are open (default 0.5)");
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--random-lengths", options->randomLengths, "a random number of keys a sequence");

@@ -131,6 +131,9 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     command.add_option("--tensors", files.tensors,
                        ".safetensors with q, k and v in F32, F16 or BF16, in place of those three");
     command.add_option("--lengths", files.lengths, ".npy of [B], int32 or int64: keys of each sequence");
+    command.add_option("--block-mask", files.blockMask,
+                       ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
+                       "rows and keys are open");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -139,7 +142,8 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--k", files.k},
                                  {"--v", files.v},
                                  {"--tensors", files.tensors},
-                                 {"--lengths", files.lengths}})
+                                 {"--lengths", files.lengths},
+                                 {"--block-mask", files.blockMask}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -170,6 +174,8 @@ Inputs loadInputs(const InputFiles& files) {
         const std::string name = "--lengths " + files.lengths;
         inputs.lengths = toLengths(loadArray({"--lengths", files.lengths}, name), name, inputs.k, names[1]);
     }
+    if (!files.blockMask.empty())
+        inputs.blockMask = loadArray({"--block-mask", files.blockMask}, "--block-mask " + files.blockMask);
     return inputs;
 }
 

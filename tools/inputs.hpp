@@ -5,6 +5,7 @@
 #define VKFLASH_TOOLS_INPUTS_HPP
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct InputFiles {
     std::string v;
     std::string tensors; // one .safetensors with q, k and v
     std::string lengths;
+    std::string blockMask;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -38,6 +40,7 @@ std::vector<FlagFile> filesGiven(const InputFiles& files);
 struct Inputs {
     Tensor q, k, v;
     std::vector<int32_t> lengths; // empty if there is no file
+    std::optional<Tensor> blockMask;
     std::string source;           // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 

@@ -21,8 +21,12 @@ struct Descriptor {
     ElementType type;
 };
 
-constexpr std::array<Descriptor, 4> descriptors = {
-    {{"f4", ElementType::f32}, {"f2", ElementType::f16}, {"i4", ElementType::i32}, {"i8", ElementType::i64}}};
+constexpr std::array<Descriptor, 6> descriptors = {{{"f4", ElementType::f32},
+                                                    {"f2", ElementType::f16},
+                                                    {"i4", ElementType::i32},
+                                                    {"i8", ElementType::i64},
+                                                    {"u1", ElementType::u8},
+                                                    {"b1", ElementType::boolean}}};
 
 struct Header {
     std::optional<std::string_view> descr;
@@ -207,12 +211,13 @@ Parts split(std::span<const std::byte> file) {
 ElementType elementTypeOf(std::string_view descr) {
     if (!descr.empty() && descr[0] == '>')
         throw FormatError(fmt::format("is big-endian ('{}'); save it as little-endian", descr));
-    if (descr.size() > 1 && (descr[0] == '<' || descr[0] == '='))
-        for (const Descriptor& known : descriptors)
-            if (descr.substr(1) == known.code)
-                return known.type;
+    // Single bytes have no order, which NumPy writes as '|'.
+    for (const Descriptor& known : descriptors)
+        if (descr.size() > 1 && descr.substr(1) == known.code &&
+            (descr[0] == '<' || descr[0] == '=' || (descr[0] == '|' && elementBytes(known.type) == 1)))
+            return known.type;
     throw FormatError(fmt::format("holds elements of type '{}'; float32 and float16 can be read (int32 "
-                                  "and int64 for lengths, bf16 from .safetensors)",
+                                  "and int64 for lengths, bool and uint8 for block masks, bf16 from .safetensors)",
                                   descr.substr(0, 40)));
 }
 
@@ -252,8 +257,9 @@ std::string npyHeader(ElementType type, const Shape& shape) {
     if (code.empty())
         throw FormatError(fmt::format("cannot hold {}: NumPy has no such type", elementName(type)));
 
-    std::string header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': ({}{}), }}", code,
-                                     fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+    std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                     elementBytes(type) == 1 ? '|' : '<', code, fmt::join(shape, ", "),
+                                     shape.size() == 1 ? "," : "");
     // The format asks for data at a multiple of 64 bytes and a newline at the header's end.
     const size_t preamble = lengthOffset + 2;
     const size_t unpadded = preamble + header.size() + 1;

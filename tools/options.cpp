@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <span>
 
+#include "block_mask.hpp"
 #include "error.hpp"
 #include "tensor_file.hpp"
 #include "vkflash/vkflash.hpp"
@@ -122,6 +123,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
         if (problem.softcap < 0)
             failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
     }
+    problem.maskBlock = options.maskBlock;
     problem.path = parsePath("--path", options.path);
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
@@ -159,6 +161,8 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
     VkfMessage message{};
     if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
         failInput("{}", message.text);
+    if (problem.maskBlock != 0)
+        separateBlockMasks(problem);
     return problem;
 }
 

@@ -3,37 +3,12 @@
 
 #include <limits>
 
+#include "block_mask.hpp"
 #include "vkflash/reference.h"
 
 namespace vkf::tools {
 
 namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014).
-class Generator {
-public:
-    explicit Generator(uint64_t seed) : state_(seed) {}
-
-    uint64_t next() {
-        uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-        return z ^ (z >> 31);
-    }
-
-    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
-    // every platform, which std::normal_distribution is not.
-    double nextNormal() {
-        const uint64_t bits = next();
-        double sum = 0;
-        for (int i = 0; i < 4; ++i)
-            sum += static_cast<double>((bits >> (16 * i)) & 0xffff) / 65535.0 - 0.5;
-        return sum * 1.7320508075688772; // deviation 1
-    }
-
-private:
-    uint64_t state_;
-};
 
 std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& generator) {
     std::vector<std::byte> bytes(elements * vkfTypeBytes(type));
@@ -54,7 +29,22 @@ std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t see
     return normal(type, elements, generator);
 }
 
-RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed) {
+uint64_t Generator::next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+double Generator::nextNormal() {
+    const uint64_t bits = next();
+    double sum = 0;
+    for (int i = 0; i < 4; ++i)
+        sum += static_cast<double>((bits >> (16 * i)) & 0xffff) / 65535.0 - 0.5;
+    return sum * 1.7320508075688772; // deviation 1
+}
+
+RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double blockDensity) {
     Generator generator(seed);
     q = normal(problem, VKF_TENSOR_Q, generator);
     k = normal(problem, VKF_TENSOR_K, generator);
@@ -67,6 +57,7 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed) {
     if (problem.keyLengths)
         for (uint32_t i = 0; i < problem.batch; ++i)
             keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
+    blockMask = randomBlockMask(problem, blockDensity, generator.next());
 }
 
 host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
@@ -77,6 +68,7 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     tensors.o = o.data();
     tensors.lse = problem.lse ? lse.data() : nullptr;
     tensors.keyLengths = problem.keyLengths ? keyLengths.data() : nullptr;
+    tensors.blockMask = problem.maskBlock ? blockMask.data() : nullptr;
     return tensors;
 }
 

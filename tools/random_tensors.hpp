@@ -12,6 +12,20 @@
 
 namespace vkf::tools {
 
+// SplitMix64 (Steele, Lea, Flood 2014).
+class Generator {
+public:
+    explicit Generator(uint64_t seed) : state_(seed) {}
+
+    uint64_t next();
+    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
+    // every platform, which std::normal_distribution is not.
+    double nextNormal();
+
+private:
+    uint64_t state_;
+};
+
 // Elements are close to normally distributed (mean 0, deviation 1), so that scores look like those of a model
 // at initialisation.
 std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed);
@@ -21,9 +35,11 @@ struct RandomTensors {
     std::vector<std::byte> q, k, v, o;
     std::vector<float> lse;
     std::vector<int32_t> keyLengths;
+    std::vector<uint32_t> blockMask;
 
-    // o and lse are filled with NaN, so that an element that is not written is found.
-    RandomTensors(const VkfProblem& problem, uint64_t seed);
+    // o and lse are filled with NaN, so that an element that is not written is found. blockDensity is the share of
+    // open blocks, if the problem has a block mask.
+    RandomTensors(const VkfProblem& problem, uint64_t seed, double blockDensity = 1);
     // Pointers into this object.
     host::HostTensors pointers(const VkfProblem& problem);
 };

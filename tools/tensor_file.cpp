@@ -27,7 +27,8 @@ struct ElementTraits {
     const char* name;
 };
 
-constexpr std::array<ElementTraits, 5> elementTraits = {{{4, "f32"}, {2, "f16"}, {2, "bf16"}, {4, "i32"}, {8, "i64"}}};
+constexpr std::array<ElementTraits, 7> elementTraits = {
+    {{4, "f32"}, {2, "f16"}, {2, "bf16"}, {4, "i32"}, {8, "i64"}, {1, "u8"}, {1, "bool"}}};
 
 const ElementTraits& traitsOf(ElementType type) { return elementTraits.at(static_cast<size_t>(type)); }
 

@@ -26,7 +26,7 @@ class FormatError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-enum class ElementType { f32, f16, bf16, i32, i64 };
+enum class ElementType { f32, f16, bf16, i32, i64, u8, boolean };
 
 size_t elementBytes(ElementType type);
 const char* elementName(ElementType type); // "f32"

@@ -16,6 +16,7 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     inputs.k = tensors.k;
     inputs.v = tensors.v;
     inputs.keyLengths = tensors.keyLengths;
+    inputs.blockMask = tensors.blockMask;
 
     Progress progress("checking on the CPU");
     auto options = make<VkfReferenceOptions>();
