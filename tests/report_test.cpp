@@ -95,7 +95,7 @@ std::string findProgram(const char* variable, const std::vector<std::string>& na
 }
 
 std::string findPython() {
-    const std::string python =
+    std::string python =
         findProgram("VKFLASH_TEST_PYTHON", {"python3", "/usr/bin/python3"}, {"-c", "import matplotlib"});
     if (python.empty())
         SKIP("no Python with matplotlib (Debian: python3-matplotlib)");

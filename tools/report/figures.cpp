@@ -124,6 +124,7 @@ std::string figure(const std::vector<Plot>& plots) {
             lines[line.style] = line;
     }
     std::vector<PlotLine> legend;
+    legend.reserve(lines.size());
     for (const auto& [style, line] : lines)
         legend.push_back(line);
     return "<figure>\n" + svgLegend(legend) + "<div class=\"plots\">\n" + svg + "</div>\n</figure>\n";

@@ -138,8 +138,8 @@ std::string reportPage(const ResultFiles& files) {
             contents += fmt::format("{}<li>{}<ul>\n", contents.empty() ? "" : "</ul></li>\n", escapeHtml(device));
             sections += fmt::format("<h2>{}</h2>\n", escapeHtml(device));
         }
-        contents += fmt::format("<li><a href=\"#{}\">{}</a>, {}</li>\n", anchorOf(number), escapeHtml(titleOf(*file)),
-                                escapeHtml(dayOf(*file)));
+        contents += fmt::format("<li><a href=\"#{}\">{}</a>, <time>{}</time></li>\n", anchorOf(number),
+                                escapeHtml(titleOf(*file)), escapeHtml(dayOf(*file)));
         sections += section(*file, number);
         ++number;
     }

@@ -190,6 +190,7 @@ std::string resultTable(const Json& results, std::span<const Column> columns) {
             common += fmt::format("{}{} {}", common.empty() ? "" : ", ", escapeHtml(column.heading), cell.html);
     }
     std::vector<HtmlCell> heading;
+    heading.reserve(shown.size());
     for (const Column& column : shown)
         heading.push_back({escapeHtml(column.heading), fieldOf(results[0], column.field).is_number()});
     std::vector<std::vector<HtmlCell>> rows;

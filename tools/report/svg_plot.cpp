@@ -51,12 +51,12 @@ Axis linearAxis(double most) {
 Axis logAxis(double least, double most, double base, std::string (*text)(double)) {
     Axis axis;
     const auto power = [&](double value) { return std::log(value) / std::log(base); };
-    const double first = std::floor(power(least) + 1e-9);
-    const double last = std::max(first + 1, std::ceil(power(most) - 1e-9));
+    const int first = static_cast<int>(std::floor(power(least) + 1e-9));
+    const int last = std::max(first + 1, static_cast<int>(std::ceil(power(most) - 1e-9)));
     axis.from = std::log(base) * first;
     axis.to = std::log(base) * last;
-    const double step = std::ceil((last - first) / 7);
-    for (double i = first; i <= last; i += step)
+    const int step = (last - first + 6) / 7;
+    for (int i = first; i <= last; i += step)
         axis.ticks.push_back({std::log(base) * i, text(std::pow(base, i))});
     return axis;
 }
