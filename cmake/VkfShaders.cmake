@@ -80,8 +80,9 @@ function(vkf_compile_shader entry source_dir)
   set_property(GLOBAL APPEND PROPERTY VKF_SPIRV_FILES "${target_env}|${spv}")
 endfunction()
 
-# vkf_add_shaders(<table>): defines the target vkflash_shaders.
-function(vkf_add_shaders table)
+# vkf_add_shaders(<table> <target> <array>): defines the target, which makes a C++ source with the array of
+# vkf::ShaderBinary.
+function(vkf_add_shaders table target array)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} json)
   string(JSON count LENGTH "${json}" variants)
@@ -92,28 +93,28 @@ function(vkf_add_shaders table)
     list(APPEND entries "${VKF_ENTRY}")
   endforeach()
 
-  set(list_file "${CMAKE_CURRENT_BINARY_DIR}/variants.txt")
+  set(list_file "${CMAKE_CURRENT_BINARY_DIR}/${target}.txt")
   list(JOIN entries "\n" text)
   file(CONFIGURE OUTPUT "${list_file}" CONTENT "${text}\n" @ONLY)
-  get_property(spirv GLOBAL PROPERTY VKF_SPIRV_FILES)
-  list(TRANSFORM spirv REPLACE "^[^|]*\\|" "")
-  set(cpp "${CMAKE_CURRENT_BINARY_DIR}/shader_table.cpp")
+  list(TRANSFORM entries REPLACE "^[^|]*\\|([^|]*)\\|.*" "\\1" OUTPUT_VARIABLE spirv)
+  list(REMOVE_ITEM spirv "")
+  set(cpp "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   add_custom_command(
     OUTPUT "${cpp}"
-    COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "OUTPUT=${cpp}"
+    COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "ARRAY=${array}" -D "OUTPUT=${cpp}"
       -P "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
     DEPENDS "${list_file}" ${spirv} "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
     COMMENT "Embedding shaders"
     VERBATIM)
-  add_custom_target(vkflash_shaders DEPENDS "${cpp}")
-  set_property(TARGET vkflash_shaders PROPERTY VKF_SHADER_TABLE "${cpp}")
+  add_custom_target(${target} DEPENDS "${cpp}")
+  set_property(TARGET ${target} PROPERTY VKF_SHADER_TABLE "${cpp}")
 endfunction()
 
-# vkf_embed_shaders(<target>): compiles the table of shaders into the target.
-function(vkf_embed_shaders target)
-  get_target_property(cpp vkflash_shaders VKF_SHADER_TABLE)
+# vkf_embed_shaders(<target> <shaders>): compiles the source that a target of vkf_add_shaders makes into the target.
+function(vkf_embed_shaders target shaders)
+  get_target_property(cpp ${shaders} VKF_SHADER_TABLE)
   set_source_files_properties("${cpp}" TARGET_DIRECTORY ${target} PROPERTIES GENERATED ON)
   target_sources(${target} PRIVATE "${cpp}")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  add_dependencies(${target} vkflash_shaders)
+  add_dependencies(${target} ${shaders})
 endfunction()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -D LIST=variants.txt -D OUTPUT=shader_table.cpp -P WriteShaderTable.cmake
+# cmake -D LIST=variants.txt -D ARRAY=shaderBinaries -D OUTPUT=shader_table.cpp -P WriteShaderTable.cmake
 # Writes the C++ source that holds the SPIR-V of every line "name|spv file|missing reason" of LIST.
 file(STRINGS "${LIST}" lines)
 set(arrays "")
@@ -24,7 +24,7 @@ foreach(line ${lines})
   string(APPEND rows "    {\"${name}\", ${name}_spirv, std::size(${name}_spirv), nullptr},\n")
 endforeach()
 
-file(WRITE "${OUTPUT}.new" "// Generated from shaders/variants.json.
+file(WRITE "${OUTPUT}.new" "// Generated from a table in shaders/.
 #include \"shader_table.hpp\"
 
 #include <cstddef>
@@ -35,9 +35,9 @@ namespace {
 ${arrays}}
 
 namespace vkf {
-const ShaderBinary shaderBinaries[] = {
+const ShaderBinary ${ARRAY}[] = {
 ${rows}};
-const size_t shaderBinaryCount = std::size(shaderBinaries);
+const size_t ${ARRAY}Count = std::size(${ARRAY});
 } // namespace vkf
 ")
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

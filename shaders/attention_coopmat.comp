@@ -46,6 +46,7 @@
 #include "mask.glsl"
 #include "block_mask.glsl"
 #include "final_score.glsl"
+#include "special_values.glsl"
 #include "matrix_stage.glsl"
 
 // m is raised, and o rescaled, where a score passes it by more than this, in units of log2: probabilities

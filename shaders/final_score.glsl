@@ -26,13 +26,18 @@ float finalScore(float s) {
     return HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
 }
 
-// lse of one row, dense [batch, heads, rows], from its m and its whole l.
+// lse of one row, dense [batch, heads, rows], from its m and its whole l. Of a part of the keys it is m and l
+// themselves, for the merge: in one number, a large m would leave no place for l.
 void storeLse(Item item, uint row, float m, float l) {
     uint heads = params.heads & 0xffffu;
     uvec2 index = add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
+    if (SPLITS > 1) {
+        uvec2 bytes = uvec2(index.x << 3, (index.y << 3) | (index.x >> 29));
+        Word2(add64(params.lse, bytes)).value = floatBitsToUint(vec2(m, l));
+        return;
+    }
     uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
-    float lse = l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2;
-    Word(add64(params.lse, bytes)).value = floatBitsToUint(lse);
+    Word(add64(params.lse, bytes)).value = floatBitsToUint(l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2);
 }
 
 #endif

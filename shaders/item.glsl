@@ -15,6 +15,15 @@ uint threadIndex() {
 #endif
 }
 
+// Keys of a sequence.
+uint keysOf(uint batch) {
+    if (!HAS_KEY_LENGTHS) {
+        return params.keys;
+    }
+    uvec2 address = add64(params.key_lengths, uvec2(batch * 4, 0));
+    return uint(clamp(int(Word(address).value), 0, int(params.keys)));
+}
+
 // Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
 // that run together share K and V. Under a mask the last tiles see most keys and come first.
 Item itemOf(uint number) {
@@ -30,11 +39,7 @@ Item itemOf(uint number) {
     item.split = item.part % SPLITS;
     item.kv_head = item.head / (params.heads >> 16);
     item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
-    item.keys = params.keys;
-    if (HAS_KEY_LENGTHS) {
-        uvec2 address = add64(params.key_lengths, uvec2(item.batch * 4, 0));
-        item.keys = uint(clamp(int(Word(address).value), 0, int(params.keys)));
-    }
+    item.keys = keysOf(item.batch);
     item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
     return item;
 }

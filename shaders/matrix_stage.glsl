@@ -29,8 +29,6 @@ const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // in a row of a matrix of v
 const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
 
 shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
-// Set where a value that some row of its tile must not see was NaN or infinite and became 0.
-shared uint special_values;
 
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
@@ -70,22 +68,6 @@ uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
 // The word at (row, column) of a head whose rows are whole words.
 uvec4 wordAt(HalfRows rows, uint row, uint column) {
     return Words(halfRowAddress(rows, row)).word[column / 8];
-}
-
-// With zeros for what is not a finite number, because the matrix unit would multiply it by the zero
-// probability of a row that does not see its key.
-uvec4 finiteHalves(uvec4 word) {
-#ifdef VKF_MATRIX_BF16
-    const uint exponent = 0x7f80u;
-#else
-    const uint exponent = 0x7c00u;
-#endif
-    bvec4 low = equal(word & exponent, uvec4(exponent));
-    bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
-    if (any(low) || any(high)) {
-        special_values = 1u;
-    }
-    return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
 }
 
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last

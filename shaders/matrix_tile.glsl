@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the cooperative-matrix kernel, and where the elements of a matrix lie.
-//
-// The extension leaves to the driver which invocation holds which element; where the layout is known
-// (src/matrix_layout.cpp), rows can be reduced and P turned from a result into an operand without going
-// through memory (matrix_registers.glsl). Elsewhere shared memory brings the scores into a layout of our
-// own (matrix_exchange.glsl). A layout is linear in the bits of lane and element: each bit that is set adds a
-// row or a column. Elements of an invocation that lie in one row are neighbours, a slot; lanes that differ in
-// COLUMN_LANES only hold the same rows.
+// The tile of the cooperative-matrix kernel.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 
-layout(constant_id = VKF_ID_MATRIX_ROWS) const uint MATRIX_ROWS = 16;
-layout(constant_id = VKF_ID_MATRIX_COLUMNS) const uint MATRIX_COLUMNS = 16;
-layout(constant_id = VKF_ID_MATRIX_DEPTH) const uint MATRIX_DEPTH = 16;
+#include "matrix_layout.glsl"
+
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 2;
 layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_OUTPUT_WORDS) const bool O_IN_WORDS = true;
-layout(constant_id = VKF_ID_SLOT_ELEMENTS) const uint SLOT_ELEMENTS = 4;
-layout(constant_id = VKF_ID_COLUMN_LANES) const uint COLUMN_LANES = 3;
-layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
-layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
-layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_ROWS = ROW_TILES * MATRIX_ROWS;
@@ -31,64 +18,5 @@ const uint TILE_KEYS = KEY_TILES * MATRIX_COLUMNS;
 const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products that take in the keys of a tile
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
 const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
-const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
-const uint SLOTS = ELEMENTS / SLOT_ELEMENTS; // rows of a matrix that an invocation holds a part of
-
-#ifdef VKF_MATRIX_BF16
-#define Half bfloat16_t
-#else
-#define Half float16_t
-#endif
-#define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
-#define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
-#define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
-
-// Row and column in a matrix, as (x, y).
-uvec2 unpackPlace(uint packed) {
-    return uvec2(packed & 15u, packed >> 4 & 15u);
-}
-
-uvec2 elementPlace(uint element) {
-    uvec2 place = uvec2(0);
-    UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += (element >> bit & 1u) * unpackPlace(ELEMENT_BASIS >> 8 * bit);
-    }
-    return place;
-}
-
-uvec2 lanePlace(uint lane) {
-    uvec2 place = uvec2(0);
-    UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += (lane >> bit & 1u) * unpackPlace(LANE_BASIS >> 8 * bit);
-    }
-    UNROLL for (uint bit = 0; bit < 2; bit++) {
-        place += (lane >> 4 + bit & 1u) * unpackPlace(LANE_BASIS_HIGH >> 8 * bit);
-    }
-    return place;
-}
-
-// Row of a slot, less what the lane adds.
-uint slotRow(uint slot) {
-    return elementPlace(slot * SLOT_ELEMENTS).x;
-}
-
-// Among the lanes that hold the same rows.
-float maxOverColumns(float x) {
-    UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
-        if ((COLUMN_LANES & lanes) != 0) {
-            x = max(x, subgroupShuffleXor(x, lanes));
-        }
-    }
-    return x;
-}
-
-float sumOverColumns(float x) {
-    UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
-        if ((COLUMN_LANES & lanes) != 0) {
-            x += subgroupShuffleXor(x, lanes);
-        }
-    }
-    return x;
-}
 
 #endif

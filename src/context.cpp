@@ -106,7 +106,7 @@ uint32_t vkfTuningEntryCount(VkfContext context) {
 }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
-    if (index >= vkf::shaderBinaryCount || name == nullptr || missingReason == nullptr) {
+    if (index >= vkf::shaderBinariesCount || name == nullptr || missingReason == nullptr) {
         return VKF_ERROR_INVALID_ARGUMENT;
     }
     *name = vkf::shaderBinaries[index].name;

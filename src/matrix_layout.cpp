@@ -16,9 +16,10 @@ struct KnownLayout {
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{VK_DRIVER_ID_NVIDIA_PROPRIETARY,
-                {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}}},
+                {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}, false, true}},
     // A lane holds a column.
-    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE, {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}}},
+    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE,
+                {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}, false, true}},
 };
 
 // What the shader stages whole: words of eight elements, a row of words for each lane or more, places of four bits.
@@ -65,6 +66,22 @@ MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const
     add(element, elementBits);
     add(lane, laneBits);
     return sum;
+}
+
+bool MatrixLayout::fillsFromRegisters() const {
+    const uint32_t depthLanes = columnLanes() + 1;
+    if (rows == 0 || rows != depth || columns != depth || exchanged || !rightTransposed ||
+        (depthLanes & columnLanes()) != 0) {
+        return false;
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        for (uint32_t element = 0; element < elements(); element++) {
+            if (placeOf(element, lane).row != lane / depthLanes + element / slotElements() * (lanes / depthLanes)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth) {

@@ -26,7 +26,8 @@ struct MatrixLayout {
     uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
-    bool exchanged = false; // ours: elements pass through shared memory
+    bool exchanged = false;       // ours: elements pass through shared memory
+    bool rightTransposed = false; // right operands are laid out as left ones, rows and columns exchanged
 
     uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
@@ -34,6 +35,9 @@ struct MatrixLayout {
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;
+    // Whether left and right operands can be filled from registers as shaders/decode_matrix_tile.glsl does: the
+    // low bits of lane and element choose the column, and of a row the low bits are the lane's.
+    bool fillsFromRegisters() const;
 };
 
 // The layout of a shape, with as many columns as depth, in a driver, or none where nobody looked.

@@ -16,8 +16,9 @@ namespace {
 
 // The name that shaders/variants.json gives the variant: the kernel, how it is built, its extensions.
 std::string binaryName(const Variant& variant) {
-    constexpr std::array kernelNames = {"attention_scalar", "attention_coopmat", "attention_coopmat_bf16",
-                                        "merge_splits",     "standard_scores",   "standard_softmax",
+    constexpr std::array kernelNames = {"attention_scalar", "attention_coopmat",       "attention_coopmat_bf16",
+                                        "attention_decode", "attention_decode_matrix", "attention_decode_matrix_bf16",
+                                        "merge_splits",     "standard_scores",         "standard_softmax",
                                         "standard_output"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
@@ -33,7 +34,7 @@ std::string binaryName(const Variant& variant) {
 }
 
 const ShaderBinary* findBinary(const std::string& name) {
-    for (size_t i = 0; i < shaderBinaryCount; i++) {
+    for (size_t i = 0; i < shaderBinariesCount; i++) {
         if (name == shaderBinaries[i].name) {
             return &shaderBinaries[i];
         }

@@ -38,9 +38,10 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.paging.enabled != 0, "paging"},
         {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
-        {p.kvSplits > 1 && p.path != VKF_PATH_COOPMAT, "kvSplits over 1 on another path than coopmat"},
+        {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
+        {p.kvSplits > 1 && p.path != VKF_PATH_COOPMAT && p.path != VKF_PATH_DECODE,
+         "kvSplits over 1 on another path than coopmat and decode"},
         {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
-        {p.path == VKF_PATH_DECODE, "path decode"},
     };
     for (const auto& feature : features) {
         if (feature.asked) {

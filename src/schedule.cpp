@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "decode_tuning.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
 #include "tuning.hpp"
@@ -13,7 +14,7 @@ namespace vkf {
 namespace {
 
 constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t matrixWordBytes = 16; // that the cooperative-matrix kernel loads at once
+constexpr uint32_t loadedWordBytes = 16; // that the cooperative-matrix and decode kernels load at once
 constexpr double log2e = 1.4426950408889634;
 constexpr std::array roleNames = {"q", "k", "v", "o"};
 
@@ -107,6 +108,15 @@ Constants tileConstants(const Tile& tile) {
     return c;
 }
 
+Constants tileConstants(const DecodeTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_THREAD_ROWS] = tile.threadRows;
+    c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
+    return c;
+}
+
 // Places of up to four bits, a byte each.
 template <size_t count>
 uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
@@ -117,20 +127,33 @@ uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t
     return packed;
 }
 
+void setLayout(const MatrixLayout& layout, Constants& c) {
+    c[VKF_ID_LANES] = layout.lanes;
+    c[VKF_ID_MATRIX_ROWS] = layout.rows;
+    c[VKF_ID_MATRIX_COLUMNS] = layout.columns;
+    c[VKF_ID_MATRIX_DEPTH] = layout.depth;
+    c[VKF_ID_SLOT_ELEMENTS] = layout.slotElements();
+    c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
+    c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
+    c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
+    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
+}
+
 Constants tileConstants(const MatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_LANES] = tile.layout.lanes;
-    c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
-    c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
-    c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyMatrices();
-    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
-    c[VKF_ID_COLUMN_LANES] = tile.layout.columnLanes();
-    c[VKF_ID_ELEMENT_BASIS] = packPlaces(tile.layout.elementBits, 0, 4);
-    c[VKF_ID_LANE_BASIS] = packPlaces(tile.layout.laneBits, 0, 4);
-    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(tile.layout.laneBits, 4, 6);
+    setLayout(tile.layout, c);
+    return c;
+}
+
+Constants tileConstants(const DecodeMatrixTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
+    c[VKF_ID_THREAD_ROWS] = tile.stagedRows;
+    setLayout(tile.layout, c);
     return c;
 }
 
@@ -172,7 +195,15 @@ double widestRow(const CheckedProblem& problem, const TileShape& tile) {
 
 bool isCoopmat(Kernel kernel) { return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16; }
 
-bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isCoopmat(kernel); }
+bool isDecode(Kernel kernel) {
+    return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
+           kernel == Kernel::attentionDecodeMatrixBf16;
+}
+
+bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isDecode(kernel) || isCoopmat(kernel); }
+
+// Kernels that come with loops left as they are, for drivers that compile for a CPU.
+bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
 
 // Builds the phases of one path from what they have in common.
 class Builder {
@@ -215,7 +246,7 @@ public:
             const VkfTensorLayout* layout = tensorOf(operand);
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
-        phase.variant.rolled = isCoopmat(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+        phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
         phase.variant.exchange = isCoopmat(kernel) && schedule_->matrix.exchanged;
         phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
@@ -233,22 +264,27 @@ public:
         scratch_ = layout;
         schedule_->scratchBytes = layout.elements * sizeof(float);
     }
-    // A number for each row, behind the rest of the scratch.
-    void addScratchLse() {
-        schedule_->scratchLseOffset = schedule_->scratchBytes;
-        schedule_->scratchBytes += uint64_t{scratch_.batch} * scratch_.heads * scratch_.rows * sizeof(float);
+    // m and l of each row, behind the rest of the scratch.
+    void addScratchState() {
+        schedule_->scratchStateOffset = schedule_->scratchBytes;
+        schedule_->scratchBytes += uint64_t{scratch_.batch} * scratch_.heads * scratch_.rows * 2 * sizeof(float);
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
-    // What is particular to products of 16-bit types.
-    // Whether rows of the tensors are moved in words of matrixWordBytes.
-    void setMatrices(const MatrixLayout& layout, bool wordInputs, bool wordOutput) {
+    // Products of 16-bit types: p is of their type too.
+    void setMatrices(const MatrixLayout& layout) {
         schedule_->matrix = layout;
         schedule_->productType = problem_.given.v.type;
-        schedule_->inputAlignment = wordInputs ? matrixWordBytes : 1;
-        tileConstants_[VKF_ID_WHOLE_WORDS] = wordInputs ? 1 : 0;
-        tileConstants_[VKF_ID_OUTPUT_WORDS] = wordOutput ? 1 : 0;
         tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     }
+    // Whether rows of q, k and v are loaded in whole words, or element by element.
+    void setWholeWords(bool wholeWords) {
+        schedule_->inputAlignment = wholeWords ? loadedWordBytes : 1;
+        tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    }
+    // Whether rows of o leave in them.
+    void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
+    // From here on a row tile is one of the packed rows of all query heads of a KV head.
+    void packHeads() { packedHeads_ = true; }
     Phase& lastPhase() { return schedule_->phases.back(); }
 
     bool needsStorage16() const {
@@ -257,8 +293,10 @@ public:
     }
 
     uint64_t rowTiles() const {
+        const VkfProblem& p = problem_.given;
         const uint32_t rows = schedule_->tile.rows;
-        return (uint64_t{problem_.given.queryRows} + rows - 1) / rows * heads();
+        const uint64_t packed = packedHeads_ ? p.queryHeads / p.kvHeads : 1;
+        return (packed * p.queryRows + rows - 1) / rows * (heads() / packed);
     }
     uint64_t heads() const { return uint64_t{problem_.given.batch} * problem_.given.queryHeads; }
 
@@ -288,6 +326,7 @@ private:
     Schedule* schedule_;
     Constants tileConstants_{};
     VkfTensorLayout scratch_{};
+    bool packedHeads_ = false;
 };
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
@@ -347,42 +386,54 @@ VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Builde
     return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
 }
 
+// Adds the phase that joins the parts in scratch.
+VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem& problem, Builder& builder,
+                        VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
+    const uint32_t workgroupSize = std::min(mergeWorkgroupSize, caps.maxInvocations);
+    const uint32_t groups =
+        std::min(std::bit_ceil((splits + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE), workgroupSize / lanes);
+    const uint32_t rows = workgroupSize / lanes / groups;
+    const VkfResult result =
+        builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
+                    (builder.heads() * p.queryRows + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        Phase& merge = builder.lastPhase();
+        merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        merge.params.keys = p.batch;
+        merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
+        merge.variant.constants[VKF_ID_LANES] = lanes;
+        merge.variant.constants[VKF_ID_SPLITS] = splits;
+        merge.variant.constants[VKF_ID_MERGE_GROUPS] = groups;
+    }
+    return result;
+}
+
 // Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
-VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& problem, Builder& builder,
-                         VkfMessage* message) {
+VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                         Builder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
     if (builder.heads() * p.queryRows > most32 / splits) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
     }
     builder.setScratch(scratchLayout(p, p.batch * splits, p.valueDim)); // parts of o
-    builder.addScratchLse();
+    builder.addScratchState();
     builder.setSplits(splits);
-    VkfResult result =
+    const VkfResult result =
         builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch}, builder.rowTiles() * splits,
                     tileOperations(problem, builder.tile()) / splits, message);
     if (result != VKF_SUCCESS) {
         return result;
     }
     Phase& parts = builder.lastPhase();
-    parts.lse = Operand::scratchLse;
+    parts.lse = Operand::scratchState;
     parts.variant.constants[VKF_ID_SPLITS] = splits;
     parts.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
     parts.variant.constants[VKF_ID_LSE] = 1;
 
-    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
-    const uint32_t rows = mergeWorkgroupSize / lanes;
-    result = builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchLse, Operand::none, Operand::o},
-                         (builder.heads() * p.queryRows + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
-    if (result == VKF_SUCCESS) {
-        Phase& merge = builder.lastPhase();
-        merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
-        merge.params.keys = p.batch;
-        merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = mergeWorkgroupSize;
-        merge.variant.constants[VKF_ID_LANES] = lanes;
-        merge.variant.constants[VKF_ID_SPLITS] = splits;
-    }
-    return result;
+    return scheduleMerge(caps, splits, problem, builder, message);
 }
 
 struct Obstacle {
@@ -406,22 +457,27 @@ const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem) {
     return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, p.q.type);
 }
 
-// Whether rows of q, k and v are whole words of 16 bytes if their first element starts on one, and the offsets
-// inside a tile fit 32 bits. Then the path asks for aligned addresses; else it loads element by element.
+// Whether all rows of a tensor are whole words of 16 bytes if its first element starts on one. Then a path asks
+// for aligned addresses; else it loads element by element.
+bool inWholeWords(const VkfTensorLayout& layout) {
+    const ByteStrides strides = byteStrides(layout);
+    return layout.dim * vkfTypeBytes(layout.type) % loadedWordBytes == 0 &&
+           (strides.row | strides.head | strides.batch) % loadedWordBytes == 0;
+}
+
+// The same of q, k and v, whose offsets inside a tile must fit 32 bits besides.
 bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
     const auto inWords = [&](VkfTensorRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
-        const ByteStrides strides = byteStrides(layout);
-        return layout.dim * vkfTypeBytes(layout.type) % matrixWordBytes == 0 &&
-               (strides.row | strides.head | strides.batch) % matrixWordBytes == 0 &&
-               strides.row <= most32 / std::max(tile.rows(), tile.keys()) - matrixWordBytes;
+        return inWholeWords(layout) &&
+               byteStrides(layout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
     };
     return inWords(VKF_TENSOR_Q) && inWords(VKF_TENSOR_K) && inWords(VKF_TENSOR_V);
 }
 
 // Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
 bool hasWordOutput(const VkfProblem& p, VkfType stored) {
-    return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % matrixWordBytes == 0;
+    return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
 VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
@@ -442,10 +498,58 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
     const bool outputWords = outputInWords(tile, p.keys / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
-    builder.setMatrices(tile.layout, hasWholeWords(problem, tile), outputWords);
+    builder.setMatrices(tile.layout);
+    builder.setWholeWords(hasWholeWords(problem, tile));
+    builder.setOutputWords(outputWords);
     builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
-    return split ? scheduleSplits(kernel, splits, problem, builder, message)
+    return split ? scheduleSplits(caps, kernel, splits, problem, builder, message)
                  : scheduleFused(kernel, problem, builder, message);
+}
+
+DecodeProblem decodeProblem(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    return {p.headDim,
+            p.valueDim,
+            p.k.type,
+            p.v.type,
+            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * p.queryRows,
+            uint64_t{p.batch} * p.kvHeads,
+            static_cast<uint32_t>(widestRow(problem, {}))};
+}
+
+// The phases of path decode, once the tile is set.
+VkfResult addDecode(const Caps& caps, Kernel kernel, uint32_t chosenSplits, const CheckedProblem& problem,
+                    Builder& builder, VkfMessage* message) {
+    builder.packHeads();
+    const uint32_t splits = problem.given.kvSplits != 0 ? problem.given.kvSplits : chosenSplits;
+    return splits > 1 && !problem.empty ? scheduleSplits(caps, kernel, splits, problem, builder, message)
+                                        : scheduleFused(kernel, problem, builder, message);
+}
+
+VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
+    if (coopmatObstacle(caps, problem) == nullptr) {
+        const DecodeMatrixPlan chosen = chooseDecodeMatrixTile(caps, caps.matrixOf(p.q.type), decodeProblem(problem));
+        if (chosen.tile.rowSubgroups != 0) {
+            builder.setTile(chosen.tile, chosen.tile.workgroupSize());
+            builder.setMatrices(chosen.tile.layout);
+            builder.setWholeWords(wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q)));
+            const bool bf16 = p.q.type == VKF_TYPE_BF16;
+            return addDecode(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix,
+                             chosen.splits, problem, builder, message);
+        }
+    }
+    const DecodePlan chosen = chooseDecodeTile(caps, decodeProblem(problem));
+    const DecodeTile& tile = chosen.tile;
+    if (tile.workgroupSize == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path decode: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize);
+    builder.setWholeWords(wholeKeys);
+    return addDecode(caps, Kernel::attentionDecode, chosen.splits, problem, builder, message);
 }
 
 VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
@@ -485,9 +589,15 @@ bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
                    .tile.subgroups != 0;
 }
 
+// Most query rows that path decode takes on its own accord.
+constexpr uint32_t mostDecodeRows = 16;
+
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
     if (problem.given.path != VKF_PATH_AUTO) {
         return problem.given.path;
+    }
+    if (problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
+        return VKF_PATH_DECODE;
     }
     return prefersMatrices(caps, problem) ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
 }
@@ -527,6 +637,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     }
     const auto schedulePath = made.path == VKF_PATH_STANDARD  ? scheduleStandard
                               : made.path == VKF_PATH_COOPMAT ? scheduleCoopmat
+                              : made.path == VKF_PATH_DECODE  ? scheduleDecode
                                                               : scheduleScalar;
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;

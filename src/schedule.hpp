@@ -18,12 +18,12 @@ namespace vkf {
 // Invocations on a row of the unfused softmax: every Vulkan device has that many.
 inline constexpr uint32_t standardSoftmaxLanes = 128;
 
-// Invocations of a workgroup that merges splits; a row takes at most 64.
-inline constexpr uint32_t mergeWorkgroupSize = 128;
+// Invocations of a workgroup that merges splits, if the device has as many; a group of a row takes at most 64.
+inline constexpr uint32_t mergeWorkgroupSize = 256;
 
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
-// scratchLse lies scratchLseOffset bytes into the scratch memory.
-enum class Operand : uint32_t { none, q, k, v, o, lse, scratch, scratchLse };
+// scratchState lies scratchStateOffset bytes into the scratch memory.
+enum class Operand : uint32_t { none, q, k, v, o, lse, scratch, scratchState };
 inline constexpr size_t operandCount = 8;
 
 // One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
@@ -54,7 +54,7 @@ struct Schedule {
     MatrixLayout matrix;                // none if not on cooperative matrices
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
-    uint64_t scratchLseOffset = 0;
+    uint64_t scratchStateOffset = 0;
     uint32_t splits = 1;       // of the keys
     std::string tileText;      // tile and splits as tuning data writes them
     bool tuned = false;        // tuning data chose them

@@ -16,6 +16,10 @@ struct ShaderBinary {
 };
 
 extern const ShaderBinary shaderBinaries[];
-extern const size_t shaderBinaryCount;
+extern const size_t shaderBinariesCount;
+
+// Those of shaders/tools.json, in the program.
+extern const ShaderBinary toolShaderBinaries[];
+extern const size_t toolShaderBinariesCount;
 
 } // namespace vkf

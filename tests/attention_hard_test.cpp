@@ -44,7 +44,7 @@ void check(VkfProblem problem, const Data& data) {
         if (!vkf::test::takes(variation, problem)) {
             continue;
         }
-        problem.path = variation.path;
+        apply(variation, problem);
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
         INFO(variation.name << ": " << vkf::test::describe(problem));
         INFO(outcome.text());
@@ -109,6 +109,19 @@ TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "
                 vkfStoreElement(type, v.data(), shared.key * 64 + 0, quietNaN);
                 vkfStoreElement(type, v.data(), shared.key * 64 + 33, infinity);
                 vkfStoreElement(type, v.data(), shared.key * 64 + 63, -infinity);
+            };
+            check(problem, data);
+        }
+    }
+}
+
+TEST_CASE("an infinity in the last value stays one, though its tile has room for more keys", "[attention_hard]") {
+    for (const VkfType type : types) {
+        for (const uint32_t rows : {1U, 20U}) {
+            const VkfProblem problem = problemOf({1, 1, 1, rows, 101, 64, 0, type});
+            Data data;
+            data.edit = [&](Bytes&, Bytes&, Bytes& v) {
+                vkfStoreElement(type, v.data(), uint64_t{100} * 64 + 5, infinity);
             };
             check(problem, data);
         }
@@ -271,7 +284,7 @@ TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity",
         if (!vkf::test::takes(variation, problem)) {
             continue;
         }
-        problem.path = variation.path;
+        apply(variation, problem);
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem);
         INFO(variation.name << ": " << outcome.text());
         CHECK(outcome.passed());
@@ -309,7 +322,7 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
         if (!vkf::test::takes(variation, problem)) {
             continue;
         }
-        problem.path = variation.path;
+        apply(variation, problem);
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
         for (uint64_t d = 0; d < 64; d++) {
             std::byte expected[2];
@@ -341,7 +354,7 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
         if (!vkf::test::takes(variation, problem)) {
             continue;
         }
-        problem.path = variation.path;
+        apply(variation, problem);
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
         INFO(variation.name);
         for (size_t d = 0; d < edges.size(); d++) {
@@ -354,6 +367,53 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
     }
 }
 
+TEST_CASE("splits agree about keys that outweigh all others, and about those that weigh nothing", "[attention_hard]") {
+    for (const VkfType type : types) {
+        VkfProblem problem = problemOf({1, 12, 1, 2, 500, 64, 0, type});
+        problem.scale = 1.0F;
+        for (const uint32_t splits : {2U, 9U}) {
+            for (const double score : {300.0, -300.0, -1e30, -infinity}) { // of the second half of the keys
+                Data data{.magnitude = 0.3};
+                data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
+                    for (uint64_t row = 0; row < 24; row++) {
+                        vkfStoreElement(type, q.data(), row * 64, 1.0);
+                    }
+                    for (uint64_t key = 250; key < 500; key++) {
+                        vkfStoreElement(type, k.data(), key * 64, score);
+                    }
+                };
+                for (const VkfPrecision precision : {VKF_PRECISION_DEFAULT, VKF_PRECISION_FP32}) {
+                    problem.path = VKF_PATH_DECODE;
+                    problem.precision = precision;
+                    problem.kvSplits = splits;
+                    const vkf::test::Outcome outcome =
+                        vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[6]), problem, data);
+                    INFO(splits << " splits, " << score << ", " << outcome.text());
+                    CHECK(outcome.passed());
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("rows of which every split or all but one sees no key", "[attention_hard]") {
+    for (const VkfType type : types) {
+        for (const uint32_t rows : {1U, 5U}) {
+            VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
+            problem.path = VKF_PATH_DECODE;
+            problem.kvSplits = 7;
+            problem.keyLengths = 1;
+            problem.window.enabled = 1;
+            problem.window.left = 3;
+            problem.window.right = 0;
+            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[6]),
+                                                                  problem, Data{.keyLengths = {400, 0, 2}});
+            INFO(outcome.text());
+            CHECK(outcome.passed());
+        }
+    }
+}
+
 TEST_CASE("the same call gives the same bits every time", "[attention_hard]") {
     VkfProblem problem = problemOf({2, 4, 2, 113, 203, 72, 0, VKF_TYPE_F16});
     problem.causal = 1;
@@ -362,7 +422,7 @@ TEST_CASE("the same call gives the same bits every time", "[attention_hard]") {
         if (!vkf::test::takes(variation, problem)) {
             continue;
         }
-        problem.path = variation.path;
+        apply(variation, problem);
         const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
         const vkf::test::Outcome first = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
         for (int i = 0; i < 3; i++) {

@@ -28,6 +28,7 @@ private:
 constexpr std::array<uint32_t, 11> headDims = {1, 8, 40, 64, 72, 80, 96, 128, 160, 192, 256};
 constexpr std::array<uint32_t, 9> sizes = {1, 2, 7, 31, 64, 65, 97, 113, 203};
 constexpr std::array<uint32_t, 3> groups = {1, 2, 5};
+constexpr std::array<uint32_t, 7> decodeGroups = {1, 4, 5, 7, 8, 16, 33};
 
 // Strides that leave gaps, with heads or rows outermost.
 void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
@@ -62,13 +63,28 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     }
 }
 
-VkfProblem randomProblem(Dice& dice, Data& data) {
+vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
     shape.Hkv = 1 + dice.below(3);
     shape.H = shape.Hkv * dice.of(groups);
     shape.Nq = dice.of(sizes);
     shape.Nk = dice.of(sizes);
+    return shape;
+}
+
+// Few query rows, all groups of heads there are, many keys.
+vkf::test::Shape randomDecodeShape(Dice& dice) {
+    vkf::test::Shape shape;
+    shape.B = 1 + dice.below(3);
+    shape.Hkv = 1 + dice.below(3);
+    shape.H = shape.Hkv * dice.of(decodeGroups);
+    shape.Nq = dice.oneIn(2) ? 1 : 1 + dice.below(16);
+    shape.Nk = dice.oneIn(2) ? dice.of(sizes) : 1 + dice.below(700);
+    return shape;
+}
+
+VkfProblem randomProblem(Dice& dice, Data& data, vkf::test::Shape shape) {
     shape.D = dice.of(headDims);
     shape.Dv = dice.oneIn(2) ? dice.of(headDims) : shape.D;
     VkfProblem p = vkf::test::problemOf(shape);
@@ -100,16 +116,30 @@ void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
     }
 }
 
-void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_t count) {
+// The library's choice or a number of splits; types of one kind more often than chance has them, because only these
+// go to matrix units.
+void chooseSplits(Dice& dice, const vkf::test::Variation& variation, VkfProblem& p) {
+    if (dice.oneIn(2)) {
+        makeTypesEqual(variation, p);
+    }
+    constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
+    p.kvSplits = dice.of(splits);
+}
+
+void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_t count,
+              vkf::test::Shape (*shapeOf)(Dice&) = randomShape) {
     for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
         Dice dice(seed);
         Data data;
         data.seed = seed;
-        VkfProblem problem = randomProblem(dice, data);
+        VkfProblem problem = randomProblem(dice, data, shapeOf(dice));
         if (variation.path == VKF_PATH_COOPMAT) {
             makeTypesEqual(variation, problem);
         }
-        problem.path = variation.path;
+        if (variation.path == VKF_PATH_DECODE) {
+            chooseSplits(dice, variation, problem);
+        }
+        apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
         INFO(outcome.text());
@@ -148,4 +178,15 @@ TEST_CASE("random problems agree with the reference on cooperative matrices", "[
 TEST_CASE("random problems agree with the reference on matrices through shared memory",
           "[attention_random][random_exchange]") {
     runSeeds(vkf::test::variations[5], 6010, 20);
+}
+
+TEST_CASE("random problems agree with the reference on the decode path", "[attention_random][random_decode]") {
+    runSeeds(vkf::test::variations[6], 6000, 40, randomDecodeShape);
+    runSeeds(vkf::test::variations[6], 6100, 15);
+}
+
+TEST_CASE("random problems agree with the reference on the decode path in plain arithmetic",
+          "[attention_random][random_decode_plain]") {
+    runSeeds(vkf::test::variations[7], 7000, 30, randomDecodeShape);
+    runSeeds(vkf::test::variations[8], 7100, 25, randomDecodeShape);
 }

@@ -165,6 +165,36 @@ std::vector<Case> casesOfMatrices(const vkf::test::Variation& variation) {
     return list;
 }
 
+// Packed heads in every number, masks between few rows, short sequences beside long ones, and splits of which some
+// get no keys.
+std::vector<Case> casesOfDecode(VkfType type) {
+    std::vector<Case> list;
+    for (const uint32_t group : {1U, 4U, 5U, 7U, 8U, 16U, 40U}) {
+        list.push_back({"packed heads", problemOf({2, 2 * group, 2, 1, 130, 64, 0, type})});
+        list.push_back({"packed heads, causal", with(problemOf({1, group, 1, 3, 70, 40, 0, type}), causal)});
+    }
+    for (const uint32_t rows : {1U, 2U, 4U, 16U}) {
+        list.push_back({"few rows, causal", with(problemOf({1, 8, 2, rows, 333, 128, 0, type}), causal)});
+        list.push_back({"few rows, causal top-left", with(problemOf({1, 8, 2, rows, 20, 72, 0, type}), causalTopLeft)});
+        list.push_back({"few rows, a window",
+                        with(problemOf({1, 8, 2, rows, 333, 64, 0, type}), [](VkfProblem& p) { window(p, 40, 2); })});
+    }
+    for (const uint32_t splits : {1U, 2U, 7U, 300U}) {
+        list.push_back({"lengths and splits",
+                        with(problemOf({6, 4, 1, 2, 600, 64, 48, type}),
+                             [](VkfProblem& p) {
+                                 causal(p);
+                                 lengths(p);
+                             }),
+                        Data{.keyLengths = {600, 0, 1, 2, 65, 300}}});
+        list.back().problem.kvSplits = splits;
+    }
+    list.push_back({"rows of no whole words", problemOf({1, 4, 2, 2, 97, 33, 7, type})});
+    list.push_back({"one key in many splits", problemOf({1, 4, 2, 2, 1, 64, 0, type})});
+    list.back().problem.kvSplits = 5;
+    return list;
+}
+
 // Every case with one of the types, in turn: for variations that change nothing about types. A driver that
 // compiles for a CPU takes most of a second a kernel.
 std::vector<Case> casesOfOneType() {
@@ -180,7 +210,7 @@ std::vector<Case> casesOfOneType() {
 void runAll(const vkf::test::Variation& variation, const std::vector<Case>& list) {
     vkf::host::Device& device = vkf::test::deviceOf(variation);
     for (Case c : list) {
-        c.problem.path = variation.path;
+        apply(variation, c.problem);
         DYNAMIC_SECTION(c.name << ": " << vkf::test::describe(c.problem)) {
             const vkf::test::Outcome outcome = vkf::test::runCall(device, c.problem, c.data);
             INFO(outcome.text());
@@ -215,4 +245,18 @@ TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_c
 TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_exchange]") {
     const vkf::test::Variation& exchange = vkf::test::variations[5];
     runAll(exchange, casesOfMatrices(exchange));
+}
+
+TEST_CASE("the decode path agrees with the reference", "[attention_decode]") {
+    runAll(vkf::test::variations[6], casesOfEveryType());
+    for (const VkfType type : types) {
+        runAll(vkf::test::variations[6], casesOfDecode(type));
+    }
+}
+
+TEST_CASE("the decode path agrees with the reference in plain arithmetic", "[attention_decode_plain]") {
+    for (const size_t variation : {7, 8}) {
+        runAll(vkf::test::variations[variation], casesOfOneType());
+        runAll(vkf::test::variations[variation], casesOfDecode(types[variation - 6]));
+    }
 }

@@ -74,6 +74,44 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     CHECK(json["results"][0]["path"] != "auto"); // but the one that was taken
 }
 
+TEST_CASE("bench decode measures every shape beside a plain read and checks it", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    place.write("torch.txt", "1.0 Imaginary GPU 9\ndecode 1 64 flash=30us/1GB/s cudnn=ERR\n");
+    const auto [text, json] = report(place, "decode --keys 64,200 --batch 1,3 --rows 1,2 --types f16 --runs 1 "
+                                            "--tokens 200 --sample-heads 0 --compare torch.txt");
+    CHECK(json["bench"] == "decode");
+    REQUIRE(json["results"].size() == 6); // 3 x 200 keys are over --tokens
+    CHECK(json["leftOut"].empty());
+    for (const Json& result : json["results"]) {
+        INFO(result.dump());
+        CHECK(result["path"] == "decode");
+        CHECK(result["error"].get<double>() <= result["bound"].get<double>());
+        const double bytes = 2.0 * result["batch"].get<double>() * 8 * result["keys"].get<double>() * 128 * 2;
+        CHECK(result["cacheBytes"] == bytes);
+        CHECK(result["bufferSets"].get<size_t>() > 1);
+        const double seconds = result["medianSeconds"].get<double>();
+        CHECK(result["gigabytesPerSecond"].get<double>() == Approx(bytes / seconds * 1e-9));
+        CHECK(result["shareOfRead"].get<double>() == Approx(result["readSeconds"].get<double>() / seconds));
+        CHECK(result["readSeconds"].get<double>() > 0);
+    }
+    const Json& peers = json["results"][0]["peers"];
+    REQUIRE(peers.size() == 1);
+    CHECK(peers[0]["seconds"].get<double>() == Approx(30e-6));
+    CHECK(json["results"][1]["peers"].empty());
+}
+
+TEST_CASE("bench decode takes splits and paths", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const std::string small =
+        "decode --keys 100 --batch 1 --rows 1 --types f32 --heads 4 --kv-heads 2 --dim 40 --runs 1 ";
+    const Json split = report(place, small + "--paths decode --splits 3").second["results"];
+    REQUIRE(split.size() == 1);
+    CHECK(split[0]["splits"] == 3);
+    CHECK(report(place, small + "--paths scalar").second["results"][0]["path"] == "scalar");
+}
+
 TEST_CASE("bench prefill covers both numbers of sequences and both masks", "[bench][gpu]") {
     needDevice();
     const Workplace place;
@@ -146,16 +184,17 @@ TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gp
 TEST_CASE("bench prefill leaves out what a path cannot do, with the reason", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, smallPrefill + " --causal no --batch-one no --paths auto,decode");
+    const auto [text, json] =
+        report(place, smallPrefill + " --causal no --batch-one no --types f32 --paths auto,coopmat");
     CHECK(json["results"].size() == 1);
     REQUIRE(json["leftOut"].size() == 1);
-    CHECK(json["leftOut"][0]["path"] == "decode");
-    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("decode"));
+    CHECK(json["leftOut"][0]["path"] == "coopmat");
+    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("f16"));
     CHECK_THAT(text.out, ContainsSubstring("left out: "));
-    const ProgramResult nothing = place.run("bench " + smallPrefill + " --paths decode --json none.json");
+    const ProgramResult nothing = place.run("bench " + smallPrefill + " --types f32 --paths coopmat --json none.json");
     CHECK(nothing.status == 2);
     CHECK(isOneLine(nothing.err));
-    CHECK_THAT(nothing.err, ContainsSubstring("nothing was measured") && ContainsSubstring("decode"));
+    CHECK_THAT(nothing.err, ContainsSubstring("nothing was measured") && ContainsSubstring("f16"));
     CHECK(place.files() == std::vector<std::string>{"b.json"});
 }
 
@@ -286,6 +325,12 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench prefill --compare absent.txt", "--compare absent.txt"},
                           {"bench prefill --compare none.txt", "--compare none.txt|no forward time"},
                           {"bench prefill --compare bad.txt", "--compare bad.txt|line 1|\" h\" is expected"},
+                          {"bench decode --keys 0", "--keys 0"},
+                          {"bench decode --rows 0", "--rows 0"},
+                          {"bench decode --heads 4 --kv-heads 3", "--heads 4|--kv-heads 3"},
+                          {"bench decode --tokens 50", "--tokens 50"},
+                          {"bench decode --causal maybe", "--causal maybe|yes or no"},
+                          {"bench decode --json absent/d.json", "--json absent/d.json"},
                           {"bench long --causal both", "--causal both|yes or no"},
                           {"bench long --rows 0", "--rows"},
                           {"bench long --path fast", "--path fast"},

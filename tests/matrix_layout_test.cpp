@@ -116,3 +116,17 @@ TEST_CASE("shapes that the exchange cannot stage have no layout", "[schedule]") 
     CHECK(vkf::exchangedMatrixLayout(32, 16, 12, 16).rows == 0);
     CHECK(vkf::exchangedMatrixLayout(0, 16, 16, 16).rows == 0);
 }
+
+TEST_CASE("operands are filled from registers only where bits of lane and element are in order", "[schedule]") {
+    for (const Known& known : knownShapes) {
+        const vkf::MatrixLayout layout = vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
+        CHECK(layout.fillsFromRegisters());
+        vkf::MatrixLayout other = layout;
+        other.rightTransposed = false;
+        CHECK_FALSE(other.fillsFromRegisters());
+        other = layout;
+        std::swap(other.laneBits[0], other.laneBits[known.lanes == 32 ? 4 : 2]);
+        CHECK(other.fillsFromRegisters() == (known.lanes == 8)); // lanes of one row alone may stand in any order
+    }
+    CHECK_FALSE(vkf::MatrixLayout{}.fillsFromRegisters());
+}

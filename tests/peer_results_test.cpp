@@ -49,7 +49,7 @@ TEST_CASE("PyTorch's forward times are read with their shapes", "[files]") {
     const PeerFile file = parsePeerResults(pytorch);
     CHECK(file.format == "PyTorch");
     CHECK(file.device == "Imaginary GPU 2");
-    REQUIRE(file.results.size() == 6);
+    REQUIRE(file.results.size() == 7);
     const PeerShape full{3, 5, 5, 64, 64, 128, false, "f16"};
     CHECK(file.results[0].shape == full);
     CHECK(file.results[0].name == "flash");
@@ -62,6 +62,8 @@ TEST_CASE("PyTorch's forward times are read with their shapes", "[files]") {
     CHECK(file.results[3].teraflops == 53);
     CHECK(file.results[4].teraflops == 12.5);
     CHECK(file.results[5].shape == PeerShape{1, 16, 16, 4096, 4096, 128, false, "f32"});
+    CHECK(file.results[6].shape == PeerShape{1, 32, 8, 1, 1024, 128, false, "f16"});
+    CHECK(file.results[6].teraflops == Approx(4.0 * 32 * 1024 * 128 / 33.3e-6 * 1e-12));
 }
 
 TEST_CASE("ggml's times are read with grouped heads and the operations of the shape", "[files]") {
@@ -84,6 +86,14 @@ TEST_CASE("ggml's times of other computations are passed over", "[files]") {
     CHECK(parsePeerResults(ggmlLine() + ggmlLine("", " not supported [CPU]")).results.size() == 1);
 }
 
+TEST_CASE("a mask tensor of few rows is no other computation", "[files]") {
+    std::string line = ggmlLine("mask=1");
+    line.replace(line.find("nb=50"), 5, "nb=16");
+    CHECK(parsePeerResults(line).results.at(0).shape == PeerShape{3, 8, 2, 16, 100, 64, false, "f16"});
+    line.replace(line.find("nb=16"), 5, "nb=17");
+    CHECK(parsePeerResults(ggmlLine() + line).results.size() == 1);
+}
+
 TEST_CASE("line ends of other systems and a missing last one change nothing", "[files]") {
     CHECK(parsePeerResults("x Y 1\r\nfp32 64 eff 3.5TF\r\n").results.size() == 1);
     CHECK(parsePeerResults("x Y 1\r\nfp32 64 eff 3.5TF\r\n").device == "Y");
@@ -103,6 +113,8 @@ TEST_CASE("malformed lines of peers are refused by number and by what is missing
     checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=0", "a number of TFLOP/s");
     checkError("B1 100 512 flash=1us/1TF", "divides 2048");
     checkError("B1 128 512 flash=40us", "\"us/\"");
+    checkError("decode 1 flash=3us/1GB/s", "a number of keys");
+    checkError("decode 1 64 flash=3us", "\"us/\"");
     checkError("fp32 4096 eff fast", "a number of TFLOP/s");
     checkError("FLASH_ATTN_EXT(hsk=64", "\")\"");
     checkError("FLASH_ATTN_EXT(hsk=64): 2 runs - 1.0 us/run - ", "the parameter mask");

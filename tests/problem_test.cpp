@@ -94,7 +94,12 @@ const Refusal refusals[] = {
          p.kvSplits = 1025;
      },
      VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
-    {"the decode path", [](VkfProblem& p) { p.path = VKF_PATH_DECODE; }, VKF_ERROR_UNSUPPORTED, "path decode"},
+    {"several key splits of the scalar path",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_SCALAR;
+         p.kvSplits = 2;
+     },
+     VKF_ERROR_UNSUPPORTED, "coopmat and decode"},
 };
 
 } // namespace

@@ -197,7 +197,6 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {usual + " --causal sideways", "--causal sideways|bottom-right, top-left"},
                 {usual + " --causal top-left --alignment bottom-right", "--alignment bottom-right|--causal top-left"},
                 {usual + " --path fast", "--path fast|scalar"},
-                {usual + " --path decode", "--path decode|not in this version"},
                 {usual + " --precision half", "--precision half|fp32"},
                 {usual + " --output-type f64", "--output-type f64|f32, f16, bf16"},
                 {"plan --rows -1", "--rows"},

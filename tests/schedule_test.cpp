@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "decode_tuning.hpp"
 #include "matrix_tuning.hpp"
 #include "schedule.hpp"
 #include "support/call.hpp"
@@ -125,6 +126,36 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     }
 }
 
+TEST_CASE("a decode tile fits every device from the minimum limits on, for every head dimension", "[schedule]") {
+    for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
+        for (const uint32_t bytes : {16384U, 49152U}) {
+            for (const uint32_t invocations : {128U, 1024U}) {
+                const vkf::Caps caps = capsOf(subgroup, bytes, invocations);
+                for (uint32_t dim = 1; dim <= 256; dim++) {
+                    for (const uint64_t rows : {1U, 4U, 7U, 64U, 200U}) {
+                        const VkfType type = dim % 2 == 0 ? VKF_TYPE_F32 : VKF_TYPE_F16;
+                        const vkf::DecodePlan plan =
+                            vkf::chooseDecodeTile(caps, {dim, 257 - dim, type, VKF_TYPE_F32, rows, 4, dim * 40});
+                        const vkf::DecodeTile& tile = plan.tile;
+                        INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
+                        REQUIRE(tile.workgroupSize > 0);
+                        REQUIRE(tile.sharedBytes() <= bytes);
+                        REQUIRE(tile.workgroupSize <= invocations);
+                        REQUIRE(tile.workgroupSize % tile.lanes == 0);
+                        REQUIRE((rows + tile.rows() - 1) / tile.rows() * tile.rows() < rows + tile.rows());
+                        REQUIRE(plan.splits >= 1);
+                        REQUIRE(plan.splits <= VKF_MAX_SPLITS);
+                        if (caps.subgroupReductions()) {
+                            REQUIRE(tile.lanes <= subgroup);
+                            REQUIRE(tile.workgroupSize % subgroup == 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension",
           "[schedule]") {
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
@@ -179,6 +210,81 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     VkfMessage message{};
     CHECK(refusal(caps, large, &message) == VKF_ERROR_UNSUPPORTED);
     CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
+}
+
+TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a tile at least", "[schedule]") {
+    struct Expected {
+        uint64_t items;
+        uint32_t keys;
+        uint64_t slots;
+        uint32_t splits;
+    };
+    const Expected table[] = {
+        {8, 65536, 264, 33}, // 264 workgroups: all run at once
+        {8, 1024, 264, 16},  // no more parts than tiles of 64 keys
+        {8, 1, 264, 1},
+        {8, 0, 264, 1},
+        {0, 1024, 264, 1},
+        {64, 16384, 264, 4},   // 256 of 264
+        {200, 16384, 264, 5},  // 200, 400, 600, 800 leave too much of their last wave idle; 1000 is 95 %
+        {512, 16384, 264, 1},  // 1024 of 1056 would do as well; 512 is 97 % of two waves
+        {5000, 16384, 264, 1}, // so many waves that the last does not matter
+        {1, 1U << 29, 2112, 1024},
+    };
+    for (const Expected& expected : table) {
+        INFO(expected.items << " tiles, " << expected.keys << " keys");
+        CHECK(vkf::chooseDecodeSplits(expected.items, expected.keys, 64, expected.slots) == expected.splits);
+    }
+}
+
+TEST_CASE("heads of a KV head are packed, into matrices where they fill half of one", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
+    caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const auto made = [&](uint32_t heads, uint32_t rows, uint32_t dim, VkfType type) {
+        VkfProblem problem = problemOf({1, heads, 8, rows, 65536, dim, 0, type});
+        return schedule(caps, problem);
+    };
+    // 4 rows in plain arithmetic: once over K and V for all of them.
+    vkf::Schedule plain = made(32, 1, 128, VKF_TYPE_F16);
+    CHECK(plain.path == VKF_PATH_DECODE);
+    CHECK(plain.phases[0].variant.kernel == vkf::Kernel::attentionDecode);
+    CHECK(plain.tile.rows == 4);
+    CHECK(plain.phases[0].items == 8 * plain.splits);
+    CHECK(plain.productType == VKF_TYPE_F32);
+    // 12 of them: one matrix of rows.
+    vkf::Schedule matrix = made(32, 3, 128, VKF_TYPE_F16);
+    CHECK(matrix.phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(matrix.tile.rows == 16);
+    CHECK(matrix.phases[0].items == 8 * matrix.splits);
+    CHECK(matrix.productType == VKF_TYPE_F16);
+    CHECK(made(32, 16, 128, VKF_TYPE_F16).tile.rows == 64);
+    // What spills, and what matrices do not multiply.
+    CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
+    CHECK(made(32, 3, 128, VKF_TYPE_F32).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
+    CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
+}
+
+TEST_CASE("the merge has a place for every split and fits every device", "[schedule]") {
+    for (const uint32_t invocations : {128U, 256U, 1024U}) {
+        for (const uint32_t dim : {1U, 64U, 128U, 256U}) {
+            for (const uint32_t splits : {2U, 8U, 9U, 33U, 1024U}) {
+                VkfProblem problem = problemOf({3, 4, 2, 2, 70000, dim});
+                problem.path = VKF_PATH_DECODE;
+                problem.kvSplits = splits;
+                const vkf::Schedule made = schedule(capsOf(32, 49152, invocations), problem);
+                REQUIRE(made.phases.size() == 2);
+                const vkf::Constants& c = made.phases[1].variant.constants;
+                const uint32_t perRow = c[VKF_ID_LANES] * c[VKF_ID_MERGE_GROUPS];
+                INFO(invocations << " invocations, D " << dim << ", " << splits << " splits");
+                CHECK(c[VKF_ID_WORKGROUP_SIZE] <= invocations);
+                CHECK(c[VKF_ID_WORKGROUP_SIZE] % perRow == 0);
+                CHECK(c[VKF_ID_LANES] * 4 >= dim);
+                CHECK(made.phases[1].items * (c[VKF_ID_WORKGROUP_SIZE] / perRow) >= 3 * 4 * 2);
+                CHECK(made.scratchBytes == uint64_t{3} * splits * 4 * 2 * ((dim + 3) / 4 * 4 + 2) * sizeof(float));
+            }
+        }
+    }
 }
 
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {

@@ -10,6 +10,7 @@
 
 namespace vkf::tools {
 
+void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);

@@ -119,7 +119,8 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand("bench", "Times of each path on a grid of shapes, each result checked.");
     addBenchOptions(*command, *options);
-    for (const auto add : {addBenchPrefillCommand, addBenchLongCommand, addBenchHostCommand, addBenchStudyCommand})
+    for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
+                           addBenchStudyCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this after the callback of the sub-command, if there is one.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash bench prefill: the shapes on which attention kernels are usually compared, beside the times of others.
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -9,12 +8,11 @@
 #include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
+#include "comparisons.hpp"
 #include "error.hpp"
 #include "options.hpp"
-#include "peer_results.hpp"
 #include "prefill_shapes.hpp"
 #include "progress.hpp"
-#include "tensor_file.hpp"
 #include "text.hpp"
 #include "verdict.hpp"
 
@@ -30,45 +28,6 @@ struct PrefillOptions {
     std::vector<std::string> compare;
     ReportOptions report;
 };
-
-struct Comparison {
-    std::string file; // without its folder, which means nothing elsewhere
-    PeerFile content;
-    size_t matched = 0; // results here that had a shape of it
-};
-
-// A result of others for the shape at hand.
-struct Peer {
-    const Comparison* comparison;
-    const PeerResult* result;
-};
-
-std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths) {
-    std::vector<Comparison> comparisons;
-    for (const std::string& path : paths) {
-        try {
-            const std::vector<std::byte> bytes = readFile(path);
-            const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            comparisons.push_back({std::filesystem::path(path).filename().string(), parsePeerResults(text), 0});
-        } catch (const FormatError& error) {
-            failInput("--compare {}: {}", path, error.what());
-        }
-    }
-    return comparisons;
-}
-
-std::vector<Peer> peersOf(const VkfProblem& problem, std::vector<Comparison>& comparisons) {
-    const PeerShape shape = peerShapeOf(problem);
-    std::vector<Peer> peers;
-    for (Comparison& comparison : comparisons) {
-        const size_t before = peers.size();
-        for (const PeerResult& result : comparison.content.results)
-            if (result.shape == shape)
-                peers.push_back({&comparison, &result});
-        comparison.matched += peers.size() > before ? 1 : 0;
-    }
-    return peers;
-}
 
 // ---- Output ----------------------------------------------------------------------------------------
 
@@ -107,17 +66,6 @@ Json peersJson(const BenchResult& result, const std::vector<Peer>& peers) {
     return list;
 }
 
-Json comparisonsJson(const std::vector<Comparison>& comparisons) {
-    Json list = Json::array();
-    for (const Comparison& comparison : comparisons)
-        list.push_back({{"file", comparison.file},
-                        {"format", comparison.content.format},
-                        {"device", comparison.content.device},
-                        {"results", comparison.content.results.size()},
-                        {"matched", comparison.matched}});
-    return list;
-}
-
 // ---- Runs --------------------------------------------------------------------------------------------
 
 class PrefillBench {
@@ -134,9 +82,7 @@ public:
             ++done_;
         }
         progress_.hide();
-        for (const Comparison& comparison : comparisons_)
-            fmt::print("compared with {}: {}, {}, {} of {} results here\n", comparison.file, comparison.content.format,
-                       comparison.content.device, comparison.matched, results_.size());
+        printComparisons(comparisons_, results_.size());
         finish();
     }
 
@@ -210,10 +156,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     CLI::App* command = bench.add_subcommand(
         "prefill", "Equal rows and keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half for causal.");
     addPrefillShapeOptions(*command, options->shapes);
-    command
-        ->add_option("--compare", options->compare,
-                     "output of sdpa_bench.py or test-backend-ops perf to set beside; may be repeated")
-        ->allow_extra_args(false);
+    addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();

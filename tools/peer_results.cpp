@@ -135,6 +135,29 @@ void readFp32(Scanner& line, PeerFile& file) {
     line.expect("TF");
 }
 
+// "decode 1 4096 flash=36.1us/464GB/s ...": sequences, keys; one row, 32 heads over 8 KV heads, D = 128.
+void readDecode(Scanner& line, PeerFile& file) {
+    PeerShape shape;
+    shape.batch = positiveWhole(line, "a number of sequences");
+    line.expect(" ");
+    shape.keys = positiveWhole(line, "a number of keys");
+    shape.queryHeads = 32;
+    shape.kvHeads = 8;
+    shape.queryRows = 1;
+    shape.headDim = 128;
+    for (line.skipSpaces(); !line.atEnd(); line.skipSpaces()) {
+        const std::string name(line.until("= "));
+        line.expect("=");
+        if (line.accept("ERR"))
+            continue;
+        const double microseconds = line.positive("a time in us");
+        line.expect("us/");
+        line.positive("a number of GB/s");
+        line.expect("GB/s");
+        file.results.push_back({shape, name, countedOperations(shape) / microseconds * 1e-6});
+    }
+}
+
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
 // "hsk=128,hsv=128,nr23=[4,1],...)" with the bracket that closes it.
@@ -168,14 +191,17 @@ uint32_t wholeParameter(const Parameters& parameters, std::string_view name) {
     return positiveWhole(value, "a whole number");
 }
 
+// Few rows against many keys, where a mask tensor is no work to speak of and hides nothing.
+bool isDecode(const Parameters& parameters) { return wholeParameter(parameters, "nb") <= 16; }
+
 // Plain attention alone: a mask tensor is not a causal flag, and its contents are unknown here.
 bool isPlain(const Parameters& parameters) {
     const auto isZero = [&](const char* name) {
         Scanner value(parameter(parameters, name));
         return value.number<double>("a number") == 0;
     };
-    return isZero("mask") && isZero("sinks") && isZero("max_bias") && isZero("logit_softcap") &&
-           parameter(parameters, "hsk") == parameter(parameters, "hsv") &&
+    return (isZero("mask") || isDecode(parameters)) && isZero("sinks") && isZero("max_bias") &&
+           isZero("logit_softcap") && parameter(parameters, "hsk") == parameter(parameters, "hsv") &&
            parameter(parameters, "type_K") == parameter(parameters, "type_V");
 }
 
@@ -223,6 +249,7 @@ struct Kind {
 constexpr Kind kinds[] = {{"PyTorch", "d", readBatched},
                           {"PyTorch", "B1 ", readOneSequence},
                           {"PyTorch", "fp32 ", readFp32},
+                          {"PyTorch", "decode ", readDecode},
                           {"ggml", "FLASH_ATTN_EXT(", readGgml}};
 
 bool startsKind(const Kind& kind, std::string_view line) {

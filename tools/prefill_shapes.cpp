@@ -86,17 +86,4 @@ std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes) {
     return problems;
 }
 
-PeerShape peerShapeOf(const VkfProblem& problem) {
-    PeerShape shape;
-    shape.batch = problem.batch;
-    shape.queryHeads = problem.queryHeads;
-    shape.kvHeads = problem.kvHeads;
-    shape.queryRows = problem.queryRows;
-    shape.keys = problem.keys;
-    shape.headDim = problem.headDim;
-    shape.causal = problem.causal != 0;
-    shape.type = vkfTypeName(problem.k.type);
-    return shape;
-}
-
 } // namespace vkf::tools

@@ -10,7 +10,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "peer_results.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -31,8 +30,6 @@ void addPrefillShapeOptions(CLI::App& command, PrefillShapes& shapes);
 // One problem for each shape and path, paths of a shape beside each other. ProgramError names the flag that makes no
 // sense. Not checked by vkfCheckProblem: a path that cannot do one shape may do the next.
 std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes);
-
-PeerShape peerShapeOf(const VkfProblem& problem);
 
 } // namespace vkf::tools
 

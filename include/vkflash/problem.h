@@ -73,7 +73,7 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
     VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
     VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
-    VKF_PATH_DECODE = 4,   /* "decode": few query rows, keys split; not in this version */
+    VKF_PATH_DECODE = 4,   /* "decode": fused, for few query rows: all heads of a KV head at once, keys split */
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
 
@@ -184,7 +184,8 @@ typedef struct VkfProblem {
      * On the fused paths alone. */
     uint32_t maskBlock;
     uint32_t kvSplits;  /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
-                           in scratch memory and merged. Over 1 on path coopmat only, at most 1024. */
+                           in scratch memory and merged. Over 1 on paths coopmat and decode only, at most
+                           1024. */
 
     VkfPrecision precision;
 

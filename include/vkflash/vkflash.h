@@ -95,7 +95,7 @@ VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDevic
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,   /* shuffles give wrong results: reduce in shared memory */
     VKF_QUIRK_ROLLED_LOOPS = 1 << 1,          /* the driver takes seconds to compile long shaders, or spills where
-                                                 loops are unrolled: leave the loops of path coopmat as they are */
+                                                 loops are unrolled: leave those of paths coopmat and decode alone */
     VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2, /* the driver's layout of a cooperative matrix is not the one that was
                                                  seen: scores of path coopmat pass through shared memory */
     VKF_QUIRK_LOCKSTEP_SUBGROUPS = 1 << 3,    /* a barrier of a subgroup waits for its whole workgroup, and is not
@@ -179,9 +179,9 @@ typedef struct VkfPlanInfo {
     size_t structSize;
     VkfPath path;              /* the path chosen, never AUTO */
     uint32_t stepCount;        /* 0 when the output is empty */
-    VkDeviceSize scratchBytes; /* fused paths: 0, or a row of o and its lse in fp32 for each split */
+    VkDeviceSize scratchBytes; /* fused paths: 0, or a row of o and its m and l in fp32 for each split */
     VkDeviceSize scratchAlignment;
-    uint32_t tileRows;                      /* query rows a workgroup works on */
+    uint32_t tileRows;                      /* query rows a workgroup works on; of all its heads on path decode */
     uint32_t tileKeys;                      /* keys of one K/V tile */
     uint32_t workgroupSize;                 /* invocations */
     uint32_t sharedMemoryBytes;             /* a workgroup */

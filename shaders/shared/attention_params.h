@@ -109,13 +109,18 @@ struct AttentionParams {
 #define VKF_ID_OUTPUT_WORDS 30   /* bool: rows of o are whole words of 16 bytes, of fp32 or the type of v, and leave as such */
 #define VKF_ID_MATRIX_COLUMNS 31 /* columns of the score matrices; the depth where a matrix stays in registers */
 #define VKF_ID_LOCKSTEP 32       /* bool: a subgroup runs in lockstep and needs no barriers of its own */
+#define VKF_ID_MERGE_GROUPS 33   /* groups of lanes that share the parts of a row, in the merge */
+#define VKF_ID_ROW_SUBGROUPS 34  /* subgroups of the decode kernel with rows of their own; the others share keys */
 /* The fourth group is the block mask. */
-#define VKF_ID_MASK_BLOCK 33     /* rows and keys of a block; 0 = no block mask */
-#define VKF_ID_MASK_BATCH_STRIDE 34 /* words from one sequence's mask to the next */
-#define VKF_ID_MASK_HEAD_STRIDE 35
-#define VKF_ID_WINDOW_LEFT 36    /* of a call with a block mask */
-#define VKF_ID_WINDOW_RIGHT 37
-#define VKF_ID_COUNT 38
+#define VKF_ID_MASK_BLOCK 35     /* rows and keys of a block; 0 = no block mask */
+#define VKF_ID_MASK_BATCH_STRIDE 36 /* words from one sequence's mask to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 37
+#define VKF_ID_WINDOW_LEFT 38    /* of a call with a block mask */
+#define VKF_ID_WINDOW_RIGHT 39
+#define VKF_ID_COUNT 40
+
+/* Parts that an invocation of the merge has in flight at once. */
+#define VKF_MERGED_AT_ONCE 8
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -145,6 +150,24 @@ struct AttentionParams {
  * subgroups store and load half rows of fp32. */
 #define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
+
+/* Words of 16 bytes in which the decode kernels load rows of k and v: fours of elements in one, and words in a
+ * row. */
+#define VKF_WORD_QUADS(type) ((type) == VKF_STORED_F32 ? 1 : 2)
+#define VKF_ROW_WORDS(dim, type) (((dim) + 4 * VKF_WORD_QUADS(type) - 1) / (4 * VKF_WORD_QUADS(type)))
+#define VKF_LANE_WORDS(dim, type, lanes) ((VKF_ROW_WORDS(dim, type) + (lanes) - 1) / (lanes))
+/* Shared memory of the decode kernel in plain arithmetic, in 16-byte words: q as fp32, and one row of o of
+ * each group of lanes. */
+#define VKF_DECODE_Q_WORDS(rows, head_dim, type, lanes)                                                          \
+    ((rows) * VKF_LANE_WORDS(head_dim, type, lanes) * (lanes) * VKF_WORD_QUADS(type))
+#define VKF_DECODE_O_WORDS(workgroup_size, value_dim, type, lanes)                                               \
+    ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
+
+/* Of the decode kernel on cooperative matrices, in floats: some columns of o of each subgroup's rows, eight for each
+ * of the lanes that load a row of v together. */
+#define VKF_DECODE_STAGE_COLUMNS(row_lanes) ((row_lanes) * 8)
+#define VKF_DECODE_STAGE_FLOATS(subgroups, rows, row_lanes)                                                      \
+    ((subgroups) * (rows) * (VKF_DECODE_STAGE_COLUMNS(row_lanes) + 4))
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);

@@ -9,6 +9,11 @@ host::Device& deviceOf(const Variation& variation) {
     return testDevice(variation.quirks, variation.maxSharedMemoryBytes);
 }
 
+void apply(const Variation& variation, VkfProblem& problem) {
+    problem.path = variation.path;
+    problem.precision = variation.precision;
+}
+
 bool takes(const Variation& variation, const VkfProblem& problem) {
     if (variation.path != VKF_PATH_COOPMAT) {
         return variation.path != VKF_PATH_STANDARD || problem.maskBlock == 0;

@@ -12,6 +12,7 @@ struct Variation {
     VkfPath path;
     VkfQuirks quirks;
     uint32_t maxSharedMemoryBytes;
+    VkfPrecision precision = VKF_PRECISION_DEFAULT;
 };
 
 inline constexpr Variation variations[] = {
@@ -21,10 +22,16 @@ inline constexpr Variation variations[] = {
     {"standard", VKF_PATH_STANDARD, 0, 0},
     {"coopmat", VKF_PATH_COOPMAT, 0, 0},
     {"coopmat through shared memory", VKF_PATH_COOPMAT, VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT, 0},
+    {"decode", VKF_PATH_DECODE, 0, 0}, // 16-bit types on matrices
+    {"decode in plain arithmetic", VKF_PATH_DECODE, 0, 0, VKF_PRECISION_FP32},
+    {"decode without shuffles in 16 KiB of shared memory", VKF_PATH_DECODE, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 16384},
 };
 
 // The device of a variation, opened once.
 host::Device& deviceOf(const Variation& variation);
+
+// Makes the problem one for the variation.
+void apply(const Variation& variation, VkfProblem& problem);
 
 // Whether a variation is meant for a problem: cooperative matrices multiply 16-bit types of one kind, bf16 not
 // on every device.

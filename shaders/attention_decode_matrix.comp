@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+//
+// Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32
+// sums. As attention_decode.comp it is bound by reading K and V once, and takes more rows at that: a matrix
+// of MATRIX_ROWS packed rows (decode_item.glsl) costs what one row does. k and v go from device memory
+// straight into the registers that make up their matrices (decode_matrix_tile.glsl), without shared memory,
+// and so nobody waits for anybody until the end:
+//
+//     each subgroup owns MATRIX_ROWS rows, KEY_SUBGROUPS of them the same ones, and takes MATRIX_DEPTH keys
+//     at a time, in turn with the others of the same rows
+//
+// The k of the next keys is in flight while o takes in the present ones, their v while the next scores are
+// computed. m is in whole numbers, so that factors are powers of two.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#ifdef VKF_MATRIX_BF16
+#extension GL_EXT_bfloat16 : require
+#else
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+
+// As in attention_coopmat.comp.
+#define UNROLL [[unroll]]
+
+#include "params.glsl"
+#include "address.glsl"
+#include "element.glsl"
+#include "decode_matrix_tile.glsl"
+#include "item.glsl"
+#include "mask.glsl"
+#include "final_score.glsl"
+#include "decode_item.glsl"
+#include "decode_load.glsl"
+#include "special_values.glsl"
+
+// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
+#define BEFORE_ANY_KEY (-3.0e38)
+
+Item item;
+uint thread, subgroup, lane;
+uint first_row; // packed, of the subgroup
+uvec2 k_head, v_head;
+uvec2 keys; // of this split
+
+uvec4 fetched_k[SLOTS * K_LANE_WORDS];
+uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
+LeftMatrix q_tile[DIM_TILES];
+ResultMatrix s_tile;
+ResultMatrix o_tile[VALUE_TILES];
+float m_row[SLOTS];
+float l_row[SLOTS]; // of this lane's keys
+
+#include "decode_matrix_join.glsl"
+
+// Negated where the scale is negative: the kernel multiplies by its magnitude, so that the largest product
+// is the largest score.
+uvec4 signedWord(uvec4 word) {
+    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
+}
+
+// Rows that do not exist are zeros.
+void loadQueries() {
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        uint packed_row = first_row + tileRow(slot);
+        uint existing = min(packed_row, packedRows() - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
+        uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
+        UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+            uvec4 loaded = rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_Q, DEPTH_LANES);
+            loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
+            UNROLL for (uint i = 0; i < 8; i++) {
+                q_tile[word * WORD_DEPTHS + i / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + i % SLOT_ELEMENTS] =
+                    halfOf(loaded, i);
+            }
+        }
+    }
+}
+
+void clearState() {
+    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        m_row[slot] = BEFORE_ANY_KEY;
+        l_row[slot] = 0.0;
+    }
+}
+
+// Past the last key it is the last one again, so that nothing is read that must not be.
+void fetchKeys(uint key_begin) {
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        uvec2 row = rowAddress(k_head, VKF_K, min(key_begin + tileRow(slot), keys.y - 1));
+        UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+            fetched_k[slot * K_LANE_WORDS + word] =
+                rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_K, DEPTH_LANES);
+        }
+    }
+}
+
+// Of the keys whose scores this lane has.
+uint scoreKey(uint element) {
+    return lanePlace(lane).y + elementPlace(element).y;
+}
+
+void fetchValues(uint key_begin) {
+    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+        uvec2 row = rowAddress(v_head, VKF_V, min(key_begin + scoreKey(i), keys.y - 1));
+        UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+            fetched_v[i * V_LANE_WORDS + word] =
+                rowWord(row, word * ROW_LANES + lane / DEPTH_LANES, VALUE_DIM, TYPE_V, ROW_LANES);
+        }
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetKeys() {
+    UNROLL for (uint i = 0; i < SLOTS * K_LANE_WORDS; i++) {
+        fetched_k[i] = uvec4(0);
+    }
+}
+
+void forgetValues() {
+    UNROLL for (uint i = 0; i < SLOT_ELEMENTS * V_LANE_WORDS; i++) {
+        fetched_v[i] = uvec4(0);
+    }
+}
+
+// s = q k^T, not scaled.
+void computeProducts() {
+    s_tile = ResultMatrix(0.0);
+    UNROLL for (uint tile = 0; tile < DIM_TILES; tile++) {
+        RightMatrix k_tile;
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            k_tile[e] = halfOf(fetched_k[e / SLOT_ELEMENTS * K_LANE_WORDS + tile / WORD_DEPTHS],
+                               tile % WORD_DEPTHS * SLOT_ELEMENTS + e % SLOT_ELEMENTS);
+        }
+        s_tile = coopMatMulAdd(q_tile[tile], k_tile, s_tile);
+    }
+}
+
+// What a score is still multiplied by: nothing after a softcap.
+float lateScale() {
+    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+}
+
+void capScores() {
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        s_tile[e] = params.softcap * tanhAccurate(s_tile[e] * abs(params.score_scale));
+    }
+}
+
+void dropInvisible(uint key_begin) {
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        ivec2 visible = visibleKeys(item, queryRow(first_row + tileRow(slot)));
+        visible.y = min(visible.y, int(keys.y));
+        UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+            uint e = slot * SLOT_ELEMENTS + i;
+            if (!isVisible(visible, key_begin + scoreKey(e))) {
+                s_tile[e] = MINUS_INFINITY;
+            }
+        }
+    }
+}
+
+// Values of keys that do not exist, or that not every row sees.
+void finiteValues(uint key_begin) {
+    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+        bool exists = key_begin + scoreKey(i) < keys.y;
+        UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+            uint place = i * V_LANE_WORDS + word;
+            fetched_v[place] = exists ? finiteHalves(fetched_v[place]) : uvec4(0);
+        }
+    }
+}
+
+// p = 2^(s - m), in the place of s; m, l and o follow. l takes p in before it is rounded.
+void updateSoftmax() {
+    ResultMatrix factors;
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        float largest = s_tile[slot * SLOT_ELEMENTS];
+        UNROLL for (uint i = 1; i < SLOT_ELEMENTS; i++) {
+            largest = max(largest, s_tile[slot * SLOT_ELEMENTS + i]);
+        }
+        float m = max(m_row[slot], ceil(maxOverColumns(largest) * lateScale()));
+        float factor = exp2(m_row[slot] - m);
+        m_row[slot] = m;
+        l_row[slot] *= factor;
+        UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+            uint e = slot * SLOT_ELEMENTS + i;
+            float p = exp2(fma(s_tile[e], lateScale(), -m));
+            l_row[slot] += p;
+            s_tile[e] = p;
+            factors[e] = factor;
+        }
+    }
+    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
+        o_tile[tile] *= factors;
+    }
+}
+
+// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+Half roundToHalf(float p) {
+#ifdef VKF_MATRIX_BF16
+    return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
+#else
+    return Half(p);
+#endif
+}
+
+// o += p v
+void accumulateOutput() {
+    LeftMatrix p_tile;
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        p_tile[e] = roundToHalf(s_tile[e]);
+    }
+    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
+        RightMatrix v_tile;
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            v_tile[e] = halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + tile / WORD_COLUMNS],
+                               tile % WORD_COLUMNS * SLOTS + e / SLOT_ELEMENTS);
+        }
+        o_tile[tile] = coopMatMulAdd(p_tile, v_tile, o_tile[tile]);
+    }
+}
+
+// Fetches stand in branches as in attention_decode.comp.
+void attend() {
+    const uint stride = KEY_SUBGROUPS * MATRIX_DEPTH;
+    ivec2 seen_by_all = commonKeys(item);
+    uint first = keys.x + subgroup % KEY_SUBGROUPS * MATRIX_DEPTH;
+    if (first >= keys.y) {
+        return;
+    }
+    fetchKeys(first);
+    fetchValues(first);
+    loadQueries();
+    [[dont_unroll]] for (uint key_begin = first; key_begin < keys.y; key_begin += stride) {
+        uint next_key = key_begin + stride;
+        uint end = key_begin + MATRIX_DEPTH;
+        bool cut = end > keys.y || int(key_begin) < seen_by_all.x || int(end) > seen_by_all.y;
+        computeProducts();
+        if (next_key < keys.y) {
+            fetchKeys(next_key);
+        } else {
+            forgetKeys();
+        }
+        if (HAS_SOFTCAP) {
+            capScores();
+        }
+        if (cut) {
+            dropInvisible(key_begin);
+            finiteValues(key_begin);
+        }
+        updateSoftmax();
+        accumulateOutput();
+        if (next_key < keys.y) {
+            fetchValues(next_key);
+        } else {
+            forgetValues();
+        }
+    }
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    lane = thread % LANES;
+    item = packedItemOf(params.first_item + gl_WorkGroupID.x);
+    first_row = item.row_begin + subgroup / KEY_SUBGROUPS * MATRIX_ROWS;
+    k_head = headAddress(params.k, VKF_K, item.batch, item.kv_head);
+    v_head = headAddress(params.v, VKF_V, item.batch, item.kv_head);
+    keys = splitKeys(item, TILE_KEYS);
+    if (thread == 0) {
+        special_values = 0u;
+    }
+    barrier();
+    clearState();
+    attend();
+    writeResults();
+}

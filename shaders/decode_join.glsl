@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// The end of the decode kernel: what the groups of a workgroup have of each row becomes one (o, lse), in the
+// order of the groups, and is stored.
+#ifndef VKF_DECODE_JOIN_GLSL
+#define VKF_DECODE_JOIN_GLSL
+
+const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
+
+shared vec2 state_stage[GROUPS * THREAD_ROWS]; // m and l
+shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // of one row at a time
+
+uint stagedColumn(uint word, uint quad) {
+    return (word * LANES + lane) * V_QUADS + quad;
+}
+
+void stageStates() {
+    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+        if (lane == r % LANES) {
+            state_stage[group * THREAD_ROWS + r] = vec2(m_row[r], l_row[r]);
+        }
+    }
+}
+
+// m and l of a row over all groups.
+vec2 joinedState(uint row) {
+    float m = MINUS_INFINITY;
+    for (uint g = 0; g < GROUPS; g++) {
+        m = max(m, state_stage[g * THREAD_ROWS + row].x);
+    }
+    float l = 0.0;
+    for (uint g = 0; g < GROUPS; g++) {
+        vec2 state = state_stage[g * THREAD_ROWS + row];
+        l += state.y == 0.0 ? 0.0 : state.y * exp2(state.x - m);
+    }
+    return vec2(m, l);
+}
+
+// This invocation's part of one row of o, in the unit of the whole row and divided by its l.
+void stageRow(uint r, vec2 joined) {
+    float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
+    UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+        UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
+            o_stage[group * GROUP_COLUMNS4 + stagedColumn(word, quad)] =
+                l_row[r] == 0.0 ? vec4(0.0) : factor * o_tile[r * LANE_COLUMNS4 + word * V_QUADS + quad];
+        }
+    }
+}
+
+void storeStagedRow(uint packed_row, vec2 joined) {
+    uint head = queryHead(item, packed_row);
+    uint row = queryRow(packed_row);
+    uvec2 o_head = headAddress(params.o, VKF_O, item.part, head);
+    [[dont_unroll]] for (uint column4 = thread; column4 * 4 < VALUE_DIM; column4 += WORKGROUP_SIZE) {
+        vec4 o = vec4(0.0);
+        for (uint g = 0; g < GROUPS; g++) {
+            o += o_stage[g * GROUP_COLUMNS4 + column4];
+        }
+        storeRow4(rowAddress(o_head, VKF_O, row), column4 * 4, VALUE_DIM, TYPE_O,
+                  isAligned4(o_head, params.row_stride[VKF_O], TYPE_O), o);
+    }
+    if (HAS_LSE && thread == 0) {
+        Item of_row = item;
+        of_row.head = head;
+        storeLse(of_row, row, joined.x, joined.y);
+    }
+}
+
+void writeResults() {
+    stageStates();
+    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+        barrier(); // the states are there, and the readers of the row before are done
+        vec2 joined = joinedState(r);
+        stageRow(r, joined);
+        barrier();
+        if (item.row_begin + r < packedRows()) {
+            storeStagedRow(item.row_begin + r, joined);
+        }
+    }
+}
+
+#endif

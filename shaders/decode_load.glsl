@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Words of 16 bytes of a row of k or v, straight from device memory into registers, and their elements as
+// fp32.
+#ifndef VKF_DECODE_LOAD_GLSL
+#define VKF_DECODE_LOAD_GLSL
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
+    uvec4 word[];
+};
+
+#ifdef VKF_STORAGE_16BIT
+uint halfAt(uvec2 row_address, uint column, uint dim) {
+    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
+}
+#endif
+
+// Element by element; zeros past the end of the row.
+uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
+    uvec4 bits = uvec4(0);
+    [[dont_unroll]] for (uint i = 0; i < 4; i++) {
+        if (type == VKF_STORED_F32) {
+            bits[i] = floatBitsToUint(loadElementOrZero(row_address, word * 4 + i, dim, type));
+        } else {
+#ifdef VKF_STORAGE_16BIT
+            uint column = word * 8 + i * 2;
+            bits[i] = halfAt(row_address, column, dim) | halfAt(row_address, column + 1, dim) << 16;
+#endif
+        }
+    }
+    return bits;
+}
+
+// Word number `word` of a row of `dim` elements, one of `lanes` neighbours loaded together; zeros past the end of
+// the row.
+uvec4 rowWord(uvec2 row_address, uint word, uint dim, uint type, uint lanes) {
+    if (!WHOLE_WORDS) {
+        return gatheredWord(row_address, word, dim, type);
+    }
+    uint words = VKF_ROW_WORDS(dim, type);
+    if (words % lanes == 0) {
+        return Words(row_address).word[word];
+    }
+    // A word that exists is loaded in any case, so that loads need no branches and go out together.
+    uvec4 loaded = Words(row_address).word[min(word, words - 1)];
+    return word < words ? loaded : uvec4(0);
+}
+
+// Four elements of a word: the first or, of 16-bit types, the second.
+vec4 wordQuad(uvec4 word, uint quad, uint type) {
+    if (type == VKF_STORED_F32) {
+        return uintBitsToFloat(word);
+    }
+    uvec2 pairs = quad == 0 ? word.xy : word.zw;
+    return type == VKF_STORED_F16 ? vec4(unpackHalf2x16(pairs.x), unpackHalf2x16(pairs.y))
+                                  : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
+}
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// The sums of all products of a group's lanes, in every lane.
+#ifndef VKF_DECODE_REDUCE_GLSL
+#define VKF_DECODE_REDUCE_GLSL
+
+#ifdef VKF_SUBGROUPS
+void sumOverLanes() {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint i = 0; i < THREAD_ROWS * THREAD_KEYS; i++) {
+            s_tile[i] += subgroupShuffleXor(s_tile[i], distance);
+        }
+    }
+}
+#else
+// Four at a time through the memory of o_stage. Every invocation of the workgroup must arrive.
+void sumOverLanes() {
+    UNROLL for (uint first = 0; first < THREAD_ROWS * THREAD_KEYS; first += 4) {
+        uint count = min(THREAD_ROWS * THREAD_KEYS - first, 4);
+        barrier();
+        UNROLL for (uint i = 0; i < 4; i++) {
+            if (i < count) {
+                o_stage[thread][i] = s_tile[first + i];
+            }
+        }
+        barrier();
+        UNROLL for (uint i = 0; i < 4; i++) {
+            if (i < count) {
+                s_tile[first + i] = 0.0;
+                for (uint other = 0; other < LANES; other++) {
+                    s_tile[first + i] += o_stage[group * LANES + other][i];
+                }
+            }
+        }
+    }
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// The tile of the decode kernel in plain arithmetic: which invocation owns what.
+//
+// LANES neighbouring invocations, a group, take a key at a time: each holds some words of 16 bytes of its k
+// and its v, and the columns of o that belong to them. A group holds all THREAD_ROWS rows of the tile and
+// THREAD_KEYS keys at once; the groups of a workgroup take keys in turn and join what they have at the end.
+#ifndef VKF_DECODE_TILE_GLSL
+#define VKF_DECODE_TILE_GLSL
+
+layout(constant_id = VKF_ID_THREAD_ROWS) const uint THREAD_ROWS = 4;
+layout(constant_id = VKF_ID_THREAD_KEYS) const uint THREAD_KEYS = 4;
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+
+const uint GROUPS = WORKGROUP_SIZE / LANES;
+const uint TILE_ROWS = THREAD_ROWS;
+const uint TILE_KEYS = GROUPS * THREAD_KEYS;
+
+// Fours of elements in a word, words of a row in a lane.
+const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);
+const uint V_QUADS = VKF_WORD_QUADS(TYPE_V);
+const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_K, LANES);
+const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_V, LANES);
+const uint LANE_COLUMNS4 = V_LANE_WORDS * V_QUADS; // columns of o in a lane, in fours
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// Values that are no finite numbers, on their way to a matrix unit that would multiply them by the zero
+// probability of a row that does not see their key: zeros instead, and what they add to o at the end.
+#ifndef VKF_SPECIAL_VALUES_GLSL
+#define VKF_SPECIAL_VALUES_GLSL
+
+// Set where a value that some row of its tile must not see was NaN or infinite and became 0.
+shared uint special_values;
+
+uvec4 finiteHalves(uvec4 word) {
+#ifdef VKF_MATRIX_BF16
+    const uint exponent = 0x7f80u;
+#else
+    const uint exponent = 0x7c00u;
+#endif
+    bvec4 low = equal(word & exponent, uvec4(exponent));
+    bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
+    if (any(low) || any(high)) {
+        special_values = 1u;
+    }
+    return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
+}
+
+// What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
+vec4 specialValues(Item item, uvec2 v_head, uint row, uint column) {
+    ivec2 visible = visibleKeys(item, row);
+    vec4 sum = vec4(0.0);
+    [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
+#ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
+        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
+            continue;
+        }
+#endif
+        vec4 x = loadRow4(rowAddress(v_head, VKF_V, uint(key)), column, VALUE_DIM, TYPE_V);
+        bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
+        sum += mix(vec4(0.0), x, special);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "decode_tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "../shaders/shared/attention_params.h"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+
+// A tile before the head dimensions are known. docs/tuning.md has the measurements, all on an H200.
+struct Candidate {
+    uint32_t mostRows;
+    uint32_t lanes;
+    uint32_t workgroupSize;
+    bool fewKeys; // of use where larger tiles leave multiprocessors idle
+};
+
+// Best first. Rows share what is read, so as many as registers hold; few lanes a key leave few sums over lanes.
+constexpr std::array candidates = {
+    Candidate{8, 16, 128, true},  Candidate{8, 8, 128, false}, Candidate{8, 16, 128, false},
+    Candidate{8, 32, 128, false}, Candidate{4, 8, 128, false}, Candidate{4, 16, 128, false},
+    Candidate{4, 32, 128, false}, Candidate{2, 8, 128, false}, Candidate{2, 8, 64, false},
+    Candidate{2, 32, 128, false}, Candidate{1, 8, 64, false},  Candidate{1, 4, 32, false},
+};
+
+// Words of k, and as many of v, that an invocation has in flight.
+constexpr uint32_t fetchedWords = 8;
+constexpr uint32_t mostThreadKeys = 4;
+constexpr uint32_t mostRegisters = 160;
+
+// Of the kernel on cooperative matrices. Up to so many rows plain arithmetic was faster (one row of 32 heads over 8
+// KV heads, 65536 keys: 79 us against 192), of 16 rows it was slower (349 us against 193).
+constexpr uint64_t mostPlainRows = 8;
+constexpr uint32_t decodeSubgroups = 4; // of a workgroup, unless rows ask for more
+constexpr uint32_t mostRowSubgroups = 8;
+constexpr uint32_t mostMatrixRegisters = 180;
+
+// What an H200 runs at a time.
+constexpr uint64_t multiprocessors = 132;
+constexpr uint32_t registersOfMultiprocessor = 65536;
+constexpr uint32_t sharedBytesOfMultiprocessor = 49152; // for all workgroups together, by experience
+constexpr uint32_t otherRegisters = 40;                 // addresses, counters, intermediate results
+// Keys are split until the last wave of workgroups is nearly full, or there are this many waves: half a wave too many
+// cost a quarter (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
+constexpr uint64_t enoughWaves = 8;
+constexpr double fullEnough = 0.9;
+
+// Workgroups that run at a time.
+uint64_t slotsFor(uint32_t workgroupSize, uint32_t registers, uint32_t sharedBytes) {
+    const uint32_t byRegisters = registersOfMultiprocessor / (workgroupSize * (registers + otherRegisters));
+    const uint32_t byShared = sharedBytesOfMultiprocessor / std::max(sharedBytes, 1U);
+    return multiprocessors * std::clamp(std::min(byRegisters, byShared), 1U, 16U);
+}
+
+uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
+    return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
+}
+
+uint32_t rowWords(uint32_t dim, VkfType type) { return laneWords(dim, type, 1); }
+
+DecodeTile tileOf(const Candidate& candidate, const DecodeProblem& problem) {
+    DecodeTile tile;
+    tile.workgroupSize = candidate.workgroupSize;
+    tile.headDim = problem.headDim;
+    tile.valueDim = problem.valueDim;
+    tile.keyType = problem.keyType;
+    tile.valueType = problem.valueType;
+    const uint32_t words =
+        std::max(rowWords(problem.headDim, problem.keyType), rowWords(problem.valueDim, problem.valueType));
+    tile.lanes = std::min(candidate.lanes, std::bit_ceil(words));
+    // Equal row tiles, so that the last is as full as the others.
+    const uint64_t tiles = std::max<uint64_t>((problem.rows + candidate.mostRows - 1) / candidate.mostRows, 1);
+    tile.threadRows = static_cast<uint32_t>(std::max<uint64_t>((problem.rows + tiles - 1) / tiles, 1));
+    const uint32_t perKey = std::max(laneWords(problem.headDim, problem.keyType, tile.lanes),
+                                     laneWords(problem.valueDim, problem.valueType, tile.lanes));
+    tile.threadKeys = std::clamp(fetchedWords / perKey, 1U, mostThreadKeys);
+    return tile;
+}
+
+// Whether tiles of 64 keys would not make a workgroup for each multiprocessor.
+bool hasFewKeys(const DecodeProblem& problem) { return problem.keys / 64 * problem.kvHeads < multiprocessors; }
+
+bool fits(const DecodeTile& tile, const Caps& caps) {
+    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        return false;
+    }
+    return !caps.subgroupReductions() ||
+           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+}
+
+} // namespace
+
+uint32_t DecodeTile::sharedBytes() const {
+    const auto key = static_cast<uint32_t>(keyType);
+    const auto value = static_cast<uint32_t>(valueType);
+    const uint32_t states = workgroupSize / lanes * threadRows; // of two floats
+    return (VKF_DECODE_Q_WORDS(threadRows, headDim, key, lanes) +
+            VKF_DECODE_O_WORDS(workgroupSize, valueDim, value, lanes)) *
+               wordBytes +
+           states * wordBytes / 2;
+}
+
+uint32_t DecodeTile::registers() const {
+    const uint32_t keyWords = laneWords(headDim, keyType, lanes);
+    const uint32_t valueWords = laneWords(valueDim, valueType, lanes);
+    const uint32_t columns = valueWords * 4 * VKF_WORD_QUADS(static_cast<uint32_t>(valueType));
+    return threadRows * (columns + threadKeys) + threadKeys * 4 * (keyWords + valueWords);
+}
+
+uint32_t chooseDecodeSplits(uint64_t items, uint32_t keys, uint32_t tileKeys, uint64_t slots) {
+    const uint64_t most = std::clamp<uint64_t>((uint64_t{keys} + tileKeys - 1) / tileKeys, 1, VKF_MAX_SPLITS);
+    if (items == 0) {
+        return 1;
+    }
+    uint64_t splits = std::max<uint64_t>(slots / items, 1);
+    while (splits * items < enoughWaves * slots) {
+        const uint64_t workgroups = splits * items;
+        const uint64_t waves = (workgroups + slots - 1) / slots;
+        if (static_cast<double>(workgroups) >= fullEnough * static_cast<double>(waves * slots)) {
+            break;
+        }
+        splits++;
+    }
+    return static_cast<uint32_t>(std::min(splits, most));
+}
+
+DecodePlan chooseDecodeTile(const Caps& caps, const DecodeProblem& problem) {
+    DecodeTile chosen;
+    for (const Candidate& candidate : candidates) {
+        const DecodeTile tile = tileOf(candidate, problem);
+        if (!fits(tile, caps) || (candidate.fewKeys && !hasFewKeys(problem))) {
+            continue;
+        }
+        chosen = tile;
+        if (tile.registers() <= mostRegisters) {
+            break;
+        }
+    }
+    if (chosen.workgroupSize == 0) {
+        return {};
+    }
+    const uint64_t items = (problem.rows + chosen.threadRows - 1) / chosen.threadRows * problem.kvHeads;
+    const uint64_t slots = slotsFor(chosen.workgroupSize, chosen.registers(), chosen.sharedBytes());
+    return {chosen, chooseDecodeSplits(items, problem.keys, chosen.keys(), slots)};
+}
+
+uint32_t DecodeMatrixTile::sharedBytes() const {
+    const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
+    const uint32_t subgroups = rowSubgroups * keySubgroups;
+    const uint32_t states = 2 * subgroups * layout.rows;
+    return (VKF_DECODE_STAGE_FLOATS(subgroups, stagedRows, rowLanes) + states) * wordBytes / 4 +
+           wordBytes; // and a flag
+}
+
+uint32_t DecodeMatrixTile::registers() const {
+    const uint32_t depthLanes = layout.columnLanes() + 1;
+    const uint32_t keyWords = VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
+    const uint32_t valueWords = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, layout.lanes / depthLanes);
+    const uint32_t slots = layout.elements() / layout.slotElements();
+    const uint32_t values = layout.slotElements() * valueWords; // words of v, of eight columns of one key each
+    return 4 * (2 * slots * keyWords + values) + 8 * values + layout.elements();
+}
+
+DecodeMatrixPlan chooseDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem) {
+    if (!layout.fillsFromRegisters() || problem.rows <= mostPlainRows) {
+        return {};
+    }
+    // As many subgroups for rows as there are matrices of them, the others share the keys.
+    const uint64_t matrices = std::max<uint64_t>((problem.rows + layout.rows - 1) / layout.rows, 1);
+    DecodeMatrixTile tile;
+    tile.layout = layout;
+    tile.rowSubgroups = static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(matrices), mostRowSubgroups));
+    tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
+    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, layout.rows));
+    tile.headDim = problem.headDim;
+    tile.valueDim = problem.valueDim;
+    // Where loops are left as they are, matrices live in memory anyway.
+    const bool spills = tile.registers() > mostMatrixRegisters && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) == 0;
+    if (tile.workgroupSize() > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes || spills) {
+        return {};
+    }
+    const uint64_t items = (problem.rows + tile.rows() - 1) / tile.rows() * problem.kvHeads;
+    const uint64_t slots = slotsFor(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
+    return {tile, chooseDecodeSplits(items, problem.keys, tile.keys(), slots)};
+}
+
+} // namespace vkf

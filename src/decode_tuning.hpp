@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// Tile and splits of the decode kernel, as a pure function of what a device is and what is asked.
+#pragma once
+
+#include <cstdint>
+
+#include <vkflash/problem.h>
+
+#include "caps.hpp"
+
+namespace vkf {
+
+// What of a problem decides its tile. Rows are packed: those of all query heads of a KV head.
+struct DecodeProblem {
+    uint32_t headDim;
+    uint32_t valueDim;
+    VkfType keyType;
+    VkfType valueType;
+    uint64_t rows;    // packed, of one KV head
+    uint64_t kvHeads; // of all sequences
+    uint32_t keys;    // that a row may see at most
+};
+
+// shaders/decode_tile.glsl tells what the numbers mean.
+struct DecodeTile {
+    uint32_t workgroupSize = 0; // 0 = no tile
+    uint32_t lanes = 0;
+    uint32_t threadRows = 0;
+    uint32_t threadKeys = 0;
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+    VkfType keyType{};
+    VkfType valueType{};
+
+    uint32_t rows() const { return threadRows; }
+    uint32_t keys() const { return workgroupSize / lanes * threadKeys; }
+    uint32_t sharedBytes() const;
+    // 32-bit registers that hold an invocation's part of k, v, s and o.
+    uint32_t registers() const;
+};
+
+// A tile, and into how many parts the keys are split for it.
+struct DecodePlan {
+    DecodeTile tile;
+    uint32_t splits = 1;
+};
+
+DecodePlan chooseDecodeTile(const Caps& caps, const DecodeProblem& problem);
+
+// The tile of the decode kernel on cooperative matrices; shaders/decode_matrix_tile.glsl tells what the numbers mean.
+struct DecodeMatrixTile {
+    MatrixLayout layout;
+    uint32_t rowSubgroups = 0; // 0 = no tile
+    uint32_t keySubgroups = 0;
+    uint32_t stagedRows = 0;
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+
+    uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
+    uint32_t rows() const { return rowSubgroups * layout.rows; }
+    uint32_t keys() const { return keySubgroups * layout.depth; }
+    uint32_t sharedBytes() const;
+    // 32-bit registers that hold an invocation's part of q, k, v, s and o.
+    uint32_t registers() const;
+};
+
+struct DecodeMatrixPlan {
+    DecodeMatrixTile tile;
+    uint32_t splits = 1;
+};
+
+// No tile where plain arithmetic does better, or the device cannot.
+DecodeMatrixPlan chooseDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem);
+
+// Into how many parts the keys of `items` row tiles are split, each part a tile of keys at least, where `slots`
+// workgroups run at a time.
+uint32_t chooseDecodeSplits(uint64_t items, uint32_t keys, uint32_t tileKeys, uint64_t slots);
+
+} // namespace vkf

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// A compute shader of the program's own, beside those of the library: its pipeline, and the way to record it.
+#ifndef VKFLASH_TOOLS_COMPUTE_SHADER_HPP
+#define VKFLASH_TOOLS_COMPUTE_SHADER_HPP
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+class ComputeShader {
+public:
+    // Compiles the SPIR-V for the device, which must outlive the shader. Its only parameters are push constants.
+    // Throws host::Error.
+    ComputeShader(const host::Device& device, std::span<const uint32_t> spirv, uint32_t pushBytes);
+    ~ComputeShader();
+    ComputeShader(const ComputeShader&) = delete;
+    ComputeShader& operator=(const ComputeShader&) = delete;
+
+    // Binds, pushes and dispatches.
+    void record(VkCommandBuffer commands, const void* push, uint32_t workgroups) const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Everything written by compute shaders before is visible to those after.
+void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "decode_shapes.hpp"
+
+#include "error.hpp"
+#include "options.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+void checkNumbers(const DecodeShapes& shapes) {
+    if (shapes.kvHeads == 0 || shapes.heads == 0 || shapes.heads % shapes.kvHeads != 0)
+        failInput("--heads {}: is not a multiple of --kv-heads {}", shapes.heads, shapes.kvHeads);
+    for (const uint32_t keys : shapes.keys)
+        if (keys == 0)
+            failInput("--keys 0: a cache without keys has no rate");
+    for (const uint32_t rows : shapes.rows)
+        if (rows == 0)
+            failInput("--rows 0: a problem without rows takes no time");
+    if (shapes.causal != "yes" && shapes.causal != "no")
+        failInput("--causal {}: takes yes or no", shapes.causal);
+}
+
+VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, uint32_t keys, uint32_t rows) {
+    auto problem = make<VkfProblem>();
+    problem.batch = batch;
+    problem.queryHeads = shapes.heads;
+    problem.kvHeads = shapes.kvHeads;
+    problem.queryRows = rows;
+    problem.keys = keys;
+    problem.headDim = shapes.dim;
+    problem.q = problem.k = problem.v = problem.o = dense(type);
+    problem.causal = shapes.causal == "yes" ? 1 : 0;
+    problem.kvSplits = shapes.splits;
+    return problem;
+}
+
+} // namespace
+
+void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
+    command.add_option("--keys", shapes.keys, "list of keys of a sequence")->delimiter(',')->capture_default_str();
+    command.add_option("--batch", shapes.batches, "list of sequences")->delimiter(',')->capture_default_str();
+    command.add_option("--rows", shapes.rows, "list of query rows")->delimiter(',')->capture_default_str();
+    command.add_option("--types", shapes.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
+    command.add_option("--paths", shapes.paths, "list of paths")->delimiter(',')->capture_default_str();
+    command.add_option("--heads", shapes.heads, "query heads")->capture_default_str();
+    command.add_option("--kv-heads", shapes.kvHeads, "KV heads")->capture_default_str();
+    command.add_option("--dim", shapes.dim, "head dimension D")->capture_default_str();
+    command.add_option("--splits", shapes.splits, "parts that the keys are split into (default: the library's choice)");
+    command.add_option("--tokens", shapes.tokens, "most keys of all sequences together")->capture_default_str();
+    command.add_option("--causal", shapes.causal, "yes or no")->capture_default_str();
+}
+
+std::vector<VkfProblem> decodeProblems(const DecodeShapes& shapes) {
+    checkNumbers(shapes);
+    std::vector<VkfProblem> problems;
+    for (const std::string& type : shapes.types)
+        for (const uint32_t batch : shapes.batches)
+            for (const uint32_t keys : shapes.keys)
+                for (const uint32_t rows : shapes.rows)
+                    for (const std::string& path : shapes.paths) {
+                        if (uint64_t{batch} * keys > shapes.tokens)
+                            continue;
+                        problems.push_back(problemOf(shapes, parseType("--types", type), batch, keys, rows));
+                        problems.back().path = parsePath("--paths", path);
+                    }
+    if (problems.empty())
+        failInput("--keys, --batch, --rows, --types, --paths: no shape within --tokens {}", shapes.tokens);
+    return problems;
+}
+
+} // namespace vkf::tools
