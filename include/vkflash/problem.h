@@ -183,9 +183,9 @@ typedef struct VkfProblem {
      * blockMask says which blocks are open, as vkfBlockMaskLayout tells; keys of closed ones are dropped.
      * On the fused paths alone. */
     uint32_t maskBlock;
-    uint32_t kvSplits;  /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
-                           in scratch memory and merged. Over 1 on paths coopmat and decode only, at most
-                           1024. */
+    uint32_t kvSplits; /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
+                          in scratch memory and merged. Over 1 on paths coopmat and decode only, at most
+                          1024. */
 
     VkfPrecision precision;
 
@@ -245,9 +245,9 @@ VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole
  *     0 1 0       word 0x00000002      rows 64 to 99 see keys 64 to 127
  *
  * Time falls with the share of open blocks. The fused paths visit no tile of keys without an open block, and
- * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them is
- * open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two, serve
- * best. */
+ * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them
+ * is open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two,
+ * serve best. */
 typedef struct VkfBlockMaskLayout {
     uint32_t rowBlocks; /* queryRows / maskBlock, rounded up; 0 without a block mask */
     uint32_t keyBlocks; /* keys / maskBlock, rounded up */
