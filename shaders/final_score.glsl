@@ -28,8 +28,7 @@ float finalScore(float s) {
 
 // lse of one row, dense [batch, heads, rows], from its m and its whole l.
 void storeLse(Item item, uint row, float m, float l) {
-    uint heads = params.heads & 0xffffu;
-    uvec2 index = add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
+    uvec2 index = rowNumber(item, row);
     uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
     float lse = l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2;
     Word(add64(params.lse, bytes)).value = floatBitsToUint(lse);

@@ -7,22 +7,6 @@
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
-// What the values that became zeros on their way to the matrix unit add to four columns of a row: infinity
-// or NaN, whatever their probability.
-vec4 specialValues(uint row, uint column) {
-    ivec2 visible = visibleKeys(item, row);
-    vec4 sum = vec4(0.0);
-    [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
-        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
-            continue;
-        }
-        vec4 x = loadRow4(halfRowAddress(v, uint(key)), column, VALUE_DIM, TYPE_V);
-        bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
-        sum += mix(vec4(0.0), x, special);
-    }
-    return sum;
-}
-
 // Matrices that a subgroup stages at once; there is room for VKF_MATRIX_STAGE_WORDS.
 const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
@@ -38,7 +22,7 @@ void storeStaged(uint begin, uvec2 head, bool aligned4, bool special, uint first
         if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
             vec4 x = uintBitsToFloat(stage[begin + place]);
             if (special) {
-                x += specialValues(row, column);
+                x += specialValues(item, v, row, column);
             }
             storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, x);
         }

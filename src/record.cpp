@@ -89,6 +89,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     *at(Operand::scratchLse) = *at(Operand::scratch) + plan.schedule.scratchLseOffset;
+    *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
                     "the size of scratch must be given; the plan needs %llu bytes",

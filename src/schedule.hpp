@@ -15,16 +15,14 @@
 
 namespace vkf {
 
-// Invocations on a row of the unfused softmax: every Vulkan device has that many.
-inline constexpr uint32_t standardSoftmaxLanes = 128;
-
 // Invocations of a workgroup that merges splits; a row takes at most 64.
 inline constexpr uint32_t mergeWorkgroupSize = 128;
 
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
-// scratchLse lies scratchLseOffset bytes into the scratch memory.
-enum class Operand : uint32_t { none, q, k, v, o, lse, scratch, scratchLse };
-inline constexpr size_t operandCount = 8;
+// scratchLse lies scratchLseOffset bytes into the scratch memory, scratchState, which is (m, l) of each row,
+// scratchStateOffset.
+enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchLse, scratchState };
+inline constexpr size_t operandCount = 10;
 
 // One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
 // first waits for the one before it.
@@ -55,6 +53,7 @@ struct Schedule {
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchLseOffset = 0;
+    uint64_t scratchStateOffset = 0;
     uint32_t splits = 1;       // of the keys
     std::string tileText;      // tile and splits as tuning data writes them
     bool tuned = false;        // tuning data chose them

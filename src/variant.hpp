@@ -17,8 +17,12 @@ enum class Kernel : uint32_t {
     attentionCoopmatBf16,
     mergeSplits,
     standardScores,
+    standardScoresCoopmat,
+    standardScoresCoopmatBf16,
     standardSoftmax,
-    standardOutput
+    standardOutput,
+    standardOutputCoopmat,
+    standardOutputCoopmatBf16
 };
 
 using Constants = std::array<uint32_t, VKF_ID_COUNT>;

@@ -115,7 +115,11 @@ struct AttentionParams {
 #define VKF_ID_MASK_HEAD_STRIDE 35
 #define VKF_ID_WINDOW_LEFT 36    /* of a call with a block mask */
 #define VKF_ID_WINDOW_RIGHT 37
-#define VKF_ID_COUNT 38
+/* The fifth group is of the unfused path. */
+#define VKF_ID_ROW_WORDS 38      /* words of four scores that an invocation of the softmax keeps of its row */
+#define VKF_ID_READER_ROWS 39    /* query rows of the tiles in which the pass after the softmax reads P */
+#define VKF_ID_WEIGHTS 40        /* bool: probabilities are an output too */
+#define VKF_ID_COUNT 41
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
@@ -145,6 +149,13 @@ struct AttentionParams {
  * subgroups store and load half rows of fp32. */
 #define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
+
+/* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
+ * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
+#define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \
+    ((a_rows) * ((a_words) + 1) + (b_rows) * ((b_words) + 1))
+#define VKF_PRODUCT_OUTPUT_WORDS(subgroups, matrix_rows, matrix_columns)                                         \
+    ((subgroups) * (matrix_rows) * (matrix_columns) / 4)
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);
