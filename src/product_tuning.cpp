@@ -52,8 +52,9 @@ uint32_t ProductTile::sharedBytes() const {
 ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
     ProductTile last;
     for (const Candidate& candidate : candidates) {
-        const ProductTile tile{layout,           candidate.subgroups,  candidate.rowTiles,
-                               candidate.keyTiles, candidate.stepDepths, problem.valueDim};
+        const ProductTile tile{
+            layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
+            problem.valueDim};
         if (!fits(tile, caps)) {
             continue;
         }

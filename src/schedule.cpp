@@ -382,6 +382,46 @@ VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Builde
     return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
 }
 
+// Adds the two phases of the loop order of FlashAttention's first version: a pass for each tile of keys, then the
+// division by l.
+VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    VkfResult result = setScalarTile(caps, problem, builder, message);
+    if (result != VKF_SUCCESS || problem.empty) {
+        return result;
+    }
+    const VkfProblem& p = problem.given;
+    builder.setScratch(scratchLayout(p, p.batch, p.valueDim)); // o
+    builder.addScratchState();
+    const uint32_t keyTiles = (p.keys + builder.tile().keys - 1) / builder.tile().keys;
+    if (keyTiles > 0) {
+        const double columns = static_cast<double>(p.headDim) + p.valueDim;
+        result = builder.add(Kernel::attentionScalar, {Operand::q, Operand::k, Operand::v, Operand::scratch},
+                             builder.rowTiles() * keyTiles, 2.0 * builder.tile().rows * builder.tile().keys * columns,
+                             message);
+        if (result != VKF_SUCCESS) {
+            return result;
+        }
+        Phase& passes = builder.lastPhase();
+        passes.passes = keyTiles;
+        passes.lse = Operand::scratchState;
+        passes.variant.constants[VKF_ID_KEY_OUTER] = 1;
+        passes.variant.constants[VKF_ID_SEQUENCES] = p.batch;
+        passes.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
+    }
+    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
+    const uint32_t rows = finishWorkgroupSize / lanes;
+    result = builder.add(Kernel::finishRows, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
+                         (builder.heads() * p.queryRows + rows - 1) / rows, 1.0 * rows * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        Phase& finish = builder.lastPhase();
+        finish.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        finish.variant.constants[VKF_ID_WORKGROUP_SIZE] = finishWorkgroupSize;
+        finish.variant.constants[VKF_ID_LANES] = lanes;
+        finish.variant.constants[VKF_ID_SEQUENCES] = p.batch;
+    }
+    return result;
+}
+
 // Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
 VkfResult scheduleSplits(Kernel kernel, uint32_t splits, const CheckedProblem& problem, Builder& builder,
                          VkfMessage* message) {
@@ -498,8 +538,7 @@ constexpr double mostScoreBytes = 0x1p62;
 VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, Builder& builder,
                              StandardKernels* kernels, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const ProductTile tile =
-        chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
+    const ProductTile tile = chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
@@ -522,8 +561,8 @@ VkfResult standardInFp32(const Caps& caps, const CheckedProblem& problem, Builde
 }
 
 // Adds the softmax: one workgroup a row.
-VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
-                     Builder& builder, VkfMessage* message) {
+VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels, Builder& builder,
+                     VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const VkfResult result = builder.add(
         Kernel::standardSoftmax,
@@ -622,9 +661,10 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
     }
-    const auto schedulePath = made.path == VKF_PATH_STANDARD  ? scheduleStandard
-                              : made.path == VKF_PATH_COOPMAT ? scheduleCoopmat
-                                                              : scheduleScalar;
+    const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
+                              : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat
+                              : made.path == VKF_PATH_KEY_OUTER ? scheduleKeyOuter
+                                                                : scheduleScalar;
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }

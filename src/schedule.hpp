@@ -18,23 +18,29 @@ namespace vkf {
 // Invocations of a workgroup that merges splits; a row takes at most 64.
 inline constexpr uint32_t mergeWorkgroupSize = 128;
 
+// Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.
+inline constexpr uint32_t finishWorkgroupSize = 128;
+
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
 // scratchLse lies scratchLseOffset bytes into the scratch memory, scratchState, which is (m, l) of each row,
 // scratchStateOffset.
 enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchLse, scratchState };
 inline constexpr size_t operandCount = 10;
 
-// One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
-// first waits for the one before it.
+// One kernel over a range of work items, in passes of as many items each, each of which waits for the one before it.
+// A pass is split into steps of at most itemsPerStep. A phase after the first waits for the one before it.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
     shared::AttentionParams params{};  // addresses and first_item left 0
     Operand lse = Operand::none;       // where lse goes, if the kernel writes it
-    uint32_t items = 0;
+    uint32_t items = 0;                // of all passes
+    uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
 
-    uint32_t steps() const { return (items + itemsPerStep - 1) / itemsPerStep; }
+    uint32_t itemsPerPass() const { return items / passes; }
+    uint32_t stepsPerPass() const { return (itemsPerPass() + itemsPerStep - 1) / itemsPerStep; }
+    uint32_t steps() const { return passes * stepsPerPass(); }
 };
 
 // What the outside sees of a tile.

@@ -16,6 +16,7 @@ enum class Kernel : uint32_t {
     attentionCoopmat,
     attentionCoopmatBf16,
     mergeSplits,
+    finishRows,
     standardScores,
     standardScoresCoopmat,
     standardScoresCoopmatBf16,

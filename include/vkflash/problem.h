@@ -71,9 +71,12 @@ typedef enum VkfAlignment VKF_INT32_ENUM {
 typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
     VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
-    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
+    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic; any device */
     VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
     VKF_PATH_DECODE = 4,   /* "decode": few query rows, keys split; not in this version */
+    VKF_PATH_KEY_OUTER =
+        5, /* "key_outer": fused, the loop order of FlashAttention's first version: K/V tiles outside,
+              query tiles inside, m, l and o in scratch memory in between; for study, never automatic */
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
 
@@ -167,7 +170,7 @@ typedef struct VkfProblem {
     /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
     VkfBool lse;
 
-    /* Refused as unsupported in this version where they are not zero. */
+    /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
     VkfBias bias;
     VkfBias mask;
     VkfBool alibi;       /* usual slopes for queryHeads heads, or binding alibiSlopes if custom */
@@ -175,7 +178,8 @@ typedef struct VkfProblem {
     VkfBool sinks;       /* binding sinks, fp32 [queryHeads] */
     VkfBool packed;      /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
     VkfBool documents;   /* binding documentIds: a row sees its own document only */
-    VkfBool weights;     /* also write the probabilities */
+    VkfBool weights;     /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
+                            queryHeads, queryRows, keys] */
     VkfPaging paging;
     VkfDropout dropout;
 
@@ -183,8 +187,8 @@ typedef struct VkfProblem {
      * blockMask says which blocks are open, as vkfBlockMaskLayout tells; keys of closed ones are dropped.
      * On the fused paths alone. */
     uint32_t maskBlock;
-    uint32_t kvSplits;  /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
-                           in scratch memory and merged. Over 1 on path coopmat only, at most 1024. */
+    uint32_t kvSplits; /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
+                          in scratch memory and merged. Over 1 on path coopmat only, at most 1024. */
 
     VkfPrecision precision;
 
@@ -244,9 +248,9 @@ VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole
  *     0 1 0       word 0x00000002      rows 64 to 99 see keys 64 to 127
  *
  * Time falls with the share of open blocks. The fused paths visit no tile of keys without an open block, and
- * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them is
- * open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two, serve
- * best. */
+ * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them
+ * is open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two,
+ * serve best. */
 typedef struct VkfBlockMaskLayout {
     uint32_t rowBlocks; /* queryRows / maskBlock, rounded up; 0 without a block mask */
     uint32_t keyBlocks; /* keys / maskBlock, rounded up */

@@ -119,7 +119,10 @@ struct AttentionParams {
 #define VKF_ID_ROW_WORDS 38      /* words of four scores that an invocation of the softmax keeps of its row */
 #define VKF_ID_READER_ROWS 39    /* query rows of the tiles in which the pass after the softmax reads P */
 #define VKF_ID_WEIGHTS 40        /* bool: probabilities are an output too */
-#define VKF_ID_COUNT 41
+/* The sixth is of path key_outer. */
+#define VKF_ID_KEY_OUTER 41      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
+#define VKF_ID_SEQUENCES 42
+#define VKF_ID_COUNT 43
 
 /* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
  * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function

@@ -21,6 +21,7 @@ inline constexpr Variation variations[] = {
     {"standard", VKF_PATH_STANDARD, 0, 0},
     {"coopmat", VKF_PATH_COOPMAT, 0, 0},
     {"coopmat through shared memory", VKF_PATH_COOPMAT, VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT, 0},
+    {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
 };
 
 // The device of a variation, opened once.
