@@ -74,9 +74,9 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic; any device */
     VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
     VKF_PATH_DECODE = 4,   /* "decode": few query rows, keys split; not in this version */
-    VKF_PATH_KEY_OUTER =
-        5, /* "key_outer": fused, the loop order of FlashAttention's first version: K/V tiles outside,
-              query tiles inside, m, l and o in scratch memory in between; for study, never automatic */
+    /* "key_outer": fused, the loop order of the first FlashAttention: K/V tiles outside, query tiles inside, m, l and o
+     * in scratch memory in between; for study, never automatic */
+    VKF_PATH_KEY_OUTER = 5,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
 
