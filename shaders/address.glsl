@@ -49,4 +49,10 @@ uvec2 rowAddress(uvec2 head_address, uint tensor, uint row) {
     return add64(head_address, multiply64(row, params.row_stride[tensor]));
 }
 
+// Number of a row among those of all parts, [part, heads, rows].
+uvec2 rowNumber(Item item, uint row) {
+    uint heads = params.heads & 0xffffu;
+    return add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
+}
+
 #endif

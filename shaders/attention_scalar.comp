@@ -13,6 +13,9 @@
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    while o takes in the tile, chunk by chunk
 //     p_stage   TILE_ROWS x CHUNK_KEYS of p
 //
+// For study, the same kernel also takes the loops in the other order, a dispatch for each tile of keys
+// (key_outer.glsl).
+//
 // How a tile is spread over the invocations is told in scores.glsl and output.glsl; tiles are chosen by
 // src/tuning.cpp.
 #version 460
@@ -35,6 +38,7 @@
 #include "scores.glsl"
 #include "output.glsl"
 #include "softmax.glsl"
+#include "key_outer.glsl"
 
 Item item;
 TileMask mask;
@@ -78,7 +82,7 @@ void computeOutput(uint key_begin, uint next_begin, bool cut) {
         barrier();
         if (chunk + 1 < KEY_CHUNKS) {
             fetchV(v, chunk_begin + CHUNK_KEYS, thread);
-        } else {
+        } else if (!KEY_OUTER) {
             fetchScoreOperands(next_begin, 0);
         }
         if (cut) {
@@ -119,7 +123,8 @@ void main() {
     thread = threadIndex();
     group = thread / LANES;
     lane = thread % LANES;
-    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    uint number = params.first_item + gl_WorkGroupID.x;
+    item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
     mask = tileMask(item);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
@@ -128,15 +133,26 @@ void main() {
     beginBlocks(item);
     clearOutput();
     clearSoftmax();
-    if (mask.any.x < mask.any.y) {
-        uint first = nextTile(uint(mask.any.x) / TILE_KEYS * TILE_KEYS);
+    ivec2 keys = mask.any;
+    if (KEY_OUTER) {
+        keys = keysOfPass(mask.any, number);
+        bool starts = keys.x == mask.any.x; // the rows' state, even if the tile's blocks are closed
+        if (keys.x >= keys.y || (!starts && int(nextTile(uint(keys.x))) >= keys.y)) {
+            return; // no row of the tile sees these keys
+        }
+        if (!starts) {
+            loadState(item, group, lane);
+        }
+    }
+    if (keys.x < keys.y) {
+        uint first = nextTile(uint(keys.x) / TILE_KEYS * TILE_KEYS);
         if (DIM_CHUNKS == 1) {
             fetchQ(q, item.row_begin, 0, thread);
             placeQ(q, item.row_begin, 0, thread);
         }
         fetchScoreOperands(first, 0);
         uint next = first;
-        for (uint key_begin = first; int(key_begin) < mask.any.y; key_begin = next) {
+        for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
             bool cut = BLOCKS_ARE_CUT || isCut(mask, key_begin, key_begin + TILE_KEYS);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
@@ -148,5 +164,9 @@ void main() {
             computeOutput(key_begin, next, cut);
         }
     }
-    writeResults();
+    if (KEY_OUTER) {
+        storeState(item, group, lane);
+    } else {
+        writeResults();
+    }
 }

@@ -29,8 +29,7 @@ float finalScore(float s) {
 // lse of one row, dense [batch, heads, rows], from its m and its whole l. Of a part of the keys it is m and l
 // themselves, for the merge: in one number, a large m would leave no place for l.
 void storeLse(Item item, uint row, float m, float l) {
-    uint heads = params.heads & 0xffffu;
-    uvec2 index = add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
+    uvec2 index = rowNumber(item, row);
     if (SPLITS > 1) {
         uvec2 bytes = uvec2(index.x << 3, (index.y << 3) | (index.x >> 29));
         Word2(add64(params.lse, bytes)).value = floatBitsToUint(vec2(m, l));

@@ -12,9 +12,8 @@
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
-    uvec4 word[];
-};
+#include "half_rows.glsl"
+#include "special_values.glsl"
 
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
@@ -32,43 +31,6 @@ shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
 
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
-
-// One head of a 16-bit tensor.
-struct HalfRows {
-    uvec2 address; // of row 0
-    uint row_stride;
-    uint count; // rows that exist
-};
-
-HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) {
-    return HalfRows(headAddress(base, tensor, batch, head), params.row_stride[tensor], count);
-}
-
-uvec2 halfRowAddress(HalfRows rows, uint row) {
-    return add64(rows.address, multiply64(row, rows.row_stride));
-}
-
-uint halfAt(uvec2 row_address, uint column, uint dim) {
-    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
-}
-
-// Eight elements from `column` on, zeros where there is nothing.
-uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
-    if (row >= rows.count) {
-        return uvec4(0);
-    }
-    uvec2 address = halfRowAddress(rows, row);
-    uvec4 word;
-    UNROLL for (uint i = 0; i < 4; i++) {
-        word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
-    }
-    return word;
-}
-
-// The word at (row, column) of a head whose rows are whole words.
-uvec4 wordAt(HalfRows rows, uint row, uint column) {
-    return Words(halfRowAddress(rows, row)).word[column / 8];
-}
 
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
 // row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
@@ -160,12 +122,7 @@ uvec4 signedWord(uvec4 word) {
 }
 
 uvec4 queryWord(HalfRows q, uint row, uint column) {
-    if (!WHOLE_WORDS) {
-        return signedWord(halvesAt(q, row, column, HEAD_DIM));
-    }
-    // A word that exists is loaded in any case, so that loads need no branches and go out together.
-    uvec4 word = wordAt(q, min(row, q.count - 1), min(column, HEAD_DIM - 8));
-    return row < q.count && column < HEAD_DIM ? signedWord(word) : uvec4(0);
+    return signedWord(wordOrZero(q, row, column, HEAD_DIM, WHOLE_WORDS));
 }
 
 // Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, last of three passes: o = P v, with P read from memory. P stands in the place of
-// q: q's address and strides are those of P.
+// Unfused attention, last of three passes: o = P v / l, with P and l read from memory. P stands in the place of
+// q, and (m, l) in that of k.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,6 +14,9 @@
 #include "mask.glsl"
 #include "stage.glsl"
 #include "output.glsl"
+
+const uint TYPE_P = TYPE_Q;
+#include "standard_p.glsl"
 
 const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
@@ -65,7 +68,8 @@ void main() {
 
     float factor[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-        factor[row] = 1.0;
+        uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
+        factor[row] = rowFactor(loadRowState(params.k, item, i).y);
     }
     storeOutput(item, group, lane, factor);
 }

@@ -1,41 +1,167 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, second of three passes: each row of S becomes a row of P, in place, and lse is
-// written. S stands in the place of o. One workgroup works on one row (LANES = WORKGROUP_SIZE,
-// THREAD_ROWS = 1). Keys that the row does not see become DROPPED.
+// Unfused attention, second of three passes: each row of S becomes a row of P, in place (standard_p.glsl), and
+// (m, l) of the row, lse and weights are written. S and P stand in the place of o, of the type of P; (m, l) in that
+// of k; the weights, fp32, in that of q. One workgroup works on one row.
+//
+// A row of S is read once if the workgroup's registers hold what is visible of it, else twice. P is written for
+// the keys that any row of the next pass's tile sees; what lies past them is never read.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
 
 #include "params.glsl"
-#include "scalar_tile.glsl"
+
+layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
+layout(constant_id = VKF_ID_ROW_WORDS) const uint ROW_WORDS = 1;
+layout(constant_id = VKF_ID_READER_ROWS) const uint READER_ROWS = 1;
+layout(constant_id = VKF_ID_WEIGHTS) const bool HAS_WEIGHTS = false;
+
+const uint TILE_ROWS = 1;
+const uint TYPE_P = TYPE_O;
+const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // that the registers hold
+
 #include "address.glsl"
 #include "element.glsl"
 #include "item.glsl"
 #include "mask.glsl"
 #include "final_score.glsl"
-#include "dropped.glsl"
+#include "standard_p.glsl"
 
 shared float m_lane[WORKGROUP_SIZE];
 shared float l_lane[WORKGROUP_SIZE];
 
-float loadScore(uvec2 row_address, uint key) {
-    return uintBitsToFloat(Word(add64(row_address, uvec2(key * 4, 0))).value);
+vec4 s_row[ROW_WORDS];
+
+// Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
+// are weights to write.
+uvec2 keysToWrite(Item item, uint row) {
+    uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
+                                        : (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
+    if (HAS_WEIGHTS) {
+        return uvec2(0, end);
+    }
+    uint first_row = row / READER_ROWS * READER_ROWS;
+    int first = visibleKeys(item, first_row).x;
+    int last = visibleKeys(item, min(first_row + READER_ROWS, params.query_rows) - 1).y;
+    if (last <= first) {
+        return uvec2(0);
+    }
+    return uvec2(uint(first) / CHUNK_KEYS * CHUNK_KEYS, min((uint(last) + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS, end));
 }
 
-// Merges the lanes' states (m, l) in pairs, in a fixed order, into lane 0.
-void mergeLanes(uint lane) {
+uint keyOf(uint begin, uint word, uint lane) {
+    return begin + (word * WORKGROUP_SIZE + lane) * 4;
+}
+
+bvec4 areVisible(ivec2 visible, uint key) {
+    ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
+    return bvec4(isVisible(visible, key), isVisible(visible, key + 1), isVisible(visible, key + 2),
+                 isVisible(visible, key + 3));
+}
+
+// Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
+// visible score, so that loads need no branches, and those of invisible keys cost no traffic.
+void fetchScores(uvec2 row_address, ivec2 visible, uint begin, uint lane) {
+    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        uint key = keyOf(begin, i, lane);
+        uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
+        s_row[i] = uintBitsToFloat(Word4(add64(row_address, uvec2(word * 16, 0))).value);
+    }
+    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        s_row[i] = mix(vec4(MINUS_INFINITY), s_row[i], areVisible(visible, keyOf(begin, i, lane)));
+    }
+}
+
+float largestOf(vec4 s) {
+    return max(max(s.x, s.y), max(s.z, s.w));
+}
+
+// The unit in which l and P count: the row's maximum, to the next whole number if p is rounded, so that factors
+// between units change no rounding. Of nothing but -infinity it is 0, since the difference of two has no value.
+float unitOf(float m) {
+    return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
+}
+
+// l of a lane, or of some, in another unit.
+float inUnit(float unit, float m, float l) {
+    return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
+}
+
+// This lane's part of the row's m and l.
+vec2 laneState(uvec2 row_address, ivec2 visible, uvec2 keys, uint lane) {
+    float m = MINUS_INFINITY;
+    float l = 0.0;
+    for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
+        fetchScores(row_address, visible, begin, lane);
+        float m_new = m;
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            m_new = max(m_new, largestOf(s_row[i]));
+        }
+        float unit = unitOf(m_new);
+        l = inUnit(unit, m, l);
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            l += dot(exp2(s_row[i] - unit), vec4(1.0));
+        }
+        m = m_new;
+    }
+    return vec2(m, l);
+}
+
+// Merges the lanes' states in pairs, in a fixed order.
+vec2 mergeLanes(vec2 state, uint lane) {
+    m_lane[lane] = state.x;
+    l_lane[lane] = state.y;
     for (uint distance = WORKGROUP_SIZE / 2; distance > 0; distance /= 2) {
         barrier();
         if (lane < distance) {
             float m = max(m_lane[lane], m_lane[lane + distance]);
-            float safe = m == MINUS_INFINITY ? 0.0 : m;
-            l_lane[lane] = l_lane[lane] * exp2(m_lane[lane] - safe) +
-                           l_lane[lane + distance] * exp2(m_lane[lane + distance] - safe);
+            l_lane[lane] = inUnit(unitOf(m), m_lane[lane], l_lane[lane]) +
+                           inUnit(unitOf(m), m_lane[lane + distance], l_lane[lane + distance]);
             m_lane[lane] = m;
         }
     }
     barrier();
+    return vec2(m_lane[0], l_lane[0]);
+}
+
+void storeP(uvec2 row_address, uint key, vec4 p) {
+    uvec4 words = packWords(p, TYPE_P);
+    if (TYPE_P == VKF_STORED_F32) {
+        Word4(add64(row_address, uvec2(key * 4, 0))).value = words;
+    } else {
+        Word2(add64(row_address, uvec2(key * 2, 0))).value = words.xy;
+    }
+}
+
+void storeWeights(Item item, uint row, uint key, vec4 weights) {
+    uvec2 head = headAddress(params.q, VKF_Q, item.batch, item.head);
+    storeRow4(rowAddress(head, VKF_Q, row), key, params.keys, VKF_STORED_F32,
+              isAligned4(head, params.row_stride[VKF_Q], VKF_STORED_F32), weights);
+}
+
+void writeRow(Item item, uint row, uvec2 row_address, ivec2 visible, uvec2 keys, vec2 state, uint lane) {
+    float unit = unitOf(state.x);
+    float normalizer = state.y == 0.0 ? 0.0 : 1.0 / state.y;
+    bool kept = keys.y - keys.x <= ROW_KEYS; // laneState() left the scores in registers
+    for (uint begin = keys.x; begin < keys.y; begin += ROW_KEYS) {
+        if (!kept && visible.x < visible.y) {
+            fetchScores(row_address, visible, begin, lane);
+        }
+        // P takes less room than S: its words lie over scores that other lanes have loaded.
+        controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            uint key = keyOf(begin, i, lane);
+            bvec4 seen = areVisible(visible, key);
+            if (key < keys.y) {
+                storeP(row_address, key, mix(vec4(P_DROPPED), exp2(s_row[i] - unit) * exp2(P_EXPONENT), seen));
+            }
+            if (HAS_WEIGHTS && key < params.keys) {
+                storeWeights(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
+            }
+        }
+    }
 }
 
 void main() {
@@ -44,32 +170,18 @@ void main() {
     uint row = item.row_begin;
     uvec2 address = rowAddress(headAddress(params.o, VKF_O, item.batch, item.head), VKF_O, row);
     ivec2 visible = visibleKeys(item, row);
+    uvec2 keys = keysToWrite(item, row);
 
-    float m = MINUS_INFINITY;
-    float l = 0.0;
-    for (uint key = uint(visible.x) + lane; int(key) < visible.y; key += WORKGROUP_SIZE) {
-        float s = loadScore(address, key);
-        float m_new = max(m, s);
-        float safe = m_new == MINUS_INFINITY ? 0.0 : m_new;
-        l = l * exp2(m - safe) + exp2(s - safe);
-        m = m_new;
+    vec2 state = vec2(MINUS_INFINITY, 0.0);
+    if (visible.x < visible.y) {
+        state = laneState(address, visible, keys, lane);
     }
-    m_lane[lane] = m;
-    l_lane[lane] = l;
-    mergeLanes(lane);
-    m = m_lane[0];
-    l = l_lane[0];
-
-    float safe = m == MINUS_INFINITY ? 0.0 : m;
-    float factor = l == 0.0 ? 0.0 : 1.0 / l;
-    for (uint key = lane; key < params.keys; key += WORKGROUP_SIZE) {
-        float p = DROPPED;
-        if (isVisible(visible, key) && factor != 0.0) {
-            p = exp2(loadScore(address, key) - safe) * factor;
+    state = mergeLanes(state, lane);
+    writeRow(item, row, address, visible, keys, state, lane);
+    if (lane == 0) {
+        storeRowState(params.k, item, row, unitOf(state.x), state.y);
+        if (HAS_LSE) {
+            storeLse(item, row, unitOf(state.x), state.y);
         }
-        Word(add64(address, uvec2(key * 4, 0))).value = floatBitsToUint(p);
-    }
-    if (HAS_LSE && lane == 0) {
-        storeLse(item, row, m, l);
     }
 }

@@ -36,7 +36,7 @@ constexpr std::array typeNames = {
 
 constexpr std::array pathNames = {
     Name{VKF_PATH_AUTO, "auto"},       Name{VKF_PATH_SCALAR, "scalar"}, Name{VKF_PATH_STANDARD, "standard"},
-    Name{VKF_PATH_COOPMAT, "coopmat"}, Name{VKF_PATH_DECODE, "decode"},
+    Name{VKF_PATH_COOPMAT, "coopmat"}, Name{VKF_PATH_DECODE, "decode"}, Name{VKF_PATH_KEY_OUTER, "key_outer"},
 };
 
 template <std::size_t count> const char* find(const std::array<Name, count>& names, int value, const char* otherwise) {

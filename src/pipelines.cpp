@@ -16,10 +16,21 @@ namespace {
 
 // The name that shaders/variants.json gives the variant: the kernel, how it is built, its extensions.
 std::string binaryName(const Variant& variant) {
-    constexpr std::array kernelNames = {"attention_scalar", "attention_coopmat",       "attention_coopmat_bf16",
-                                        "attention_decode", "attention_decode_matrix", "attention_decode_matrix_bf16",
-                                        "merge_splits",     "standard_scores",         "standard_softmax",
-                                        "standard_output"};
+    constexpr std::array kernelNames = {"attention_scalar",
+                                        "attention_coopmat",
+                                        "attention_coopmat_bf16",
+                                        "attention_decode",
+                                        "attention_decode_matrix",
+                                        "attention_decode_matrix_bf16",
+                                        "merge_splits",
+                                        "finish_rows",
+                                        "standard_scores",
+                                        "standard_scores_coopmat",
+                                        "standard_scores_coopmat_bf16",
+                                        "standard_softmax",
+                                        "standard_output",
+                                        "standard_output_coopmat",
+                                        "standard_output_coopmat_bf16"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";

@@ -58,7 +58,8 @@ double minimumBytes(const CheckedProblem& problem) {
         bytes += elementsOf(layout) * static_cast<double>(vkfTypeBytes(layout.type));
     }
     const VkfProblem& p = problem.given;
-    return bytes + (p.lse != 0 ? 4.0 * p.batch * p.queryHeads * p.queryRows : 0.0);
+    const double rows = static_cast<double>(p.batch) * p.queryHeads * p.queryRows;
+    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * rows * p.keys : 0.0);
 }
 
 // What of the description is particular to cooperative matrices.

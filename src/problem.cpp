@@ -34,7 +34,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.sinks != 0, "sinks"},
         {p.packed != 0, "packed (variable-length) sequences"},
         {p.documents != 0, "documents"},
-        {p.weights != 0, "weights"},
+        {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},
         {p.paging.enabled != 0, "paging"},
         {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
@@ -81,7 +81,7 @@ VkfResult checkValues(const VkfProblem& p, VkfMessage* message) {
         int last;
         const char* name;
     } enumerations[] = {
-        {p.path, VKF_PATH_DECODE, "path"},
+        {p.path, VKF_PATH_KEY_OUTER, "path"},
         {p.alignment, VKF_ALIGNMENT_TOP_LEFT, "alignment"},
         {p.precision, VKF_PRECISION_FP32, "precision"},
     };

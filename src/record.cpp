@@ -71,16 +71,18 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
                     std::max<uint64_t>(vkfTypeBytes(layout.type), alignment)};
     };
     const uint64_t rows = uint64_t{p.batch} * p.queryHeads * p.queryRows;
+    const uint64_t weightBytes = p.weights != 0 ? rows * p.keys * sizeof(float) : 0;
     const std::array needs = {
         tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
         tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
         tensor("v", bindings.v, Operand::v, VKF_TENSOR_V),
         tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
         Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
+        Need{"weights", &bindings.weights, at(Operand::weights), weightBytes, sizeof(float)},
         Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
-        Need{"blockMask", &bindings.blockMask, &addresses->blockMask,
-             plan.problem.blockMask.words * sizeof(uint32_t), sizeof(uint32_t)},
+        Need{"blockMask", &bindings.blockMask, &addresses->blockMask, plan.problem.blockMask.words * sizeof(uint32_t),
+             sizeof(uint32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -133,10 +135,17 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
     }
     shared::AttentionParams params = paramsOf(phase, addresses);
     functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    const uint32_t stepsPerPass = phase.stepsPerPass();
     for (uint32_t step = first; step < last; step++) {
-        params.first_item = step * phase.itemsPerStep;
+        const uint32_t pass = step / stepsPerPass;
+        const uint32_t stepOfPass = step % stepsPerPass;
+        if (stepOfPass == 0 && pass > 0) {
+            recordBarrier(functions, commandBuffer);
+        }
+        const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
+        params.first_item = pass * phase.itemsPerPass() + firstOfPass;
         functions.vkCmdPushConstants(commandBuffer, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
-        functions.vkCmdDispatch(commandBuffer, std::min(phase.itemsPerStep, phase.items - params.first_item), 1, 1);
+        functions.vkCmdDispatch(commandBuffer, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), 1, 1);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "decode_tuning.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
+#include "product_tuning.hpp"
 #include "tuning.hpp"
 
 namespace vkf {
@@ -54,15 +55,18 @@ VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t*
     return VKF_SUCCESS;
 }
 
-// Dense fp32 [batch, queryHeads, queryRows, dim], rows padded to 16 bytes.
-VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim) {
+uint64_t roundUp(uint64_t x, uint32_t multiple) { return (x + multiple - 1) / multiple * multiple; }
+
+// Dense fp32 [batch, queryHeads, queryRows, dim], rows and columns padded to such multiples; 4 columns are 16 bytes.
+VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple = 1,
+                              uint32_t columnMultiple = 4) {
     VkfTensorLayout layout{};
     layout.type = VKF_TYPE_F32;
     layout.batch = batch;
     layout.heads = p.queryHeads;
-    layout.rows = p.queryRows;
+    layout.rows = static_cast<uint32_t>(roundUp(p.queryRows, rowMultiple));
     layout.dim = dim;
-    layout.rowStride = (uint64_t{dim} + 3) / 4 * 4;
+    layout.rowStride = roundUp(dim, columnMultiple);
     layout.headStride = layout.rowStride * layout.rows;
     layout.batchStride = layout.headStride * layout.heads;
     layout.elements = layout.batchStride * layout.batch;
@@ -157,6 +161,21 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     return c;
 }
 
+Constants tileConstants(const ProductTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_LANES] = tile.layout.lanes;
+    c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
+    c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
+    c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
+    c[VKF_ID_CHUNK_DIM] = tile.step() / 4;
+    c[VKF_ID_CHUNK_KEYS] = tile.step();
+    return c;
+}
+
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
     const VkfProblem& p = problem.given;
     Constants c = ofTile;
@@ -193,7 +212,15 @@ double widestRow(const CheckedProblem& problem, const TileShape& tile) {
                               tile.rows);
 }
 
-bool isCoopmat(Kernel kernel) { return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16; }
+bool isFusedCoopmat(Kernel kernel) {
+    return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16;
+}
+
+bool isCoopmat(Kernel kernel) {
+    constexpr std::array unfused = {Kernel::standardScoresCoopmat, Kernel::standardScoresCoopmatBf16,
+                                    Kernel::standardOutputCoopmat, Kernel::standardOutputCoopmatBf16};
+    return isFusedCoopmat(kernel) || std::find(unfused.begin(), unfused.end(), kernel) != unfused.end();
+}
 
 bool isDecode(Kernel kernel) {
     return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
@@ -247,7 +274,7 @@ public:
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
         phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-        phase.variant.exchange = isCoopmat(kernel) && schedule_->matrix.exchanged;
+        phase.variant.exchange = isFusedCoopmat(kernel) && schedule_->matrix.exchanged;
         phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
         phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
         phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
@@ -264,10 +291,10 @@ public:
         scratch_ = layout;
         schedule_->scratchBytes = layout.elements * sizeof(float);
     }
-    // m and l of each row, behind the rest of the scratch.
-    void addScratchState() {
+    // m and l of each row, `parts` times, behind the rest of the scratch.
+    void addScratchState(uint32_t parts) {
         schedule_->scratchStateOffset = schedule_->scratchBytes;
-        schedule_->scratchBytes += uint64_t{scratch_.batch} * scratch_.heads * scratch_.rows * 2 * sizeof(float);
+        schedule_->scratchBytes += heads() * problem_.given.queryRows * parts * 2 * sizeof(float);
     }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // Products of 16-bit types: p is of their type too.
@@ -316,6 +343,9 @@ private:
     ByteStrides operandStrides(Operand operand) const {
         if (operand == Operand::scratch) {
             return byteStrides(scratch_);
+        }
+        if (operand == Operand::weights) {
+            return byteStrides(scratchLayout(problem_.given, problem_.given.batch, problem_.given.keys, 1, 1));
         }
         const VkfTensorLayout* layout = tensorOf(operand);
         return layout != nullptr ? byteStrides(*layout) : ByteStrides{};
@@ -410,6 +440,46 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     return result;
 }
 
+// Adds the two phases of the loop order of FlashAttention's first version: a pass for each tile of keys, then the
+// division by l.
+VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
+    VkfResult result = setScalarTile(caps, problem, builder, message);
+    if (result != VKF_SUCCESS || problem.empty) {
+        return result;
+    }
+    const VkfProblem& p = problem.given;
+    builder.setScratch(scratchLayout(p, p.batch, p.valueDim)); // o
+    builder.addScratchState(1);
+    const uint32_t keyTiles = (p.keys + builder.tile().keys - 1) / builder.tile().keys;
+    if (keyTiles > 0) {
+        const double columns = static_cast<double>(p.headDim) + p.valueDim;
+        result = builder.add(Kernel::attentionScalar, {Operand::q, Operand::k, Operand::v, Operand::scratch},
+                             builder.rowTiles() * keyTiles, 2.0 * builder.tile().rows * builder.tile().keys * columns,
+                             message);
+        if (result != VKF_SUCCESS) {
+            return result;
+        }
+        Phase& passes = builder.lastPhase();
+        passes.passes = keyTiles;
+        passes.lse = Operand::scratchState;
+        passes.variant.constants[VKF_ID_KEY_OUTER] = 1;
+        passes.variant.constants[VKF_ID_SEQUENCES] = p.batch;
+        passes.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
+    }
+    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
+    const uint32_t rows = finishWorkgroupSize / lanes;
+    result = builder.add(Kernel::finishRows, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
+                         (builder.heads() * p.queryRows + rows - 1) / rows, 1.0 * rows * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        Phase& finish = builder.lastPhase();
+        finish.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        finish.variant.constants[VKF_ID_WORKGROUP_SIZE] = finishWorkgroupSize;
+        finish.variant.constants[VKF_ID_LANES] = lanes;
+        finish.variant.constants[VKF_ID_SEQUENCES] = p.batch;
+    }
+    return result;
+}
+
 // Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
 VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                          Builder& builder, VkfMessage* message) {
@@ -419,7 +489,7 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
                     "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
     }
     builder.setScratch(scratchLayout(p, p.batch * splits, p.valueDim)); // parts of o
-    builder.addScratchState();
+    builder.addScratchState(splits);
     builder.setSplits(splits);
     const VkfResult result =
         builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch}, builder.rowTiles() * splits,
@@ -466,7 +536,7 @@ bool inWholeWords(const VkfTensorLayout& layout) {
 }
 
 // The same of q, k and v, whose offsets inside a tile must fit 32 bits besides.
-bool hasWholeWords(const CheckedProblem& problem, const MatrixTile& tile) {
+template <typename AnyTile> bool hasWholeWords(const CheckedProblem& problem, const AnyTile& tile) {
     const auto inWords = [&](VkfTensorRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
         return inWholeWords(layout) &&
@@ -552,34 +622,96 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Builde
     return addDecode(caps, Kernel::attentionDecode, chosen.splits, problem, builder, message);
 }
 
+// The kernels of the unfused path, and what they have in common.
+struct StandardKernels {
+    Kernel scores;
+    Kernel output;
+    uint32_t typeOfP;        // VKF_STORED_*
+    uint32_t rowMultiple;    // to which S is padded
+    uint32_t columnMultiple; // the same of its columns
+};
+
+// More bytes of scores than this are no memory size, and their offsets would not fit 64 bits.
+constexpr double mostScoreBytes = 0x1p62;
+
+VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, Builder& builder,
+                             StandardKernels* kernels, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const ProductTile tile = chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
+    if (tile.subgroups == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
+                    caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize());
+    builder.setMatrices(tile.layout);
+    builder.setWholeWords(hasWholeWords(problem, tile));
+    const bool bf16 = p.q.type == VKF_TYPE_BF16;
+    *kernels = {bf16 ? Kernel::standardScoresCoopmatBf16 : Kernel::standardScoresCoopmat,
+                bf16 ? Kernel::standardOutputCoopmatBf16 : Kernel::standardOutputCoopmat,
+                static_cast<uint32_t>(p.v.type), tile.layout.rows, std::max(tile.step(), tile.layout.columns)};
+    return VKF_SUCCESS;
+}
+
+VkfResult standardInFp32(const Caps& caps, const CheckedProblem& problem, Builder& builder, StandardKernels* kernels,
+                         VkfMessage* message) {
+    const VkfResult result = setScalarTile(caps, problem, builder, message);
+    *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, 1, 4};
+    return result;
+}
+
+// Adds the softmax: one workgroup a row.
+VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels, Builder& builder,
+                     VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const VkfResult result = builder.add(
+        Kernel::standardSoftmax,
+        {p.weights != 0 ? Operand::weights : Operand::none, Operand::scratchState, Operand::none, Operand::scratch},
+        builder.heads() * p.queryRows, 8.0 * p.keys, message);
+    if (result == VKF_SUCCESS) {
+        const SoftmaxTile tile = chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile())));
+        Phase& softmax = builder.lastPhase();
+        softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+        softmax.variant.constants[VKF_ID_ROW_WORDS] = tile.rowWords;
+        softmax.variant.constants[VKF_ID_READER_ROWS] = builder.tile().rows;
+        softmax.variant.constants[VKF_ID_WEIGHTS] = p.weights;
+        softmax.variant.constants[VKF_ID_TYPE_O] = kernels.typeOfP;
+    }
+    return result;
+}
+
 VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
-    VkfResult result = setScalarTile(caps, problem, builder, message);
+    const auto choose = coopmatObstacle(caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
+    StandardKernels kernels{};
+    VkfResult result = choose(caps, problem, builder, &kernels, message);
     if (result != VKF_SUCCESS || problem.empty) {
         return result;
     }
     const VkfProblem& p = problem.given;
-    builder.setScratch(scratchLayout(p, p.batch, p.keys)); // s, then p
+    if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *
+            static_cast<double>(roundUp(p.keys, kernels.columnMultiple)) * sizeof(float) >
+        mostScoreBytes) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path standard: the scores of all heads are over 2^62 bytes");
+    }
+    builder.setScratch(scratchLayout(p, p.batch, p.keys, kernels.rowMultiple, kernels.columnMultiple)); // S, then P
+    builder.addScratchState(1);
     const TileShape& tile = builder.tile();
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
     const double rows = tile.rows;
-    result = builder.add(Kernel::standardScores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
+    result = builder.add(kernels.scores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
                          builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
-    if (result != VKF_SUCCESS) {
-        return result;
+    if (result == VKF_SUCCESS) {
+        result = addSoftmax(caps, problem, kernels, builder, message);
     }
-    result = builder.add(Kernel::standardSoftmax, {Operand::none, Operand::none, Operand::none, Operand::scratch},
-                         builder.heads() * p.queryRows, 8.0 * p.keys, message);
-    if (result != VKF_SUCCESS) {
-        return result;
+    if (result == VKF_SUCCESS) {
+        result = builder.add(kernels.output, {Operand::scratch, Operand::scratchState, Operand::v, Operand::o},
+                             builder.rowTiles(), 2.0 * rows * widestRow(problem, tile) * p.valueDim, message);
     }
-    // One workgroup a row, all its invocations on that row.
-    Phase& softmax = builder.lastPhase();
-    softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
-    softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = standardSoftmaxLanes;
-    softmax.variant.constants[VKF_ID_LANES] = standardSoftmaxLanes;
-    softmax.variant.constants[VKF_ID_THREAD_ROWS] = 1;
-    return builder.add(Kernel::standardOutput, {Operand::scratch, Operand::none, Operand::v, Operand::o},
-                       builder.rowTiles(), 2.0 * rows * widestRow(problem, tile) * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().variant.constants[VKF_ID_TYPE_Q] = kernels.typeOfP;
+    }
+    return result;
 }
 
 // A software driver has no matrix units: there the portable kernel is faster.
@@ -635,10 +767,11 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
     }
-    const auto schedulePath = made.path == VKF_PATH_STANDARD  ? scheduleStandard
-                              : made.path == VKF_PATH_COOPMAT ? scheduleCoopmat
-                              : made.path == VKF_PATH_DECODE  ? scheduleDecode
-                                                              : scheduleScalar;
+    const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
+                              : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat
+                              : made.path == VKF_PATH_DECODE    ? scheduleDecode
+                              : made.path == VKF_PATH_KEY_OUTER ? scheduleKeyOuter
+                                                                : scheduleScalar;
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }

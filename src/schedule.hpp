@@ -15,28 +15,31 @@
 
 namespace vkf {
 
-// Invocations on a row of the unfused softmax: every Vulkan device has that many.
-inline constexpr uint32_t standardSoftmaxLanes = 128;
-
 // Invocations of a workgroup that merges splits, if the device has as many; a group of a row takes at most 64.
 inline constexpr uint32_t mergeWorkgroupSize = 256;
 
-// Where a kernel finds the memory that stands in the place of q, k, v and o.
-// scratchState lies scratchStateOffset bytes into the scratch memory.
-enum class Operand : uint32_t { none, q, k, v, o, lse, scratch, scratchState };
-inline constexpr size_t operandCount = 8;
+// Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.
+inline constexpr uint32_t finishWorkgroupSize = 128;
 
-// One kernel over a range of work items, split into steps of at most itemsPerStep. A phase after the
-// first waits for the one before it.
+// Where a kernel finds the memory that stands in the place of q, k, v and o.
+// scratchState, which is (m, l) of each row, lies scratchStateOffset bytes into the scratch memory.
+enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchState };
+inline constexpr size_t operandCount = 9;
+
+// One kernel over a range of work items, in passes of as many items each, each of which waits for the one before it.
+// A pass is split into steps of at most itemsPerStep. A phase after the first waits for the one before it.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
     shared::AttentionParams params{};  // addresses and first_item left 0
     Operand lse = Operand::none;       // where lse goes, if the kernel writes it
-    uint32_t items = 0;
+    uint32_t items = 0;                // of all passes
+    uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
 
-    uint32_t steps() const { return (items + itemsPerStep - 1) / itemsPerStep; }
+    uint32_t itemsPerPass() const { return items / passes; }
+    uint32_t stepsPerPass() const { return (itemsPerPass() + itemsPerStep - 1) / itemsPerStep; }
+    uint32_t steps() const { return passes * stepsPerPass(); }
 };
 
 // What the outside sees of a tile.

@@ -142,8 +142,9 @@ bool isAmong(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, ui
     if (problem.maskBlock == 0) {
         return true;
     }
-    return tiles == BlockTiles::whole ? tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys)
-                                      : tileRows <= mostRowsOfCutBlocks;
+    return tiles == BlockTiles::whole
+               ? tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys)
+               : tileRows <= mostRowsOfCutBlocks;
 }
 
 uint32_t Tile::sharedBytes() const {

@@ -19,9 +19,14 @@ enum class Kernel : uint32_t {
     attentionDecodeMatrix,
     attentionDecodeMatrixBf16,
     mergeSplits,
+    finishRows,
     standardScores,
+    standardScoresCoopmat,
+    standardScoresCoopmatBf16,
     standardSoftmax,
-    standardOutput
+    standardOutput,
+    standardOutputCoopmat,
+    standardOutputCoopmatBf16
 };
 
 using Constants = std::array<uint32_t, VKF_ID_COUNT>;

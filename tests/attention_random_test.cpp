@@ -171,6 +171,10 @@ TEST_CASE("random problems agree with the reference on the unfused baseline", "[
     runSeeds(vkf::test::variations[3], 4000, 30);
 }
 
+TEST_CASE("random problems agree with the reference, key tiles outside", "[attention_random][random_key_outer]") {
+    runSeeds(vkf::test::variations[9], 6000, 30);
+}
+
 TEST_CASE("random problems agree with the reference on cooperative matrices", "[attention_random][random_coopmat]") {
     runSeeds(vkf::test::variations[4], 5000, 40);
 }

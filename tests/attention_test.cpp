@@ -237,6 +237,10 @@ TEST_CASE("the unfused baseline agrees with the reference", "[attention]") {
     runAll(vkf::test::variations[3], casesOfOneType());
 }
 
+TEST_CASE("the loop order of the first version agrees with the reference", "[attention]") {
+    runAll(vkf::test::variations[6], casesOfOneType());
+}
+
 TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_coopmat]") {
     const vkf::test::Variation& coopmat = vkf::test::variations[4];
     runAll(coopmat, casesOfMatrices(coopmat));

@@ -224,6 +224,9 @@ TEST_CASE("an output that cannot be written is refused before the work", "[progr
                           {inputs + "o.npy --lse o.npy", "--lse o.npy|-o"},
                           {inputs + "o.npy --lse v.npy", "--lse v.npy|input file of --v"},
                           {inputs + "o.npy --lse lse.csv", "--lse lse.csv|.npy or .safetensors"},
+                          {inputs + "o.npy --weights w.npy", "--weights w.npy|--path standard"},
+                          {inputs + "o.npy --path standard --weights o.npy", "--weights o.npy|-o"},
+                          {inputs + "o.npy --path standard --lse w.npy --weights w.npy", "--weights w.npy|--lse"},
                           {inputs + "o.npy --output-type bf16", "-o o.npy|no bf16"},
                           {"run --tensors all.safetensors -o o.npy", "-o o.npy|no bf16"}});
 }
@@ -315,6 +318,28 @@ TEST_CASE("a sequence of length zero gives zeros and an lse of minus infinity", 
         CHECK(element(lse, size_t{6} * 17 + i) == -INFINITY);
         CHECK(element(o, (size_t{6} * 17 + i) * 24) == 0.0);
     }
+}
+
+TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    writeUsual(place);
+    const ProgramResult result =
+        place.run(usual + " --path standard --causal --lse lse.npy --weights weights.npy --verify");
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    const Tensor weights = readNpy(place, "weights.npy");
+    REQUIRE(weights.shape == Shape{2, 6, 17, 33});
+    CHECK(weights.type == ElementType::f32);
+    for (size_t row = 0; row < size_t{2} * 6 * 17; row++) {
+        double sum = 0;
+        for (size_t key = 0; key < 33; key++) {
+            sum += element(weights, row * 33 + key);
+        }
+        CHECK(std::abs(sum - 1.0) < 1e-5);
+        CHECK((element(weights, row * 33 + 32) != 0.0) == (row % 17 == 16)); // the last row alone sees the last key
+    }
+    CHECK(fs::exists(place / "lse.npy"));
 }
 
 TEST_CASE("a tensor without elements gives an output without elements", "[program][gpu]") {

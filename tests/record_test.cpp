@@ -73,16 +73,17 @@ struct Fixture {
     VkfResult result = VKF_ERROR_VULKAN; // of the last recording
     VkfMessage message{};
 
-    Fixture() {
+    explicit Fixture(VkfPath path = VKF_PATH_STANDARD) {
         VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
-        problem.path = VKF_PATH_STANDARD;
+        problem.path = path;
         problem.keyLengths = 1;
-        problem.maxStepOperations = 4000000;
+        problem.weights = path == VKF_PATH_STANDARD ? 1 : 0;
+        problem.maxStepOperations = 6000000;
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
-        for (VkfBinding* binding :
-             {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.keyLengths}) {
+        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
+                                    &bindings.weights, &bindings.keyLengths}) {
             binding->address = 0x1000;
         }
         bindings.scratch.address = 0x1000;
@@ -137,6 +138,38 @@ TEST_CASE("steps recorded one by one are those of the whole, a phase's first wit
     CHECK(withoutBinds(pieces) == withoutBinds(fixture.record(0, steps)));
 }
 
+TEST_CASE("passes wait for each other, and no step reaches over the end of one", "[record]") {
+    Fixture fixture(VKF_PATH_KEY_OUTER);
+    REQUIRE(fixture.plan.schedule.phases.size() == 2);
+    const vkf::Phase& passes = fixture.plan.schedule.phases[0];
+    const vkf::Phase& finish = fixture.plan.schedule.phases[1];
+    const uint32_t rowTiles = (150 + fixture.plan.schedule.tile.rows - 1) / fixture.plan.schedule.tile.rows * 6;
+    const uint32_t keyTiles = (200 + fixture.plan.schedule.tile.keys - 1) / fixture.plan.schedule.tile.keys;
+    REQUIRE(keyTiles > 1);
+    REQUIRE(passes.itemsPerStep < rowTiles); // or steps would not be told from passes
+    REQUIRE(rowTiles % passes.itemsPerStep != 0);
+    std::vector<Recorded> expected = {{Command::bind}};
+    for (uint32_t pass = 0; pass < keyTiles; pass++) {
+        if (pass > 0) {
+            expected.push_back({Command::barrier});
+        }
+        for (uint32_t first = 0; first < rowTiles; first += passes.itemsPerStep) {
+            expected.push_back(
+                {Command::dispatch, pass * rowTiles + first, std::min(passes.itemsPerStep, rowTiles - first)});
+        }
+    }
+    std::vector<Recorded> walk = expected;
+    walk.push_back({Command::barrier});
+    walk.push_back({Command::bind});
+    walk.push_back({Command::dispatch, 0, finish.items});
+    CHECK(fixture.record(0, fixture.plan.schedule.steps()) == walk);
+    CHECK(fixture.record(0, passes.steps()) == expected);
+    // The first step of the second pass, alone.
+    CHECK(
+        fixture.record(passes.stepsPerPass(), 1) ==
+        std::vector<Recorded>{{Command::bind}, {Command::barrier}, {Command::dispatch, rowTiles, passes.itemsPerStep}});
+}
+
 TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less is refused by name", "[record]") {
     const struct {
         VkfBinding VkfBindings::*binding;
@@ -149,7 +182,8 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
         {&VkfBindings::o, "o", uint64_t{2} * 3 * 150 * 64 * 4},
         {&VkfBindings::lse, "lse", uint64_t{2} * 3 * 150 * 4},
         {&VkfBindings::keyLengths, "keyLengths", uint64_t{2} * 4},
-        {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * 200 * 4},
+        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 150 * 200 * 4},
+        {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * (200 * 4 + 8)}, // a row of scores, m and l
     };
     for (const auto& need : needs) {
         Fixture fixture;
@@ -162,4 +196,15 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
         CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
         CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
     }
+}
+
+TEST_CASE("bindings of a program built before there were weights are read, their weights missing", "[record]") {
+    Fixture fixture;
+    fixture.bindings.structSize = offsetof(VkfBindings, weights);
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text) == "weights has neither address nor buffer");
+    fixture.plan.problem.given.weights = 0;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
 }

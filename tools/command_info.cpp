@@ -46,7 +46,8 @@ std::vector<Availability> pathsOf(const host::Device& device) {
     problem.q = problem.k = problem.v = problem.o = dense(halves ? VKF_TYPE_F16 : VKF_TYPE_F32);
 
     std::vector<Availability> paths;
-    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
+    for (const VkfPath path :
+         {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
         problem.path = path;
         VkfMessage message{};
         const VkfResult result = vkfIsSupported(device.context(), &problem, &message);

@@ -35,9 +35,13 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
+    problem.weights = options.outputs.weights.empty() ? 0 : 1;
+    if (problem.weights != 0 && problem.path != VKF_PATH_STANDARD)
+        failInput("--weights {}: needs --path standard", options.outputs.weights);
     // Whether the files or the flag are at fault is the difference between any path and this one.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
+    anyPath.weights = 0;
     VkfMessage message{};
     if (vkfCheckProblem(&anyPath, &message) != VKF_SUCCESS)
         failInput("{}: {}", inputs.source, message.text);
@@ -66,6 +70,7 @@ void run(const RunOptions& options) {
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
     Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
+    Tensor weights = problem.weights ? allocate(ElementType::f32, weightsShape(inputs), "--weights") : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     tensors.k = inputs.k.bytes.data();
@@ -74,6 +79,7 @@ void run(const RunOptions& options) {
     tensors.blockMask = blockMask.data();
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
+    tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;
 
     host::Device device = openDevice(options.device);
     host::AttentionReport report;
@@ -91,10 +97,15 @@ void run(const RunOptions& options) {
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
         text += verdictText(verdict, problem.lse != 0);
     }
-    writeOutputs(options.outputs, o, lse);
-    text += fmt::format("wrote   {} {} {}\n", options.outputs.o, shapeText(o.shape), elementName(o.type));
+    writeOutputs(options.outputs, {o, lse, weights});
+    const auto told = [&text](const std::string& path, const Tensor& tensor) {
+        text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
+    };
+    told(options.outputs.o, o);
     if (problem.lse)
-        text += fmt::format("wrote   {} {} {}\n", options.outputs.lse, shapeText(lse.shape), elementName(lse.type));
+        told(options.outputs.lse, lse);
+    if (problem.weights)
+        told(options.outputs.weights, weights);
     fmt::print("{}", text);
 }
 
@@ -108,13 +119,15 @@ void addRunCommand(CLI::App& program, Action& action) {
                         "where the result goes: .npy, or .safetensors with a tensor named o");
     command->add_option("--lse", options->outputs.lse,
                         "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
+    command->add_option("--weights", options->outputs.weights,
+                        "where the probabilities go, on --path standard; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,
-                      "compare with the CPU reference before writing; above the bound is a failure");
+                      "compare o and lse with the CPU reference before writing; above the bound is a failure");
     command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 

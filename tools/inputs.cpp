@@ -131,9 +131,10 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     command.add_option("--tensors", files.tensors,
                        ".safetensors with q, k and v in F32, F16 or BF16, in place of those three");
     command.add_option("--lengths", files.lengths, ".npy of [B], int32 or int64: keys of each sequence");
-    command.add_option("--block-mask", files.blockMask,
-                       ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
-                       "rows and keys are open");
+    command.add_option(
+        "--block-mask", files.blockMask,
+        ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
+        "rows and keys are open");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -219,6 +220,12 @@ ElementType elementTypeOf(VkfType type) {
 Shape outputShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
     shape.back() = inputs.v.shape.back();
+    return shape;
+}
+
+Shape weightsShape(const Inputs& inputs) {
+    Shape shape = inputs.q.shape;
+    shape.back() = extent(inputs.k, axisRow);
     return shape;
 }
 

@@ -41,7 +41,7 @@ struct Inputs {
     Tensor q, k, v;
     std::vector<int32_t> lengths; // empty if there is no file
     std::optional<Tensor> blockMask;
-    std::string source;           // for messages: "--q q.npy --k k.npy --v v.npy"
+    std::string source; // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 
 // ProgramError names flag, file and limit.
@@ -53,9 +53,10 @@ VkfProblem problemOf(const Inputs& inputs);
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);
 
-// Shape of o or lse, with as many dimensions as q has.
+// Shape of o, lse or weights, with as many dimensions as q has.
 Shape outputShape(const Inputs& inputs);
 Shape lseShape(const Inputs& inputs);
+Shape weightsShape(const Inputs& inputs);
 
 } // namespace vkf::tools
 

@@ -34,11 +34,12 @@ Value parseChoice(const char* flag, const std::string& text, std::span<const Cho
 
 constexpr std::array<Choice<VkfAlignment>, 2> alignments = {
     {{"bottom-right", VKF_ALIGNMENT_BOTTOM_RIGHT}, {"top-left", VKF_ALIGNMENT_TOP_LEFT}}};
-constexpr std::array<Choice<VkfPath>, 5> paths = {{{"auto", VKF_PATH_AUTO},
+constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"scalar", VKF_PATH_SCALAR},
                                                    {"standard", VKF_PATH_STANDARD},
                                                    {"coopmat", VKF_PATH_COOPMAT},
-                                                   {"decode", VKF_PATH_DECODE}}};
+                                                   {"decode", VKF_PATH_DECODE},
+                                                   {"key_outer", VKF_PATH_KEY_OUTER}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
 constexpr std::array<Choice<VkfQuirkBits>, 4> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
@@ -97,7 +98,7 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
 
 void addMathOptions(CLI::App& command, MathOptions& options) {
     addMaskOptions(command, options);
-    command.add_option("--path", options.path, "auto, scalar, standard, coopmat or decode");
+    command.add_option("--path", options.path, "auto, scalar, standard, coopmat, decode or key_outer");
 }
 
 void applyMathOptions(const MathOptions& options, VkfProblem& problem) {

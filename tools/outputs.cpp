@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "outputs.hpp"
 
+#include <array>
+
 #include "atomic_file.hpp"
 #include "error.hpp"
 #include "npy.hpp"
@@ -10,8 +12,16 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr const char* outputFlag = "-o";
-constexpr const char* lseFlag = "--lse";
+// One of the results: its flag, its name in a .safetensors file, and the file, empty = not asked for.
+struct Result {
+    const char* flag;
+    const char* name;
+    std::string path;
+};
+
+std::array<Result, 3> resultsOf(const OutputFiles& files) {
+    return {{{"-o", "o", files.o}, {"--lse", "lse", files.lse}, {"--weights", "weights", files.weights}}};
+}
 
 bool sameFile(const std::string& a, const std::string& b) {
     std::error_code error;
@@ -46,35 +56,46 @@ void writeTensors(AtomicFile& file, FileFormat format, const std::vector<NamedVi
 } // namespace
 
 void checkOutputs(const OutputFiles& files, ElementType outputType, const InputFiles& inputs) {
-    checkOutput({outputFlag, files.o}, outputType, inputs);
-    if (files.lse.empty())
-        return;
-    checkOutput({lseFlag, files.lse}, ElementType::f32, inputs);
-    if (sameFile(files.o, files.lse) && formatOf(files.o) != FileFormat::safetensors)
-        failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", lseFlag, files.lse,
-                  outputFlag);
+    const auto results = resultsOf(files);
+    for (size_t i = 0; i < results.size(); i++) {
+        const Result& result = results[i];
+        if (result.path.empty())
+            continue;
+        checkOutput({result.flag, result.path}, i == 0 ? outputType : ElementType::f32, inputs);
+        for (size_t earlier = 0; earlier < i; earlier++)
+            if (!results[earlier].path.empty() && sameFile(result.path, results[earlier].path) &&
+                formatOf(result.path) != FileFormat::safetensors)
+                failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", result.flag,
+                          result.path, results[earlier].flag);
+    }
 }
 
-void writeOutputs(const OutputFiles& files, const Tensor& o, const Tensor& lse) {
-    const bool together = !files.lse.empty() && sameFile(files.o, files.lse);
-    const bool apart = !files.lse.empty() && !together;
-    FlagFile current{outputFlag, files.o}; // whose failure it would be
-    try {
-        std::vector<AtomicFile> outputs;
-        outputs.reserve(2);
-        std::vector<NamedView> first = {{"o", o.view()}};
-        if (together)
-            first.push_back({"lse", lse.view()});
-        outputs.emplace_back(files.o);
-        writeTensors(outputs.back(), *formatOf(files.o), first);
-        if (apart) {
-            current = {lseFlag, files.lse};
-            outputs.emplace_back(files.lse);
-            writeTensors(outputs.back(), *formatOf(files.lse), {{"lse", lse.view()}});
+void writeOutputs(const OutputFiles& files, const OutputTensors& tensors) {
+    const auto results = resultsOf(files);
+    const std::array<const Tensor*, 3> all = {&tensors.o, &tensors.lse, &tensors.weights};
+    std::array<bool, 3> written{};
+    std::vector<AtomicFile> outputs;
+    outputs.reserve(results.size());
+    for (size_t i = 0; i < results.size(); i++) {
+        if (results[i].path.empty() || written[i])
+            continue;
+        std::vector<NamedView> together;
+        for (size_t other = i; other < results.size(); other++)
+            if (!results[other].path.empty() && sameFile(results[other].path, results[i].path)) {
+                together.push_back({results[other].name, all[other]->view()});
+                written[other] = true;
+            }
+        try {
+            outputs.emplace_back(results[i].path);
+            writeTensors(outputs.back(), *formatOf(results[i].path), together);
+        } catch (const WriteError& error) {
+            fail("{} {}: {}", results[i].flag, results[i].path, error.what());
         }
+    }
+    try {
         AtomicFile::commit(outputs);
     } catch (const WriteError& error) {
-        fail("{} {}: {}", current.flag, current.path, error.what());
+        fail("-o {}: {}", files.o, error.what());
     }
 }
 

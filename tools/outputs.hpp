@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// o and lse on their way to files: all of them or none.
+// o, lse and weights on their way to files: all of them or none.
 #ifndef VKFLASH_TOOLS_OUTPUTS_HPP
 #define VKFLASH_TOOLS_OUTPUTS_HPP
 
@@ -14,15 +14,23 @@ namespace vkf::tools {
 
 struct OutputFiles {
     std::string o;
-    std::string lse; // empty = not asked for; the same .safetensors file as o is allowed
+    // Empty = not asked for; the same .safetensors file as o is allowed.
+    std::string lse;
+    std::string weights;
+};
+
+// Those that the files do not ask for are not used.
+struct OutputTensors {
+    const Tensor& o;
+    const Tensor& lse;
+    const Tensor& weights;
 };
 
 // Before the work: format, type, folder, and that no output is an input or another output.
 // ProgramError names flag, file and reason.
 void checkOutputs(const OutputFiles& files, ElementType outputType, const InputFiles& inputs);
 
-// lse is used if files ask for it.
-void writeOutputs(const OutputFiles& files, const Tensor& o, const Tensor& lse);
+void writeOutputs(const OutputFiles& files, const OutputTensors& tensors);
 
 } // namespace vkf::tools
 

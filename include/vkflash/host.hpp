@@ -178,7 +178,7 @@ private:
 };
 
 // Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
-// many elements). lse, keyLengths and blockMask are used if the problem asks for them.
+// many elements). lse, weights, keyLengths and blockMask are used if the problem asks for them.
 struct HostTensors {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -187,6 +187,7 @@ struct HostTensors {
     void* o = nullptr;
     float* lse = nullptr;
     const uint32_t* blockMask = nullptr;
+    float* weights = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -200,7 +201,7 @@ public:
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
     // is called after each step with the share done, 1 at the end.
     double run(const std::function<void(double)>& progress = {});
-    // o, lse. Elements between the rows of a strided o keep their values; such an o takes a temporary
+    // o, lse, weights. Elements between the rows of a strided o keep their values; such an o takes a temporary
     // copy in host memory.
     void download(const HostTensors& tensors);
     VkfBindings bindings() const noexcept;
@@ -208,7 +209,7 @@ public:
 private:
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, lse_, keyLengths_, blockMask_, scratch_;
+    Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, scratch_;
 };
 
 struct AttentionReport {

@@ -71,9 +71,12 @@ typedef enum VkfAlignment VKF_INT32_ENUM {
 typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
     VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
-    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic */
+    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic; any device */
     VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
     VKF_PATH_DECODE = 4,   /* "decode": fused, for few query rows: all heads of a KV head at once, keys split */
+    /* "key_outer": fused, the loop order of the first FlashAttention: K/V tiles outside, query tiles inside, m, l and o
+     * in scratch memory in between; for study, never automatic */
+    VKF_PATH_KEY_OUTER = 5,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
 
@@ -167,7 +170,7 @@ typedef struct VkfProblem {
     /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
     VkfBool lse;
 
-    /* Refused as unsupported in this version where they are not zero. */
+    /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
     VkfBias bias;
     VkfBias mask;
     VkfBool alibi;       /* usual slopes for queryHeads heads, or binding alibiSlopes if custom */
@@ -175,7 +178,8 @@ typedef struct VkfProblem {
     VkfBool sinks;       /* binding sinks, fp32 [queryHeads] */
     VkfBool packed;      /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
     VkfBool documents;   /* binding documentIds: a row sees its own document only */
-    VkfBool weights;     /* also write the probabilities */
+    VkfBool weights;     /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
+                            queryHeads, queryRows, keys] */
     VkfPaging paging;
     VkfDropout dropout;
 

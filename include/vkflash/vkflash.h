@@ -179,7 +179,7 @@ typedef struct VkfPlanInfo {
     size_t structSize;
     VkfPath path;              /* the path chosen, never AUTO */
     uint32_t stepCount;        /* 0 when the output is empty */
-    VkDeviceSize scratchBytes; /* fused paths: 0, or a row of o and its m and l in fp32 for each split */
+    VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l */
     VkDeviceSize scratchAlignment;
     uint32_t tileRows;                      /* query rows a workgroup works on; of all its heads on path decode */
     uint32_t tileKeys;                      /* keys of one K/V tile */
@@ -191,7 +191,7 @@ typedef struct VkfPlanInfo {
     VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
     double operations;                      /* multiplications and additions of the visible pairs; a plan does not know
                                                which blocks of a block mask are open and counts all of them */
-    double minimumBytes;                    /* q, k, v read once, o and lse written once */
+    double minimumBytes;                    /* q, k, v read once, o, lse and weights written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
     char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them; "" on path standard */
     uint32_t tuned;                         /* 1 = they are those of the context's tuning */
@@ -205,8 +205,8 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
 
 /* Device memory of one tensor or array: either an address, or a buffer created with
  * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes available from
- * there, checked if not zero. */
+ * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes
+ * available from there, checked if not zero. */
 typedef struct VkfBinding {
     VkDeviceAddress address; /* used if not zero */
     VkBuffer buffer;         /* used if address is zero */
@@ -223,9 +223,10 @@ typedef struct VkfBindings {
     VkfBinding o;
     VkfBinding lse;
     VkfBinding keyLengths;
-    VkfBinding scratch; /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
-                           run at the same time. */
+    VkfBinding scratch;   /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
+                             run at the same time. */
     VkfBinding blockMask; /* 4 bytes for each word of vkfBlockMaskLayout */
+    VkfBinding weights;   /* of problems with weights */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render
@@ -233,9 +234,9 @@ typedef struct VkfBindings {
  *
  * Disturbs the compute pipeline binding and push constants, no descriptor sets.
  * Barriers: writes to q, k, v, keyLengths and blockMask must have been made available to
- * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse
- * and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
- * anything reads o or lse. Barriers between the plan's own dispatches are recorded by the library. */
+ * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse,
+ * weights and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
+ * anything reads o, lse or weights. Barriers between the plan's own dispatches are recorded by the library. */
 VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                   VkfMessage* message);
 

@@ -117,7 +117,14 @@ struct AttentionParams {
 #define VKF_ID_MASK_HEAD_STRIDE 37
 #define VKF_ID_WINDOW_LEFT 38    /* of a call with a block mask */
 #define VKF_ID_WINDOW_RIGHT 39
-#define VKF_ID_COUNT 40
+/* The fifth group is of the unfused path. */
+#define VKF_ID_ROW_WORDS 40      /* words of four scores that an invocation of the softmax keeps of its row */
+#define VKF_ID_READER_ROWS 41    /* query rows of the tiles in which the pass after the softmax reads P */
+#define VKF_ID_WEIGHTS 42        /* bool: probabilities are an output too */
+/* The sixth is of path key_outer. */
+#define VKF_ID_KEY_OUTER 43      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
+#define VKF_ID_SEQUENCES 44
+#define VKF_ID_COUNT 45
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8
@@ -168,6 +175,12 @@ struct AttentionParams {
 #define VKF_DECODE_STAGE_COLUMNS(row_lanes) ((row_lanes) * 8)
 #define VKF_DECODE_STAGE_FLOATS(subgroups, rows, row_lanes)                                                      \
     ((subgroups) * (rows) * (VKF_DECODE_STAGE_COLUMNS(row_lanes) + 4))
+/* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
+ * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
+#define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \
+    ((a_rows) * ((a_words) + 1) + (b_rows) * ((b_words) + 1))
+#define VKF_PRODUCT_OUTPUT_WORDS(subgroups, matrix_rows, matrix_columns)                                         \
+    ((subgroups) * (matrix_rows) * (matrix_columns) / 4)
 
 #ifdef __cplusplus
 static_assert(sizeof(AttentionParams) == 128);

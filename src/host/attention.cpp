@@ -22,6 +22,8 @@ uint64_t lseBytes(const VkfProblem& problem) {
     return uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * sizeof(float);
 }
 
+uint64_t weightsBytes(const VkfProblem& problem) { return lseBytes(problem) * problem.keys; }
+
 uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
 
 uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
@@ -92,6 +94,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.lse != 0) {
         lse_ = device.createBuffer(lseBytes(problem));
     }
+    if (problem.weights != 0) {
+        weights_ = device.createBuffer(weightsBytes(problem));
+    }
     if (problem.keyLengths != 0) {
         keyLengths_ = device.createBuffer(keyLengthsBytes(problem));
     }
@@ -137,6 +142,7 @@ void Attention::download(const HostTensors& tensors) {
         downloadAll(device_, tensors.o, o_, "o");
     }
     downloadAll(device_, tensors.lse, lse_, "lse");
+    downloadAll(device_, tensors.weights, weights_, "weights");
 }
 
 VkfBindings Attention::bindings() const noexcept {
@@ -146,6 +152,7 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.v = v_.binding();
     bindings.o = o_.binding();
     bindings.lse = lse_.binding();
+    bindings.weights = weights_.binding();
     bindings.keyLengths = keyLengths_.binding();
     bindings.blockMask = blockMask_.binding();
     bindings.scratch = scratch_.binding();

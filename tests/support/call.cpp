@@ -46,10 +46,10 @@ std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint
     for (uint64_t h = kvHead * heads; h < (kvHead + 1) * heads; h++) {
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
-                seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
-                                      (problem.maskBlock == 0 ||
-                                       isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.maskBlock,
-                                                   j / problem.maskBlock)));
+                seen[j] =
+                    seen[j] || (isVisible(problem, keys, i, j) &&
+                                (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
+                                                                       i / problem.maskBlock, j / problem.maskBlock)));
             }
         }
     }
@@ -187,7 +187,7 @@ std::string describe(const VkfProblem& p) {
     if (p.maskBlock != 0) {
         text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
     }
-    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "");
+    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.weights != 0 ? " weights" : "");
     return text.str();
 }
 
@@ -242,6 +242,9 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     Guarded v(device, inputs.v.size());
     Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     Guarded lse(device, lseCount * sizeof(float));
+    const uint64_t weightCount =
+        problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * problem.keys : 0;
+    Guarded weights(device, weightCount * sizeof(float));
     Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
     Guarded blockMask(device, inputs.blockMask.size() * sizeof(uint32_t));
     Guarded scratch(device, plan.info().scratchBytes);
@@ -263,6 +266,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.v = v.binding();
     bindings.o = o.binding();
     bindings.lse = lse.binding();
+    bindings.weights = weights.binding();
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
     bindings.scratch = scratch.binding();
@@ -284,7 +288,13 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     if (lseCount != 0) {
         std::memcpy(outcome.lse.data(), lseAll.data() + lse.offset, lse.bytes);
     }
-    outcome.guardsIntact = o.intact(oAll) && lse.intact(lseAll) && scratch.intact(scratch.download(device));
+    const std::vector<std::byte> weightsAll = weights.download(device);
+    outcome.weights.resize(weightCount);
+    if (weightCount != 0) {
+        std::memcpy(outcome.weights.data(), weightsAll.data() + weights.offset, weights.bytes);
+    }
+    outcome.guardsIntact =
+        o.intact(oAll) && lse.intact(lseAll) && weights.intact(weightsAll) && scratch.intact(scratch.download(device));
     outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
 
     VkfReferenceOptions options{};

@@ -56,8 +56,9 @@ struct Outcome {
     VkfPlanInfo plan{};
     std::vector<std::byte> o; // the tensor's span, gaps included
     std::vector<float> lse;
+    std::vector<float> weights;
     bool gapsIntact = false;   // bytes of o's span between rows still hold the poison
-    bool guardsIntact = false; // bytes before and after o, lse and scratch still hold the poison
+    bool guardsIntact = false; // bytes before and after o, lse, weights and scratch still hold the poison
     bool passed() const { return verdict.passed != 0 && gapsIntact && guardsIntact; }
     std::string text() const;
 };

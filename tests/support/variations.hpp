@@ -25,6 +25,7 @@ inline constexpr Variation variations[] = {
     {"decode", VKF_PATH_DECODE, 0, 0}, // 16-bit types on matrices
     {"decode in plain arithmetic", VKF_PATH_DECODE, 0, 0, VKF_PRECISION_FP32},
     {"decode without shuffles in 16 KiB of shared memory", VKF_PATH_DECODE, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 16384},
+    {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
 };
 
 // The device of a variation, opened once.

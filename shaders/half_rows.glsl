@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of 16-bit elements in device memory, as words of eight elements: 16 bytes, where a row is made of whole
+// words.
+#ifndef VKF_HALF_ROWS_GLSL
+#define VKF_HALF_ROWS_GLSL
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
+    uvec4 word[];
+};
+
+// One head of a 16-bit tensor.
+struct HalfRows {
+    uvec2 address; // of row 0
+    uint row_stride;
+    uint count; // rows that exist
+};
+
+HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) {
+    return HalfRows(headAddress(base, tensor, batch, head), params.row_stride[tensor], count);
+}
+
+uvec2 halfRowAddress(HalfRows rows, uint row) {
+    return add64(rows.address, multiply64(row, rows.row_stride));
+}
+
+uint halfAt(uvec2 row_address, uint column, uint dim) {
+    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
+}
+
+// Eight elements from `column` on, zeros where there is nothing.
+uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
+    if (row >= rows.count) {
+        return uvec4(0);
+    }
+    uvec2 address = halfRowAddress(rows, row);
+    uvec4 word;
+    UNROLL for (uint i = 0; i < 4; i++) {
+        word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
+    }
+    return word;
+}
+
+// The word at (row, column) of a head whose rows are whole words.
+uvec4 wordAt(HalfRows rows, uint row, uint column) {
+    return Words(halfRowAddress(rows, row)).word[column / 8];
+}
+
+// The word at (row, column), in one load or eight; zeros where there is nothing. With whole words a word that
+// exists is loaded in any case, so that loads need no branches and go out together.
+uvec4 wordOrZero(HalfRows rows, uint row, uint column, uint dim, bool whole_words) {
+    if (!whole_words) {
+        return halvesAt(rows, row, column, dim);
+    }
+    uvec4 word = wordAt(rows, min(row, rows.count - 1), min(column, dim - 8));
+    return row < rows.count && column < dim ? word : uvec4(0);
+}
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// (m, l) of query rows in scratch memory, between the passes of a path: dense fp32 pairs [batch, heads, rows].
+#ifndef VKF_ROW_STATE_GLSL
+#define VKF_ROW_STATE_GLSL
+
+uvec2 rowStateAddress(uvec2 base, Item item, uint row) {
+    uvec2 number = rowNumber(item, row);
+    return add64(base, uvec2(number.x << 3, (number.y << 3) | (number.x >> 29)));
+}
+
+vec2 loadRowState(uvec2 base, Item item, uint row) {
+    return uintBitsToFloat(Word2(rowStateAddress(base, item, row)).value);
+}
+
+void storeRowState(uvec2 base, Item item, uint row, float m, float l) {
+    Word2(rowStateAddress(base, item, row)).value = floatBitsToUint(vec2(m, l));
+}
+
+#endif

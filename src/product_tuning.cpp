@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "product_tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "../shaders/shared/attention_params.h"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+constexpr uint32_t wordElements = 8; // of 16 bits
+
+// A tile before matrix shape and head dimensions are known.
+struct Candidate {
+    uint32_t subgroups;
+    uint32_t rowTiles;
+    uint32_t keyTiles;
+    uint32_t stepDepths;
+};
+
+// Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB, so that two workgroups share the
+// 48 KiB which a multiprocessor of an H200 has for all, one multiplying while the other stores its scores.
+constexpr std::array candidates = {
+    Candidate{8, 1, 8, 2}, Candidate{4, 1, 8, 2}, Candidate{2, 1, 8, 2}, Candidate{1, 1, 4, 2}, Candidate{1, 1, 4, 1},
+};
+
+// Scores that an invocation of the softmax keeps in registers: 32, beside which half of its 64 are free.
+constexpr uint32_t mostRowWords = 8;
+// Words that an invocation has at least before a row gets a larger workgroup: loads in flight for each.
+constexpr uint32_t wantedRowWords = 4;
+constexpr uint32_t leastSoftmaxInvocations = 32;
+constexpr uint32_t mostSoftmaxInvocations = 512;
+
+bool fits(const ProductTile& tile, const Caps& caps) {
+    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+}
+
+} // namespace
+
+uint32_t ProductTile::sharedBytes() const {
+    const uint32_t stepWords = step() / wordElements;
+    const uint32_t valueWords = VKF_MATRIX_TILES(valueDim, layout.columns) * layout.columns / wordElements;
+    const uint32_t scores = VKF_PRODUCT_WORDS(rows(), stepWords, keys(), stepWords);
+    const uint32_t output = VKF_PRODUCT_WORDS(rows(), stepWords, step(), valueWords);
+    const uint32_t onTheWayOut = VKF_PRODUCT_OUTPUT_WORDS(subgroups, layout.rows, layout.columns);
+    return (std::max({scores, output, onTheWayOut}) + 1) * wordBytes;
+}
+
+ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+    ProductTile last;
+    for (const Candidate& candidate : candidates) {
+        const ProductTile tile{
+            layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
+            problem.valueDim};
+        if (!fits(tile, caps)) {
+            continue;
+        }
+        last = tile;
+        const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, layout.rows);
+        if (!halfEmpty) {
+            break;
+        }
+    }
+    return last;
+}
+
+SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys) {
+    const uint32_t words = std::max((keys + 3) / 4, 1U);
+    const uint32_t most = std::min(std::bit_floor(caps.maxInvocations), mostSoftmaxInvocations);
+    const uint32_t size = std::clamp(std::bit_ceil((words + wantedRowWords - 1) / wantedRowWords),
+                                     std::min(leastSoftmaxInvocations, most), most);
+    return {size, std::min((words + size - 1) / size, mostRowWords)};
+}
+
+} // namespace vkf

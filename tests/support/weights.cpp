@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace vkf::test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Row {
+    uint32_t batch;
+    uint32_t head;
+    uint32_t row;
+};
+
+// Rounds every step to Real.
+template <typename Real, bool twoRoundings>
+Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t key) {
+    const VkfTensorLayout q = vkfTensorLayout(&p, VKF_TENSOR_Q);
+    const VkfTensorLayout k = vkfTensorLayout(&p, VKF_TENSOR_K);
+    const uint32_t kvHead = row.head / (p.queryHeads / p.kvHeads);
+    const uint64_t qFirst = row.batch * q.batchStride + row.head * q.headStride + row.row * q.rowStride;
+    const uint64_t kFirst = row.batch * k.batchStride + kvHead * k.headStride + key * k.rowStride;
+    Real sum = 0;
+    for (uint32_t d = 0; d < p.headDim; d++) {
+        const auto a = static_cast<Real>(vkfLoadElement(q.type, inputs.q.data(), qFirst + d));
+        const auto b = static_cast<Real>(vkfLoadElement(k.type, inputs.k.data(), kFirst + d));
+        sum = twoRoundings ? static_cast<Real>(a * b) + sum : std::fma(a, b, sum);
+    }
+    const Real scale = p.scale != 0.0F ? static_cast<Real>(p.scale) : 1 / std::sqrt(static_cast<Real>(p.headDim));
+    const auto cap = static_cast<Real>(p.softcap);
+    return cap > 0 ? cap * std::tanh(sum * scale / cap) : sum * scale;
+}
+
+// Of all keys of one row.
+template <typename Real, bool twoRoundings>
+std::vector<Real> rowWeights(const VkfProblem& p, const Inputs& inputs, const Row& row) {
+    const int64_t keys =
+        p.keyLengths != 0 ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
+    std::vector<Real> weights(p.keys, 0);
+    Real m = -std::numeric_limits<Real>::infinity();
+    for (uint32_t j = 0; j < p.keys; j++) {
+        if (isVisible(p, keys, row.row, j)) {
+            weights[j] = scoreOf<Real, twoRoundings>(p, inputs, row, j);
+            m = std::isnan(weights[j]) ? weights[j] : std::max(m, weights[j]);
+        }
+    }
+    Real l = 0;
+    for (uint32_t j = 0; j < p.keys; j++) {
+        if (isVisible(p, keys, row.row, j)) {
+            weights[j] = std::exp(weights[j] - m);
+            l += weights[j];
+        }
+    }
+    for (Real& weight : weights) {
+        weight = weight == 0 ? 0 : weight / l;
+    }
+    return weights;
+}
+
+double difference(double value, double exact) {
+    if (std::isnan(exact) || std::isnan(value)) {
+        return std::isnan(exact) && std::isnan(value) ? 0.0 : infinity;
+    }
+    return exact == 0.0 && value != 0.0 && std::abs(value) > std::numeric_limits<float>::min()
+               ? infinity
+               : std::abs(value - exact);
+}
+
+double largestDifference(const std::vector<float>& values, const std::vector<double>& exact) {
+    double largest = 0.0;
+    for (size_t j = 0; j < exact.size(); j++) {
+        largest = std::max(largest, difference(static_cast<double>(values[j]), exact[j]));
+    }
+    return largest;
+}
+
+} // namespace
+
+std::string WeightsVerdict::text() const {
+    std::ostringstream text;
+    text << "weights error " << error << " (bound " << bound << "), worst element " << worst;
+    return text.str();
+}
+
+WeightsVerdict judgeWeights(const VkfProblem& p, const Inputs& inputs, const std::vector<float>& weights) {
+    WeightsVerdict verdict;
+    double errorOfFp32 = 0.0;
+    double largest = 0.0;
+    uint64_t index = 0;
+    for (uint32_t b = 0; b < p.batch; b++) {
+        for (uint32_t h = 0; h < p.queryHeads; h++) {
+            for (uint32_t i = 0; i < p.queryRows; i++) {
+                const Row row{b, h, i};
+                const std::vector<double> exact = rowWeights<double, false>(p, inputs, row);
+                errorOfFp32 = std::max({errorOfFp32, largestDifference(rowWeights<float, false>(p, inputs, row), exact),
+                                        largestDifference(rowWeights<float, true>(p, inputs, row), exact)});
+                for (const double weight : exact) {
+                    const double error = difference(static_cast<double>(weights.at(index)), weight);
+                    if (error > verdict.error) {
+                        verdict.error = error;
+                        verdict.worst = index;
+                    }
+                    largest = std::isnan(weight) ? largest : std::max(largest, weight);
+                    index++;
+                }
+            }
+        }
+    }
+    const double ulp = std::ldexp(1.0, std::ilogb(std::max(largest, 1e-30)) - 23);
+    verdict.bound = 2.0 * errorOfFp32 + 4.0 * ulp;
+    if (index != weights.size()) {
+        verdict.error = infinity;
+    }
+    return verdict;
+}
+
+} // namespace vkf::test
