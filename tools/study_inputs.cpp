@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "study_inputs.hpp"
+
+#include <array>
+
+#include "error.hpp"
+#include "progress.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr std::array<const char*, 10> randomFlags = {"--batch", "--heads",         "--kv-heads",  "--rows",
+                                                     "--keys",  "--dim",           "--value-dim", "--type",
+                                                     "--seed",  "--random-lengths"};
+
+} // namespace
+
+void addStudyInputOptions(CLI::App& command, StudyInputOptions& options) {
+    options.command = &command;
+    options.shape.heads = 2;
+    addInputOptions(command, options.files);
+    addShapeOptions(command, options.shape);
+    command.remove_option(command.get_option("--lse")); // always
+    command.add_flag("--random-lengths", options.randomLengths, "a random number of keys a sequence");
+    command.add_option("--seed", options.seed, "of the random numbers")->capture_default_str();
+}
+
+StudyInputs::StudyInputs(const StudyInputOptions& options) {
+    if (filesGiven(options.files).empty()) {
+        problem_ = makeProblem(options.shape, options.math);
+        problem_.keyLengths = options.randomLengths ? 1 : 0;
+    } else {
+        load(options);
+    }
+    problem_.lse = 1;
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem_, &message) != VKF_SUCCESS)
+        failInput("{}{}{}", files_ ? files_->source : "", files_ ? ": " : "", message.text);
+    if (files_) {
+        const VkfTensorLayout layout = vkfTensorLayout(&problem_, VKF_TENSOR_O);
+        o_.resize(layout.elements * vkfTypeBytes(layout.type));
+        lse_.resize(rows());
+    } else {
+        random_.emplace(problem_, options.seed);
+    }
+}
+
+void StudyInputs::load(const StudyInputOptions& options) {
+    for (const char* flag : randomFlags)
+        if (options.command->get_option(flag)->count() != 0)
+            failInput("{}: is about random tensors, and {} {} is given", flag, filesGiven(options.files)[0].flag,
+                      filesGiven(options.files)[0].path);
+    files_ = loadInputs(options.files);
+    problem_ = problemOf(*files_);
+    applyMathOptions(options.math, problem_);
+}
+
+host::HostTensors StudyInputs::tensors() {
+    if (random_)
+        return random_->pointers(problem_);
+    host::HostTensors tensors;
+    tensors.q = files_->q.bytes.data();
+    tensors.k = files_->k.bytes.data();
+    tensors.v = files_->v.bytes.data();
+    tensors.keyLengths = problem_.keyLengths != 0 ? files_->lengths.data() : nullptr;
+    tensors.o = o_.data();
+    tensors.lse = lse_.data();
+    return tensors;
+}
+
+VkfReferenceInputs StudyInputs::reference() {
+    const host::HostTensors from = tensors();
+    auto inputs = make<VkfReferenceInputs>();
+    inputs.q = from.q;
+    inputs.k = from.k;
+    inputs.v = from.v;
+    inputs.keyLengths = from.keyLengths;
+    return inputs;
+}
+
+std::string StudyInputs::text() const {
+    const VkfProblem& p = problem_;
+    const std::string sequences = p.batch == 1 ? "" : fmt::format("{} sequences, ", p.batch);
+    const std::string dims =
+        valueDim() == p.headDim ? std::to_string(p.headDim) : fmt::format("{}/{}", p.headDim, valueDim());
+    return fmt::format("{}{} head{}, {} rows, {} keys, D = {}, {}{}", sequences, p.queryHeads,
+                       p.queryHeads == 1 ? "" : "s", p.queryRows, p.keys, dims, vkfTypeName(p.q.type),
+                       p.causal != 0 ? ", causal" : "");
+}
+
+ReferenceResult runReference(StudyInputs& inputs, VkfReferenceOptions options, const std::string& label) {
+    ReferenceResult result;
+    result.lse.resize(inputs.rows());
+    result.o.resize(inputs.rows() * inputs.valueDim());
+    Progress progress(label);
+    options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
+    options.user = &progress;
+    const VkfReferenceInputs memory = inputs.reference();
+    VkfMessage message{};
+    if (const VkfResult status =
+            vkfReferenceAttention(&inputs.problem(), &memory, &options, result.o.data(), result.lse.data(), &message);
+        status != VKF_SUCCESS)
+        throw host::Error(status, fmt::format("the CPU reference failed: {}", message.text));
+    return result;
+}
+
+} // namespace vkf::tools
