@@ -76,9 +76,8 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
 // Why the problem is not one that the candidate is for.
 Objection strangeness(const Candidate& candidate, const TileProblem& problem) {
     const uint32_t dim = std::max(problem.headDim, problem.valueDim);
-    const bool otherMask =
-        candidate.mostMaskedKeys != 0 && problem.maskBlock == 0 &&
-        (!problem.masked || problem.keys > candidate.mostMaskedKeys);
+    const bool otherMask = candidate.mostMaskedKeys != 0 && problem.maskBlock == 0 &&
+                           (!problem.masked || problem.keys > candidate.mostMaskedKeys);
     return firstObjection({
         {dim > candidate.mostDim, {VKF_TILE_DIMENSIONS, dim, candidate.mostDim}},
         {otherMask, {VKF_TILE_MASK, problem.keys, candidate.mostMaskedKeys}},

@@ -53,7 +53,8 @@ struct TileProblem {
 };
 
 // Tiles to choose among, by what they make of the blocks of a block mask. Blocks that only very small tiles
-// keep whole are cut instead, by tiles that are not too large: the more blocks a tile touches, the fewer tiles are closed.
+// keep whole are cut instead, by tiles that are not too large: the more blocks a tile touches, the fewer tiles are
+// closed.
 enum class BlockTiles { whole, cut };
 // Of a tile that is not among them.
 Objection blockObjection(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);

@@ -123,9 +123,9 @@ TEST_CASE("weights of standard attention vanish where the mask says so, sum to 1
             for (uint32_t j = 0; j < p.keys; j++) {
                 const double weight = standard.weights[row * p.keys + j];
                 const auto i = static_cast<int64_t>(row % p.queryRows);
-                const bool open = p.maskBlock == 0 || vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
-                                                                             static_cast<uint64_t>(i) / p.maskBlock,
-                                                                             j / p.maskBlock);
+                const bool open =
+                    p.maskBlock == 0 || vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
+                                                               static_cast<uint64_t>(i) / p.maskBlock, j / p.maskBlock);
                 const bool visible = open && vkf::test::isVisible(p, keys, i, j);
                 wrong += visible ? !(weight >= 0.0 && weight <= 1.0) : weight != 0.0;
                 sum += weight;

@@ -57,7 +57,8 @@ TEST_CASE("study algorithms: all give one answer, on random tensors and on files
     for (const std::string& arguments :
          {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2"),
           std::string(" --rows 5 --window 3,1 --softcap 4 --type bf16 --tile-rows 2 --tile-keys 3"),
-          files + " --causal top-left", std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
+          files + " --causal top-left", std::string(" --rows 70 --mask-block 16 --block-density 0.3"),
+          std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
         const nlohmann::json document = jsonOf(place, "study algorithms --json" + arguments);
         REQUIRE(document["algorithms"].size() == 6);
         for (const auto& algorithm : document["algorithms"]) {
@@ -116,6 +117,8 @@ TEST_CASE("study refuses what it is not given right in one line", "[study]") {
                               {study + " --dim 0", "headDim"},
                               {study + " --heads 3 --kv-heads 2", "kvHeads"},
                               {study + " --window 1", "--window 1: takes LEFT,RIGHT"},
+                              {study + " --block-density 0.5", "--block-density"},
+                              {study + files + " --mask-block 16", "--block-mask: is missing"},
                               {study + " --lse", "--lse"}});
     }
     checkRefusals(place, {{"study", "subcommand"},

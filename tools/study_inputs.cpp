@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "block_mask.hpp"
 #include "error.hpp"
 #include "progress.hpp"
 #include "vkflash/vkflash.hpp"
@@ -11,9 +12,9 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr std::array<const char*, 10> randomFlags = {"--batch", "--heads",         "--kv-heads",  "--rows",
-                                                     "--keys",  "--dim",           "--value-dim", "--type",
-                                                     "--seed",  "--random-lengths"};
+constexpr std::array<const char*, 11> randomFlags = {"--block-density", "--batch", "--heads",         "--kv-heads",
+                                                     "--rows",          "--keys",  "--dim",           "--value-dim",
+                                                     "--type",          "--seed",  "--random-lengths"};
 
 } // namespace
 
@@ -23,27 +24,28 @@ void addStudyInputOptions(CLI::App& command, StudyInputOptions& options) {
     addInputOptions(command, options.files);
     addShapeOptions(command, options.shape);
     command.remove_option(command.get_option("--lse")); // always
+    addMaskBlockOption(command, options.math.maskBlock);
     command.add_flag("--random-lengths", options.randomLengths, "a random number of keys a sequence");
+    command.add_option("--block-density", options.blockDensity, "share of the blocks that are open (default 0.5)");
     command.add_option("--seed", options.seed, "of the random numbers")->capture_default_str();
 }
 
 StudyInputs::StudyInputs(const StudyInputOptions& options) {
     if (filesGiven(options.files).empty()) {
+        if (options.blockDensity)
+            checkDensity(*options.blockDensity, options.math.maskBlock);
         problem_ = makeProblem(options.shape, options.math);
         problem_.keyLengths = options.randomLengths ? 1 : 0;
     } else {
         load(options);
     }
     problem_.lse = 1;
-    VkfMessage message{};
-    if (vkfCheckProblem(&problem_, &message) != VKF_SUCCESS)
-        failInput("{}{}{}", files_ ? files_->source : "", files_ ? ": " : "", message.text);
     if (files_) {
         const VkfTensorLayout layout = vkfTensorLayout(&problem_, VKF_TENSOR_O);
         o_.resize(layout.elements * vkfTypeBytes(layout.type));
         lse_.resize(rows());
     } else {
-        random_.emplace(problem_, options.seed);
+        random_.emplace(problem_, options.seed, options.blockDensity.value_or(0.5));
     }
 }
 
@@ -53,8 +55,16 @@ void StudyInputs::load(const StudyInputOptions& options) {
             failInput("{}: is about random tensors, and {} {} is given", flag, filesGiven(options.files)[0].flag,
                       filesGiven(options.files)[0].path);
     files_ = loadInputs(options.files);
+    if (files_->blockMask.has_value() != (options.math.maskBlock != 0))
+        failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
+                  files_->blockMask ? "--mask-block" : "--block-mask");
     problem_ = problemOf(*files_);
     applyMathOptions(options.math, problem_);
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem_, &message) != VKF_SUCCESS)
+        failInput("{}: {}", files_->source, message.text);
+    if (files_->blockMask)
+        blockMask_ = packBlockMask(*files_->blockMask, "--block-mask " + options.files.blockMask, problem_);
 }
 
 host::HostTensors StudyInputs::tensors() {
@@ -65,6 +75,7 @@ host::HostTensors StudyInputs::tensors() {
     tensors.k = files_->k.bytes.data();
     tensors.v = files_->v.bytes.data();
     tensors.keyLengths = problem_.keyLengths != 0 ? files_->lengths.data() : nullptr;
+    tensors.blockMask = blockMask_.data();
     tensors.o = o_.data();
     tensors.lse = lse_.data();
     return tensors;
@@ -77,6 +88,7 @@ VkfReferenceInputs StudyInputs::reference() {
     inputs.k = from.k;
     inputs.v = from.v;
     inputs.keyLengths = from.keyLengths;
+    inputs.blockMask = from.blockMask;
     return inputs;
 }
 

@@ -21,6 +21,7 @@ struct StudyInputOptions {
     MathOptions math;
     uint64_t seed = 1;
     bool randomLengths = false;
+    std::optional<double> blockDensity;
     const CLI::App* command = nullptr; // whose flags they are
 };
 
@@ -47,6 +48,7 @@ private:
     VkfProblem problem_{};
     std::optional<Inputs> files_;
     std::optional<RandomTensors> random_;
+    std::vector<uint32_t> blockMask_; // of files
     std::vector<std::byte> o_;
     std::vector<float> lse_;
 };

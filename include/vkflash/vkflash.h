@@ -252,8 +252,8 @@ VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate*
 
 /* Device memory of one tensor or array: either an address, or a buffer created with
  * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes available from
- * there, checked if not zero. */
+ * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes
+ * available from there, checked if not zero. */
 typedef struct VkfBinding {
     VkDeviceAddress address; /* used if not zero */
     VkBuffer buffer;         /* used if address is zero */
@@ -270,8 +270,8 @@ typedef struct VkfBindings {
     VkfBinding o;
     VkfBinding lse;
     VkfBinding keyLengths;
-    VkfBinding scratch; /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
-                           run at the same time. */
+    VkfBinding scratch;   /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
+                             run at the same time. */
     VkfBinding blockMask; /* 4 bytes for each word of vkfBlockMaskLayout */
 } VkfBindings;
 

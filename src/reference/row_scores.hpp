@@ -29,9 +29,7 @@ public:
     }
 
     // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
-    template <typename Visit> void forEachVisible(const Visit& visit) const {
-        forEachVisible({0, mask_.keys}, visit);
-    }
+    template <typename Visit> void forEachVisible(const Visit& visit) const { forEachVisible({0, mask_.keys}, visit); }
     template <typename Visit> void forEachVisible(KeyRange among, const Visit& visit) const {
         forEachOpen(mask_.blocks, row_, intersection(visibleKeys(mask_, row_), among), visit);
     }

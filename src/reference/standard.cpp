@@ -18,8 +18,7 @@ class Standard final : public Algorithm {
 public:
     explicit Standard(const Call& call)
         : call_(call), scores_(call), m_(std::min(call.options.tileRows, call.rows)), l_(m_.size()),
-          matrix_(m_.size() * call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {
-    }
+          matrix_(m_.size() * call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         computeScores(block);
@@ -79,9 +78,9 @@ private:
 
     const Call& call_;
     RowScores scores_;
-    std::vector<double> m_;         // [rows of a block]
-    std::vector<double> l_;         // [rows of a block]
-    std::vector<double> matrix_;    // S, then P: [rows of a block][keys]
+    std::vector<double> m_;      // [rows of a block]
+    std::vector<double> l_;      // [rows of a block]
+    std::vector<double> matrix_; // S, then P: [rows of a block][keys]
     std::vector<double> o_;
 };
 
