@@ -73,14 +73,31 @@ MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const 
     return tile;
 }
 
-bool isFor(const Candidate& candidate, const TileProblem& problem) {
-    const bool masks = candidate.mostMaskedKeys == 0 || problem.maskBlock != 0 ||
-                       (problem.masked && problem.keys <= candidate.mostMaskedKeys);
-    return masks && std::max(problem.headDim, problem.valueDim) <= candidate.mostDim;
+// Why the problem is not one that the candidate is for.
+Objection strangeness(const Candidate& candidate, const TileProblem& problem) {
+    const uint32_t dim = std::max(problem.headDim, problem.valueDim);
+    const bool otherMask = candidate.mostMaskedKeys != 0 && problem.maskBlock == 0 &&
+                           (!problem.masked || problem.keys > candidate.mostMaskedKeys);
+    return firstObjection({
+        {dim > candidate.mostDim, {VKF_TILE_DIMENSIONS, dim, candidate.mostDim}},
+        {otherMask, {VKF_TILE_MASK, problem.keys, candidate.mostMaskedKeys}},
+    });
 }
 
-bool fits(const MatrixTile& tile, const Caps& caps) {
-    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+Objection unfitness(const MatrixTile& tile, const Caps& caps) {
+    return firstObjection({
+        {tile.workgroupSize() > caps.maxInvocations, {VKF_TILE_INVOCATIONS, tile.workgroupSize(), caps.maxInvocations}},
+        {tile.sharedBytes() > caps.maxSharedMemoryBytes,
+         {VKF_TILE_SHARED_MEMORY, tile.sharedBytes(), caps.maxSharedMemoryBytes}},
+    });
+}
+
+// Why a tile that fits is not a good one for the problem.
+Objection weakness(const MatrixTile& tile, uint64_t workgroups) {
+    return firstObjection({
+        {tile.registers() > mostRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostRegisters}},
+        {workgroups < fewWorkgroups, {VKF_TILE_FEW_WORKGROUPS, workgroups, fewWorkgroups}},
+    });
 }
 
 // Where about as many rows as keys are masked, most parts would be empty. Smaller tiles served such problems better
@@ -94,43 +111,60 @@ uint64_t mostSplits(const TileProblem& problem) {
     return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
 }
 
-// Of the first entry that is about the problem and fits; none if there is no such entry. More parts of rows than
-// the kernels can count would be refused where the built-in choice is not.
-MatrixPlan tunedPlan(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
+ConsideredTile consideredTile(const MatrixPlan& plan, const TileProblem& problem, const Objection& objection) {
+    const MatrixTile& tile = plan.tile;
+    ConsideredTile considered;
+    considered.tile = TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, plan.splits};
+    considered.rows = tile.rows();
+    considered.keys = tile.keys();
+    considered.workgroupSize = tile.workgroupSize();
+    considered.sharedBytes = tile.sharedBytes();
+    considered.registers = tile.registers();
+    considered.splits = plan.splits;
+    considered.workgroups = problem.workgroups(tile.rows()) * plan.splits;
+    considered.objection = objection;
+    considered.fromTuning = plan.tuned;
+    return considered;
+}
+
+// The entries that are about the problem. More parts of rows than the kernels can count would be refused where the
+// built-in choice is not.
+void considerTuned(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+                   TileSearch<MatrixPlan>& search) {
     for (const TuningEntry& entry : caps.tuning) {
         if (!isAbout(entry, problem)) {
             continue;
         }
         const TunedMatrixTile& t = entry.matrix;
-        const MatrixTile tile = tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem);
-        const uint64_t rowsOfAll = problem.heads * problem.queryRows;
-        if (fits(tile, caps) && rowsOfAll <= std::numeric_limits<uint32_t>::max() / t.splits &&
-            problem.keepsBlocksWhole(tile.rows(), tile.keys())) {
-            return {tile, t.splits, true};
-        }
+        const MatrixPlan plan = {tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem), t.splits,
+                                 true};
+        const uint64_t most = std::numeric_limits<uint32_t>::max();
+        const uint64_t parts = problem.heads * problem.queryRows;
+        const bool whole = problem.keepsBlocksWhole(plan.tile.rows(), plan.tile.keys());
+        const Objection strange = firstObjection({
+            {parts > most / t.splits, {VKF_TILE_PARTS, parts * t.splits, most}},
+            {!whole, {VKF_TILE_BLOCKS, plan.tile.rows(), problem.maskBlock}},
+        });
+        search.consider(plan, consideredTile(plan, problem, unfitness(plan.tile, caps).orElse(strange)));
     }
-    return {};
 }
 
-// None if no candidate is among the tiles that fits the device.
-MatrixPlan builtInPlan(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles) {
+void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
+                     TileSearch<MatrixPlan>& search) {
     const std::span<const Candidate> candidates =
         layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
-    MatrixPlan last;
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
-        if (!isFor(candidate, problem) || !fits(tile, caps) || !isAmong(tiles, problem, tile.rows(), tile.keys())) {
-            continue;
-        }
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = (fewWorkgroups + count - 1) / count;
         const uint64_t splits = std::min(mostSplits(problem), wanted);
-        last = {tile, static_cast<uint32_t>(splits), false};
-        if (tile.registers() <= mostRegisters && count * splits >= fewWorkgroups) {
-            break;
-        }
+        const MatrixPlan plan = {tile, static_cast<uint32_t>(splits), false};
+        const Objection objection = strangeness(candidate, problem)
+                                        .orElse(unfitness(tile, caps))
+                                        .orElse(blockObjection(tiles, problem, tile.rows(), tile.keys()))
+                                        .orElse(weakness(tile, count * splits));
+        search.consider(plan, consideredTile(plan, problem, objection));
     }
-    return last;
 }
 
 } // namespace
@@ -154,13 +188,16 @@ bool outputInWords(const MatrixTile& tile, uint32_t keys) {
     return !tile.layout.exchanged && (keys <= mostWordOutputKeys || tile.rowTiles == 1);
 }
 
-MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    const MatrixPlan tuned = tunedPlan(caps, layout, problem);
-    if (tuned.tuned) {
-        return tuned;
+MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+                            ConsideredTiles* considered) {
+    TileSearch<MatrixPlan> search;
+    considerTuned(caps, layout, problem, search);
+    for (const BlockTiles tiles : {BlockTiles::whole, BlockTiles::cut}) {
+        if (!search.found()) {
+            considerBuiltIn(caps, layout, problem, tiles, search);
+        }
     }
-    const MatrixPlan plan = builtInPlan(caps, layout, problem, BlockTiles::whole);
-    return plan.tile.subgroups != 0 ? plan : builtInPlan(caps, layout, problem, BlockTiles::cut);
+    return search.finish(considered);
 }
 
 } // namespace vkf

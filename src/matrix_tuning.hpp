@@ -41,6 +41,8 @@ struct MatrixPlan {
 // workgroup.
 bool outputInWords(const MatrixTile& tile, uint32_t keys);
 
-MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
+// Fills *considered, unless null.
+MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+                            ConsideredTiles* considered = nullptr);
 
 } // namespace vkf

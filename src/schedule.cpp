@@ -247,6 +247,7 @@ public:
         schedule_->tileText = std::move(tileText);
         schedule_->tuned = tuned;
     }
+    ConsideredTiles* considered() { return &schedule_->considered; }
     VkfPath path() const { return schedule_->path; }
     const TileShape& tile() const { return schedule_->tile; }
 
@@ -376,7 +377,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
 
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Builder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem));
+    const Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem), builder.considered());
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
@@ -556,7 +557,8 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Build
     }
     const VkfProblem& p = problem.given;
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
+    const MatrixPlan chosen =
+        chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,

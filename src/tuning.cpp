@@ -55,12 +55,36 @@ constexpr uint32_t mostRowsOfCutBlocks = 64;
 // More than this spills on hardware with 255 registers an invocation, next to addresses and counters.
 constexpr uint32_t mostRegisters = 224;
 
-bool fits(const Tile& tile, const Caps& caps) {
-    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-        return false;
-    }
-    return !caps.subgroupReductions() ||
-           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+Objection unfitness(const Tile& tile, const Caps& caps) {
+    const bool wide = tile.lanes > caps.subgroupSize;
+    const bool ragged = caps.subgroupReductions() && (wide || tile.workgroupSize % caps.subgroupSize != 0);
+    return firstObjection({
+        {tile.workgroupSize > caps.maxInvocations, {VKF_TILE_INVOCATIONS, tile.workgroupSize, caps.maxInvocations}},
+        {tile.sharedBytes() > caps.maxSharedMemoryBytes,
+         {VKF_TILE_SHARED_MEMORY, tile.sharedBytes(), caps.maxSharedMemoryBytes}},
+        {ragged, {VKF_TILE_SUBGROUPS, wide ? tile.lanes : tile.workgroupSize, caps.subgroupSize}},
+    });
+}
+
+// Why the problem is not one that the candidate is for.
+Objection strangeness(const Candidate& candidate, const TileProblem& problem) {
+    const uint32_t dim = problem.valueDim;
+    return firstObjection({
+        {dim < candidate.leastValueDim, {VKF_TILE_DIMENSIONS, dim, candidate.leastValueDim}},
+        {dim > candidate.mostValueDim, {VKF_TILE_DIMENSIONS, dim, candidate.mostValueDim}},
+        {candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}},
+    });
+}
+
+// Why a tile that fits is not a good one for the problem.
+Objection weakness(const Candidate& candidate, const Tile& tile, const TileProblem& problem) {
+    const uint64_t manyRows = uint64_t{2} * std::max(problem.queryRows, 8U);
+    const uint64_t workgroups = problem.workgroups(tile.rows());
+    return firstObjection({
+        {tile.registers() > mostRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostRegisters}},
+        {tile.rows() >= manyRows, {VKF_TILE_HALF_EMPTY, tile.rows(), manyRows}},
+        {workgroups < candidate.leastWorkgroups, {VKF_TILE_FEW_WORKGROUPS, workgroups, candidate.leastWorkgroups}},
+    });
 }
 
 // The candidate at these dimensions, staging in smaller pieces where the shared memory asks for it.
@@ -86,8 +110,23 @@ Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint
     return tile;
 }
 
-// Of the first entry that is about the problem and fits; none if there is no such entry.
-Tile tunedTile(const Caps& caps, const TileProblem& problem) {
+ConsideredTile consideredTile(const Tile& tile, const TileProblem& problem, const Objection& objection) {
+    ConsideredTile considered;
+    considered.tile = TunedScalarTile{
+        tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows, tile.threadKeys, tile.chunkDim4, tile.chunkKeys};
+    considered.rows = tile.rows();
+    considered.keys = tile.keys();
+    considered.workgroupSize = tile.workgroupSize;
+    considered.sharedBytes = tile.sharedBytes();
+    considered.registers = tile.registers();
+    considered.workgroups = problem.workgroups(tile.rows());
+    considered.objection = objection;
+    considered.fromTuning = tile.tuned;
+    return considered;
+}
+
+// The entries that are about the problem.
+void considerTuned(const Caps& caps, const TileProblem& problem, TileSearch<Tile>& search) {
     for (const TuningEntry& entry : caps.tuning) {
         if (!isAbout(entry, problem)) {
             continue;
@@ -96,38 +135,25 @@ Tile tunedTile(const Caps& caps, const TileProblem& problem) {
         Tile tile =
             tileOf({t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM, false, 0},
                    caps, problem.headDim, problem.valueDim);
-        if (fits(tile, caps) && tile.registers() <= mostTunedRegisters &&
-            problem.keepsBlocksWhole(tile.rows(), tile.keys())) {
-            tile.tuned = true;
-            return tile;
-        }
+        tile.tuned = true;
+        const bool whole = problem.keepsBlocksWhole(tile.rows(), tile.keys());
+        const Objection strange = firstObjection({
+            {tile.registers() > mostTunedRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostTunedRegisters}},
+            {!whole, {VKF_TILE_BLOCKS, tile.rows(), problem.maskBlock}},
+        });
+        search.consider(tile, consideredTile(tile, problem, unfitness(tile, caps).orElse(strange)));
     }
-    return {};
 }
 
-// None if no candidate is among the tiles that fits the device.
-Tile builtInTile(const Caps& caps, const TileProblem& problem, BlockTiles tiles) {
-    const auto suits = [&](const Candidate& candidate, const Tile& tile) {
-        const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, 8U);
-        return tile.registers() <= mostRegisters && !halfEmpty &&
-               problem.workgroups(tile.rows()) >= candidate.leastWorkgroups;
-    };
-    Tile last;
+void considerBuiltIn(const Caps& caps, const TileProblem& problem, BlockTiles tiles, TileSearch<Tile>& search) {
     for (const Candidate& candidate : candidates) {
-        if (problem.valueDim < candidate.leastValueDim || problem.valueDim > candidate.mostValueDim ||
-            (candidate.outputF32 && !problem.outputF32)) {
-            continue;
-        }
         const Tile tile = tileOf(candidate, caps, problem.headDim, problem.valueDim);
-        if (!fits(tile, caps) || !isAmong(tiles, problem, tile.rows(), tile.keys())) {
-            continue;
-        }
-        last = tile;
-        if (suits(candidate, tile)) {
-            break;
-        }
+        const Objection objection = strangeness(candidate, problem)
+                                        .orElse(unfitness(tile, caps))
+                                        .orElse(blockObjection(tiles, problem, tile.rows(), tile.keys()))
+                                        .orElse(weakness(candidate, tile, problem));
+        search.consider(tile, consideredTile(tile, problem, objection));
     }
-    return last;
 }
 
 } // namespace
@@ -138,13 +164,10 @@ bool isAbout(const TuningEntry& entry, const TileProblem& problem) {
            entry.rows.holds(problem.queryRows) && entry.keys.holds(problem.keys) && entry.heads.holds(problem.heads);
 }
 
-bool isAmong(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
-    if (problem.maskBlock == 0) {
-        return true;
-    }
-    return tiles == BlockTiles::whole
-               ? tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys)
-               : tileRows <= mostRowsOfCutBlocks;
+Objection blockObjection(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
+    const bool whole = tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys);
+    const bool among = tiles == BlockTiles::whole ? whole : tileRows <= mostRowsOfCutBlocks;
+    return firstObjection({{problem.maskBlock != 0 && !among, {VKF_TILE_BLOCKS, tileRows, problem.maskBlock}}});
 }
 
 uint32_t Tile::sharedBytes() const {
@@ -163,13 +186,15 @@ uint32_t Tile::registers() const {
     return s + o + std::max(scoreFragments, outputFragments) + 2 * threadRows;
 }
 
-Tile chooseScalarTile(const Caps& caps, const TileProblem& problem) {
-    const Tile tuned = tunedTile(caps, problem);
-    if (tuned.tuned) {
-        return tuned;
+Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered) {
+    TileSearch<Tile> search;
+    considerTuned(caps, problem, search);
+    for (const BlockTiles tiles : {BlockTiles::whole, BlockTiles::cut}) {
+        if (!search.found()) {
+            considerBuiltIn(caps, problem, tiles, search);
+        }
     }
-    const Tile tile = builtInTile(caps, problem, BlockTiles::whole);
-    return tile.workgroupSize != 0 ? tile : builtInTile(caps, problem, BlockTiles::cut);
+    return search.finish(considered);
 }
 
 } // namespace vkf

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "caps.hpp"
+#include "tile_search.hpp"
 
 namespace vkf {
 
@@ -55,12 +56,14 @@ struct TileProblem {
 // keep whole are cut instead, by tiles that are not too large: the more blocks a tile touches, the fewer tiles are
 // closed.
 enum class BlockTiles { whole, cut };
-bool isAmong(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
+// Of a tile that is not among them.
+Objection blockObjection(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 // Whether an entry of tuning data is about the problem.
 bool isAbout(const TuningEntry& entry, const TileProblem& problem);
 
-// The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces.
-Tile chooseScalarTile(const Caps& caps, const TileProblem& problem);
+// The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces. Fills
+// *considered, unless null.
+Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered = nullptr);
 
 } // namespace vkf

@@ -506,3 +506,38 @@ TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     CHECK(dense.passed());
     CHECK(far == dense.o);
 }
+
+TEST_CASE("a plan names the tiles that were considered and the one that it took", "[library]") {
+    vkf::host::Device& device = testDevice();
+    VkfProblem problem = problemOf({1, 2, 1, 100, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    const vkf::host::Plan plan(device, problem);
+    VkfMessage message{};
+    uint32_t taken = 0;
+    uint32_t index = 0;
+    for (;; index++) {
+        auto candidate = vkf::make<VkfTileCandidate>();
+        const VkfResult result = vkfGetPlanTile(plan.handle(), index, &candidate, &message);
+        if (result != VKF_SUCCESS) {
+            CHECK(result == VKF_ERROR_INVALID_ARGUMENT);
+            CHECK_THAT(std::string(message.text), ContainsSubstring("tiles were considered"));
+            break;
+        }
+        CHECK(candidate.structSize == sizeof candidate);
+        CHECK(candidate.workgroupSize > 0);
+        if (candidate.taken != 0) {
+            taken++;
+            CHECK(candidate.tileRows == plan.info().tileRows);
+            CHECK(candidate.tileKeys == plan.info().tileKeys);
+            CHECK(candidate.sharedMemoryBytes == plan.info().sharedMemoryBytes);
+            CHECK(std::string(candidate.tile) == plan.info().tile);
+        }
+    }
+    CHECK(index >= 10);
+    CHECK(taken == 1);
+    auto candidate = vkf::make<VkfTileCandidate>();
+    CHECK(vkfGetPlanTile(nullptr, 0, &candidate, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfGetPlanTile(plan.handle(), 0, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    candidate.structSize = 1;
+    CHECK(vkfGetPlanTile(plan.handle(), 0, &candidate, nullptr) == VKF_ERROR_STRUCT_SIZE);
+}

@@ -200,6 +200,36 @@ TEST_CASE("the online softmax gives one answer however the keys are cut", "[refe
     CHECK(std::abs(vkfOnlineSoftmaxFinish(&whole.softmax) - (largest + std::log(sum))) < 1e-13);
 }
 
+TEST_CASE("update and compute alone are the softmax of pieces", "[reference]") {
+    const double s[] = {2.0, -infinity, 1.0, 0.0, 3.0};
+    VkfOnlineSoftmax state{};
+    vkfOnlineSoftmaxReset(&state);
+    for (const double& score : s) { // the last one moves the maximum
+        vkfOnlineSoftmaxUpdate(&state, &score, 1, nullptr, 7);
+    }
+    const double l = std::exp(-1.0) + std::exp(-2.0) + std::exp(-3.0) + 1.0;
+    CHECK(state.m == 3.0);
+    CHECK(std::abs(state.l - l) < 1e-15);
+    double p[5];
+    vkfOnlineSoftmaxCompute(&state, s, 2, p);
+    vkfOnlineSoftmaxCompute(&state, s + 2, 3, p + 2);
+    const double expected[] = {std::exp(-1.0) / l, 0.0, std::exp(-2.0) / l, std::exp(-3.0) / l, 1.0 / l};
+    for (size_t j = 0; j < 5; j++) {
+        CHECK(std::abs(p[j] - expected[j]) < 1e-15);
+    }
+    double inPlace[] = {2.0, 3.0};
+    CHECK(std::abs(vkfOnlineSoftmaxFinish(&state) - (3.0 + std::log(l))) < 1e-15);
+    vkfOnlineSoftmaxCompute(&state, inPlace, 2, inPlace);
+    CHECK(inPlace[0] == p[0]);
+    CHECK(inPlace[1] == p[4]);
+
+    vkfOnlineSoftmaxReset(&state);
+    vkfOnlineSoftmaxCompute(&state, s, 5, p);
+    for (const double weight : p) {
+        CHECK(weight == 0.0);
+    }
+}
+
 TEST_CASE("the empty state is neutral and finishes as an empty row", "[reference]") {
     const double s[] = {1.5, -2.0};
     const double v[] = {3.0, 4.0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The CPU reference against the contract: a formula written out a second time, cases worked out by hand,
-// and its three algorithms against each other.
+// and its algorithms against each other.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -21,7 +21,9 @@ using vkf::test::Result;
 using vkf::test::Shape;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr VkfReferenceAlgorithm algorithms[] = {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32};
+constexpr VkfReferenceAlgorithm algorithms[] = {VKF_REFERENCE_DIRECT,     VKF_REFERENCE_TILED,
+                                                VKF_REFERENCE_TILED_FP32, VKF_REFERENCE_STANDARD,
+                                                VKF_REFERENCE_ONLINE,     VKF_REFERENCE_TILED_KEYS_OUTER};
 
 uint64_t at(const VkfTensorLayout& layout, uint64_t b, uint64_t h, uint64_t row, uint64_t d) {
     return b * layout.batchStride + h * layout.headStride + row * layout.rowStride + d;
@@ -208,6 +210,27 @@ TEST_CASE("the tiled algorithm agrees with the direct one for every tile", "[ref
     }
 }
 
+TEST_CASE("standard, online and keys-outer attention agree with the direct one for every tile", "[reference]") {
+    constexpr uint32_t tiles[][2] = {{0, 0}, {1, 1}, {3, 7}, {32, 40}, {1000, 4096}, {4294967295U, 4294967295U}};
+    for (const Case& c : cases) {
+        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_BF16}) {
+            const VkfProblem p = problemOf(c, type);
+            const Inputs inputs = inputsOf(c, p);
+            const Result direct = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
+            for (const auto& [rows, keys] : tiles) {
+                for (const auto algorithm :
+                     {VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER}) {
+                    INFO(c.name << ", " << vkfTypeName(type) << ", tile " << rows << "x" << keys << ", algorithm "
+                                << algorithm);
+                    const Result result = reference(p, inputs, vkf::test::referenceOptions(algorithm, rows, keys));
+                    CHECK(near(result.o, direct.o, 1e-12));
+                    CHECK(near(result.lse, direct.lse, 1e-12));
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("the algorithms agree for every head dimension", "[reference]") {
     for (const uint32_t headDim : {1U, 8U, 40U, 64U, 72U, 80U, 96U, 128U, 160U, 192U, 256U}) {
         INFO("head dimension " << headDim);
@@ -217,6 +240,9 @@ TEST_CASE("the algorithms agree for every head dimension", "[reference]") {
         const Result tiled = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_TILED, 5, 13));
         CHECK(near(tiled.o, direct.o, 1e-12));
         CHECK(near(tiled.lse, direct.lse, 1e-12));
+        for (const auto algorithm : {VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER}) {
+            CHECK(near(reference(p, inputs, vkf::test::referenceOptions(algorithm, 5, 13)).o, direct.o, 1e-12));
+        }
         CHECK(near(direct.o, reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32)).o, 1e-3));
     }
 }
@@ -404,7 +430,7 @@ TEST_CASE("the fp64 algorithms ignore the product type, the fp32 ones follow it"
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
             options.productType = type;
             const Result rounded = reference(p, inputs, options);
-            const bool fp64 = algorithm == VKF_REFERENCE_DIRECT || algorithm == VKF_REFERENCE_TILED;
+            const bool fp64 = algorithm != VKF_REFERENCE_TILED_FP32;
             CHECK((rounded.o == unrounded.o) == fp64);
             // l sums unrounded p; in fp32 it is counted from another m, a whole number.
             for (size_t i = 0; i < unrounded.lse.size(); i++) {

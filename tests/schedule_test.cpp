@@ -296,6 +296,124 @@ TEST_CASE("the merge has a place for every split and fits every device", "[sched
     }
 }
 
+TEST_CASE("each tile that was considered says what stood against it", "[schedule]") {
+    vkf::ConsideredTiles tiles;
+    const auto reasons = [&tiles] {
+        std::vector<VkfTileReason> list;
+        for (const vkf::ConsideredTile& tile : tiles) {
+            list.push_back(tile.objection.reason);
+        }
+        return list;
+    };
+    const auto taken = [&tiles] {
+        std::vector<size_t> list;
+        for (size_t i = 0; i < tiles.size(); i++) {
+            if (tiles[i].taken) {
+                list.push_back(i);
+            }
+        }
+        return list;
+    };
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+
+    // fp16 outputs of D = 256: the first is for smaller heads, the second for fp32, the third suits.
+    vkf::chooseScalarTile(caps, {256, 256, 4096, 16, false}, &tiles);
+    REQUIRE(tiles.size() == 10);
+    CHECK(reasons() == std::vector{VKF_TILE_DIMENSIONS, VKF_TILE_OUTPUT_TYPE, VKF_TILE_SUITS, VKF_TILE_NOT_NEEDED,
+                                   VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED,
+                                   VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED});
+    CHECK(tiles[0].objection.value == 256);
+    CHECK(tiles[0].objection.limit == 128);
+    CHECK(taken() == std::vector<size_t>{2});
+    CHECK(tiles[2].rows == 32);
+    CHECK(tiles[2].workgroups == 128 * 16);
+
+    // fp32 of few workgroups.
+    vkf::chooseScalarTile(caps, {256, 256, 512, 31, true}, &tiles);
+    CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[1].objection.value == 124);
+    CHECK(tiles[1].objection.limit == 128);
+    CHECK(taken() == std::vector<size_t>{2});
+
+    // One row: tiles of 16 rows and more are half empty, none has fewer, so the last that fits is taken.
+    vkf::chooseScalarTile(caps, {64, 64, 1, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].objection.value == 64);
+    CHECK(tiles[0].objection.limit == 16);
+    CHECK(tiles.back().objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(taken() == std::vector<size_t>{9});
+
+    // A small device.
+    vkf::chooseScalarTile(capsOf(4, 16384, 64), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].objection.value == 128);
+    CHECK(tiles[0].objection.limit == 64);
+    CHECK(tiles[8].taken);
+    vkf::chooseScalarTile(capsOf(8, 49152, 1024), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_SUBGROUPS);
+    CHECK(tiles[0].objection.value == 16);
+    CHECK(tiles[0].objection.limit == 8);
+    vkf::chooseScalarTile(capsOf(32, 1024, 1024), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
+    CHECK(tiles[0].objection.value > 1024);
+    CHECK(tiles[0].objection.limit == 1024);
+    CHECK(taken().empty());
+}
+
+TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    vkf::ConsideredTiles tiles;
+    const auto choose = [&](const vkf::TileProblem& problem) {
+        return vkf::chooseMatrixTile(caps, layout, problem, &tiles);
+    };
+    const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
+    choose(problem);
+    REQUIRE(tiles.size() == 8);
+    CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
+    CHECK(tiles[1].taken);
+    CHECK(tiles[1].objection.reason == VKF_TILE_SUITS);
+    vkf::TileProblem longer = problem;
+    longer.keys = longer.queryRows = 2048;
+    longer.heads = 8;
+    choose(longer);
+    CHECK(tiles[1].objection.reason == VKF_TILE_MASK);
+    CHECK(tiles[1].objection.value == 2048);
+    CHECK(tiles[1].objection.limit == 1024);
+    CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[2].objection.value == 64);
+    CHECK(tiles[2].objection.limit == 120);
+    CHECK(tiles[3].taken);
+
+    // Matrices of 8 x 8 take twice the registers.
+    vkf::chooseMatrixTile(caps, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
+    CHECK(tiles[1].objection.reason == VKF_TILE_REGISTERS);
+    CHECK(tiles[1].objection.value > 232);
+    CHECK(tiles[1].objection.limit == 232);
+
+    // An entry that does not fit, one that does, and the built-in ones after them.
+    vkf::TuningEntry entry;
+    entry.path = VKF_PATH_COOPMAT;
+    entry.type = VKF_TYPE_F16;
+    entry.masked = true;
+    entry.headDim = entry.valueDim = entry.rows = entry.keys = entry.heads = {0, 4294967295U};
+    entry.matrix = {64, 1, 2, 1};
+    caps.tuning.push_back(entry);
+    entry.matrix = {2, 1, 2, 3};
+    caps.tuning.push_back(entry);
+    const vkf::MatrixPlan plan = choose(problem);
+    REQUIRE(tiles.size() == 10);
+    CHECK(plan.tuned);
+    CHECK(plan.splits == 3);
+    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].fromTuning);
+    CHECK(tiles[1].taken);
+    CHECK(tiles[1].fromTuning);
+    CHECK(tiles[1].splits == 3);
+    CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    CHECK_FALSE(tiles[2].fromTuning);
+}
+
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(caps.subgroupReductions());

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "error.hpp"
 #include "options.hpp"
+#include "plan_explain.hpp"
 #include "text.hpp"
 
 namespace vkf::tools {
@@ -20,26 +21,26 @@ struct PlanOptions {
     MathOptions math;
     DeviceFlags device;
     bool json = false;
+    bool explain = false;
 };
 
-void printJson(const host::Device& device, const VkfPlanInfo& info) {
-    const nlohmann::ordered_json document = {{"device", device.summary().name},
-                                             {"path", vkfPathName(info.path)},
-                                             {"tileRows", info.tileRows},
-                                             {"tileKeys", info.tileKeys},
-                                             {"workgroupSize", info.workgroupSize},
-                                             {"sharedMemoryBytes", info.sharedMemoryBytes},
-                                             {"subgroupReductions", info.subgroupReductions != 0},
-                                             {"productType", vkfTypeName(info.productType)},
-                                             {"steps", info.stepCount},
-                                             {"scratchBytes", info.scratchBytes},
-                                             {"scratchAlignment", info.scratchAlignment},
-                                             {"operations", info.operations},
-                                             {"minimumBytes", info.minimumBytes},
-                                             {"tile", info.tile},
-                                             {"tuned", info.tuned != 0},
-                                             {"description", info.description}};
-    fmt::print("{}\n", document.dump(2));
+nlohmann::ordered_json planJson(const host::Device& device, const VkfPlanInfo& info) {
+    return {{"device", device.summary().name},
+            {"path", vkfPathName(info.path)},
+            {"tileRows", info.tileRows},
+            {"tileKeys", info.tileKeys},
+            {"workgroupSize", info.workgroupSize},
+            {"sharedMemoryBytes", info.sharedMemoryBytes},
+            {"subgroupReductions", info.subgroupReductions != 0},
+            {"productType", vkfTypeName(info.productType)},
+            {"steps", info.stepCount},
+            {"scratchBytes", info.scratchBytes},
+            {"scratchAlignment", info.scratchAlignment},
+            {"operations", info.operations},
+            {"minimumBytes", info.minimumBytes},
+            {"tile", info.tile},
+            {"tuned", info.tuned != 0},
+            {"description", info.description}};
 }
 
 void printText(const host::Device& device, const VkfPlanInfo& info) {
@@ -64,7 +65,16 @@ void plan(const PlanOptions& options) {
     const host::Plan plan(device, problem);
     if (options.device.validation)
         checkValidation(device);
-    options.json ? printJson(device, plan.info()) : printText(device, plan.info());
+    if (options.json) {
+        nlohmann::ordered_json document = planJson(device, plan.info());
+        if (options.explain)
+            document["explanation"] = explanationJson(device, plan);
+        fmt::print("{}\n", document.dump(2));
+    } else {
+        printText(device, plan.info());
+        if (options.explain)
+            fmt::print("{}", explanationText(device, plan));
+    }
 }
 
 } // namespace
@@ -77,6 +87,8 @@ void addPlanCommand(CLI::App& program, Action& action) {
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
+    command->add_flag("--explain", options->explain,
+                      "why: the tiles that formulas allow and the library considered, and the bytes moved");
     command->add_flag("--json", options->json, "for programs");
     command->callback([options, &action] { action = [options] { plan(*options); }; });
 }

@@ -19,6 +19,7 @@ void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
+void addStudyCommand(CLI::App& program, Action& action);
 // The command line goes into the bench's report.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 

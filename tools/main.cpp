@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 
 #include <fmt/ranges.h>
@@ -42,11 +43,17 @@ void turnWriteSignalsIntoErrors() {
 }
 
 // CLI11 would say only that a sub-command is missing.
-void requireKnownCommand(const CLI::App& program, const std::string& word) {
+void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
+    if (words.empty())
+        return;
+    const std::string word = words[0];
     std::string names;
-    for (const CLI::App* command : program.get_subcommands({})) {
-        if (command->get_name() == word)
+    for (const CLI::App* command : group.get_subcommands({})) {
+        if (command->get_name() == word) {
+            if (command->get_require_subcommand_min() > 0)
+                requireKnownCommand(*command, words.subspan(1));
             return;
+        }
         names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
     }
     if (!word.starts_with('-'))
@@ -70,13 +77,13 @@ int runProgram(int argc, char** argv) {
     Action action;
     for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
                            vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
-                           vkf::tools::addReportCommand})
+                           vkf::tools::addReportCommand, vkf::tools::addStudyCommand})
         add(program, action);
     vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
 
     try {
-        if (argc > 1)
-            requireKnownCommand(program, argv[1]);
+        requireKnownCommand(program,
+                            std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(std::min(argc, 1)));
         program.parse(argc, argv);
     } catch (const CLI::Success& answer) { // --help and --version
         program.exit(answer);

@@ -89,7 +89,7 @@ StudyResult measureAlgorithm(host::Device& device, const VkfProblem& problem, co
         const host::Plan plan(device, problem);
         requireMemory(plan.info(), mostMemory);
         result.memory = measureMemory(device, plan);
-        result.predictedBytes = algorithm.traffic(problem, plan.info());
+        result.predictedBytes = algorithm.traffic(problem, plan.info()).total();
     }
     BenchMemory memory(device);
     result.timed = measureProblem(device, memory, problem, options, afterRun);

@@ -34,6 +34,22 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * large as the blocks of the block mask, inner loop over rows; closed blocks are passed over. fp64. (The
      * others take block masks too; the tiled ones pass over closed blocks.) */
     VKF_REFERENCE_BLOCK_SPARSE = 4,
+    /* The rest are the steps from standard attention to the kernels, as docs/algorithm.md tells them. fp64.
+     *
+     * Standard attention, three steps with both matrices between them in memory: S = scale q k^T, P =
+     * softmax(S), o = P v. Writes P to options.weights, if given. */
+    VKF_REFERENCE_STANDARD = 5,
+    /* Row by row, key by key, with vkfOnlineSoftmaxUpdate: no row of S is ever there as a whole (Milakov and
+     * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o beside m and l). */
+    VKF_REFERENCE_ONLINE = 6,
+    /* FlashAttention's first version: outer loop over K/V tiles, inner loop over query tiles; m, l and o of every
+     * row are read and written once for each K/V tile, and o is normalised each time (Dao et al. 2022, arXiv
+     * 2205.14135, algorithm 1). */
+    VKF_REFERENCE_TILED_KEYS_OUTER = 7,
+    /* o = P v with P recomputed from options.savedLse, as a backward pass does that kept lse and not P: P[i, j] =
+     * exp(s[i, j] - lse[i]) (the same paper, section 3.1 and appendix B.2). Returns the saved lse as lse. Writes P
+     * to options.weights, if given. */
+    VKF_REFERENCE_RECOMPUTE = 8,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
@@ -51,8 +67,8 @@ typedef struct VkfReferenceInputs {
 typedef struct VkfReferenceOptions {
     size_t structSize;
     VkfReferenceAlgorithm algorithm;
-    uint32_t tileRows; /* 0 = 64; changes the speed, never a bit of the result */
-    uint32_t tileKeys; /* of the tiled algorithms; 0 = 64 */
+    uint32_t tileRows; /* Br; 0 = 64; changes the speed, never a bit of the result */
+    uint32_t tileKeys; /* Bc, of the tiled algorithms; 0 = 64 */
     uint32_t threads;  /* 0 = one for each processor */
     /* Compute query rows rowBegin, rowBegin + rowStride, ... only; the rest of the output is left
      * alone. rowStride 0 = all rows, and rowBegin must be 0. For checking a sample of a large problem. */
@@ -64,6 +80,13 @@ typedef struct VkfReferenceOptions {
     /* Type in which p enters the product p v, of the plan that made o (VkfPlanInfo::productType):
      * VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16, VKF_TYPE_BF16. The fp64 algorithms ignore it. */
     VkfType productType;
+    uint32_t reserved; /* 0 */
+    /* The softmax's weights P, fp64, dense [batch, queryHeads, rows that are selected, keys]: 0 where a key is dropped,
+     * rows sum to 1, or to 0 if they see no key. Refused by the algorithms that do not hold P. Optional. */
+    double* weights;
+    /* Of VKF_REFERENCE_RECOMPUTE, which needs it: dense [batch, queryHeads, queryRows], all rows. +infinity, which some
+     * libraries save for an empty row, counts as -infinity. */
+    const double* savedLse;
 } VkfReferenceOptions;
 
 /* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
@@ -77,7 +100,8 @@ VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfRefe
 
 /* The state after some keys of one row: m = maximum score so far, l = sum exp(s - m), o = sum exp(s -
  * m) v, not yet divided by l (Milakov and Gimelshein 2018, arXiv 1805.02867). Empty: m = -infinity,
- * l = 0, o = 0. o has room for `dim` numbers and belongs to the caller. */
+ * l = 0, o = 0. o has room for `dim` numbers and belongs to the caller. With dim = 0 it is the softmax
+ * alone: Update takes the scores piece by piece (values may be NULL), Compute gives the weights. */
 typedef struct VkfOnlineSoftmax {
     double m;
     double l;
@@ -93,6 +117,10 @@ VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* score
                                     size_t valueStride);
 /* Adds another state over other keys of the same row. Associative; the empty state is neutral. */
 VKF_API void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other);
+/* weights[count] = exp(s - m) / l, the softmax of these scores among all that the state has seen; 0 for a score of
+ * -infinity and in an empty state. `weights` may be `scores`. Before or after Finish. */
+VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count,
+                                     double* weights);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 

@@ -201,6 +201,53 @@ typedef struct VkfPlanInfo {
 /* Fills *info (structSize set by the caller). Thread-safe. */
 VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message);
 
+/* What stood against a tile when the plan was made; the first that applies. */
+typedef enum VkfTileReason VKF_INT32_ENUM {
+    VKF_TILE_SUITS = 0,
+    /* It could not be used: */
+    VKF_TILE_DIMENSIONS = 1,    /* it is for head dimensions on the other side of `limit` than `value` */
+    VKF_TILE_OUTPUT_TYPE = 2,   /* it is for fp32 outputs */
+    VKF_TILE_MASK = 3,          /* it is for masked problems whose rows see at most `limit` keys, here `value` */
+    VKF_TILE_INVOCATIONS = 4,   /* a workgroup of `value`; the device takes `limit` */
+    VKF_TILE_SHARED_MEMORY = 5, /* `value` bytes; there are `limit` */
+    VKF_TILE_SUBGROUPS = 6,     /* `value` invocations are not whole subgroups of `limit`, or not within one */
+    VKF_TILE_PARTS = 7,         /* of tuning data: `value` parts of rows, over the limit of what is counted */
+    VKF_TILE_BLOCKS = 8,        /* blocks of `limit` of the block mask are cut by it, or are far larger than its `value`
+                                   rows; where no tile does better, the list is looked at once more with other limits */
+    /* It could be used, and is where nothing after it is better: */
+    VKF_TILE_REGISTERS = 16,      /* about `value` an invocation, over the `limit` where compilers spill */
+    VKF_TILE_HALF_EMPTY = 17,     /* its rows reach or pass `limit`, at least twice as many as there are */
+    VKF_TILE_FEW_WORKGROUPS = 18, /* `value`, under the `limit` that keeps a large device busy */
+    /* It was not looked at: a tile before it suits. */
+    VKF_TILE_NOT_NEEDED = 32,
+    VKF_TILE_FORCE_INT32 = 0x7fffffff
+} VkfTileReason;
+
+/* One tile that was considered for a plan. Numbers of a tile that is for other problems are those that it would
+ * have. */
+typedef struct VkfTileCandidate {
+    size_t structSize;
+    VkfTileReason reason;
+    uint32_t taken;      /* 1 = the plan's; its reason is not SUITS where none suits */
+    uint32_t fromTuning; /* 1 = of the context's tuning, whose entries about the problem come first */
+    uint32_t tileRows;
+    uint32_t tileKeys;
+    uint32_t workgroupSize;
+    uint32_t sharedMemoryBytes;
+    uint32_t registers;  /* that hold an invocation's part of q, s and o */
+    uint32_t kvSplits;   /* that would go with it; VkfProblem::kvSplits, if not 0, decides */
+    uint32_t reserved;   /* 0 */
+    uint64_t workgroups; /* of all splits together */
+    uint64_t value;
+    uint64_t limit;
+    char tile[VKF_TILE_CAPACITY]; /* as tuning data writes it */
+} VkfTileCandidate;
+
+/* The tiles among which the plan's was chosen, in the order in which they were looked at, best first: index from 0
+ * until it returns VKF_ERROR_INVALID_ARGUMENT. The first that suits is taken, else the last that can be used.
+ * Thread-safe. */
+VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candidate, VkfMessage* message);
+
 /* ---- Record -------------------------------------------------------------------------------- */
 
 /* Device memory of one tensor or array: either an address, or a buffer created with

@@ -16,13 +16,14 @@ struct RowBlock {
     uint32_t batch;
     uint32_t queryHead;
     uint32_t place; // of the first row among the selected ones
-    uint32_t rows;  // at most tileRows
+    uint32_t rows;  // at most tileRows, or a whole head's (wantsWholeHeads)
 };
 
-// o and lse of one row. lse may be null.
+// o, lse and weights of one row. lse and weights may be null.
 struct RowResult {
     double* o;
     double* lse;
+    double* weights; // of all keys
 };
 
 // Where results go: o is [heads, rows, valueDim], and a selected row's place is its place among the
@@ -36,7 +37,10 @@ struct Output {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
         const uint64_t head = uint64_t{block.batch} * call.problem.queryHeads + block.queryHead;
         const uint64_t row = head * rowsOfHead + (compact ? place : call.row(place));
-        return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row};
+        const uint64_t weightsRow = head * call.rows + place;
+        double* weights = call.options.weights;
+        return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row,
+                weights == nullptr ? nullptr : weights + weightsRow * call.problem.keys};
     }
 };
 
@@ -52,5 +56,13 @@ std::unique_ptr<Algorithm> makeDirect(const Call& call);
 std::unique_ptr<Algorithm> makeBlockSparse(const Call& call);
 std::unique_ptr<Algorithm> makeTiled(const Call& call);
 std::unique_ptr<Algorithm> makeTiledFp32(const Call& call, bool twoRoundings);
+std::unique_ptr<Algorithm> makeStandard(const Call& call);
+std::unique_ptr<Algorithm> makeOnline(const Call& call);
+std::unique_ptr<Algorithm> makeTiledKeysOuter(const Call& call);
+std::unique_ptr<Algorithm> makeRecompute(const Call& call);
+
+// Whether blocks must hold all selected rows of a head, because the loop over K/V tiles stands outside of the one
+// over rows.
+inline bool wantsWholeHeads(const Call& call) { return call.options.algorithm == VKF_REFERENCE_TILED_KEYS_OUTER; }
 
 } // namespace vkf::reference

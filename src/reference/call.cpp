@@ -45,9 +45,20 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
 
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
-    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_BLOCK_SPARSE) {
+    if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_RECOMPUTE) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
                     static_cast<int>(options.algorithm));
+    }
+    const bool holdsWeights =
+        options.algorithm == VKF_REFERENCE_STANDARD || options.algorithm == VKF_REFERENCE_RECOMPUTE;
+    if (options.weights != nullptr && !holdsWeights) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "options.weights is given, which algorithm %d does not hold; %d and %d do",
+                    static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
+                    static_cast<int>(VKF_REFERENCE_RECOMPUTE));
+    }
+    if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",

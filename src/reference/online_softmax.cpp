@@ -45,10 +45,9 @@ void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint3
             continue;
         }
         const double p = std::exp(scores[j] - origin(m));
-        const double* v = values + j * valueStride;
         state->l += p;
         for (uint32_t i = 0; i < state->dim; i++) {
-            state->o[i] += p * v[i];
+            state->o[i] += p * values[j * valueStride + i];
         }
     }
 }
@@ -60,6 +59,13 @@ void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* othe
     state->l += other->l * beta;
     for (uint32_t i = 0; i < state->dim; i++) {
         state->o[i] += other->o[i] * beta;
+    }
+}
+
+void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count, double* weights) {
+    for (uint32_t j = 0; j < count; j++) {
+        const bool dropped = scores[j] == -infinity || state->l == 0.0;
+        weights[j] = dropped ? 0.0 : std::exp(scores[j] - origin(state->m)) / state->l;
     }
 }
 

@@ -24,6 +24,14 @@ std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
         return makeTiledFp32(call, call.options.algorithm == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS);
     case VKF_REFERENCE_BLOCK_SPARSE:
         return makeBlockSparse(call);
+    case VKF_REFERENCE_STANDARD:
+        return makeStandard(call);
+    case VKF_REFERENCE_ONLINE:
+        return makeOnline(call);
+    case VKF_REFERENCE_TILED_KEYS_OUTER:
+        return makeTiledKeysOuter(call);
+    case VKF_REFERENCE_RECOMPUTE:
+        return makeRecompute(call);
     default:
         return makeDirect(call);
     }
@@ -56,6 +64,9 @@ uint32_t threadsFor(const Call& call, double multiplications) {
 // Rows of one work item: a tile, or less if that leaves threads without work. Rows do not depend on each
 // other, so that this changes no result.
 uint32_t rowsPerItem(const Call& call, uint32_t heads) {
+    if (wantsWholeHeads(call)) {
+        return call.rows;
+    }
     const uint64_t share = uint64_t{call.rows} * heads / (4 * uint64_t{call.options.threads});
     return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, std::min(call.options.tileRows, call.rows)));
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// Attention as a reduction over the keys of a row: each key updates the state (m, l, o) of the online softmax and is
+// forgotten. What tiles add to it is where the data lies.
+#include <vector>
+
+#include "algorithm.hpp"
+#include "row_scores.hpp"
+
+namespace vkf::reference {
+namespace {
+
+class Online final : public Algorithm {
+public:
+    explicit Online(const Call& call) : call_(call), scores_(call), v_(call.layout(VKF_TENSOR_V).dim) {}
+
+    void compute(const RowBlock& block, const Output& output) noexcept override {
+        for (uint32_t place = block.place; place < block.place + block.rows; place++) {
+            scores_.load(block, place);
+            computeRow(*block.head, output.row(call_, block, place));
+        }
+    }
+
+private:
+    void computeRow(const KvHead& head, RowResult result) {
+        VkfOnlineSoftmax state{};
+        state.dim = call_.layout(VKF_TENSOR_O).dim;
+        state.o = result.o;
+        vkfOnlineSoftmaxReset(&state);
+        scores_.forEachVisible([&](KeyRange keys) {
+            // Scores of one group of lanes cost as much as one score.
+            for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
+                addKeys(head, intersection(keys, {group, group + lanes}), &state);
+            }
+        });
+        const double lse = vkfOnlineSoftmaxFinish(&state);
+        if (result.lse != nullptr) {
+            *result.lse = lse;
+        }
+    }
+
+    void addKeys(const KvHead& head, KeyRange keys, VkfOnlineSoftmax* state) {
+        double s[lanes];
+        scores_.compute(head, keys, s);
+        for (int64_t key = keys.begin; key < keys.end; key++) {
+            const float* v = &head.v[static_cast<size_t>(key) * head.columns];
+            v_.assign(v, v + v_.size());
+            vkfOnlineSoftmaxUpdate(state, &s[key - keys.begin], 1, v_.data(), v_.size());
+        }
+    }
+
+    const Call& call_;
+    RowScores scores_;
+    std::vector<double> v_; // of one key
+};
+
+} // namespace
+
+std::unique_ptr<Algorithm> makeOnline(const Call& call) { return std::make_unique<Online>(call); }
+
+} // namespace vkf::reference

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// The final scores of one query row in fp64, in natural units.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "algorithm.hpp"
+#include "element.hpp"
+
+namespace vkf::reference {
+
+// What scores are measured from so that no exponential overflows. Scores that are all -infinity weigh 0 against any
+// finite number.
+inline double origin(double m) { return m == -std::numeric_limits<double>::infinity() ? 0.0 : m; }
+
+class RowScores {
+public:
+    explicit RowScores(const Call& call) : call_(call), q_(call.problem.headDim) {}
+
+    // Reads q of the row at a place among the selected ones, and turns to the keys that it sees.
+    void load(const RowBlock& block, uint32_t place) {
+        const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
+        row_ = call_.row(place);
+        loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row_), q.dim, q_.data(), 1);
+        mask_ = block.mask;
+    }
+
+    // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
+    template <typename Visit> void forEachVisible(const Visit& visit) const { forEachVisible({0, mask_.keys}, visit); }
+    template <typename Visit> void forEachVisible(KeyRange among, const Visit& visit) const {
+        forEachOpen(mask_.blocks, row_, intersection(visibleKeys(mask_, row_), among), visit);
+    }
+
+    // s[0 ...] for the keys of a range.
+    void compute(const KvHead& head, KeyRange keys, double* s) const {
+        dotKeys<double, false>(head, q_.data(), keys, s);
+        for (int64_t j = 0; j < keys.end - keys.begin; j++) {
+            s[j] = finalScore(s[j]);
+        }
+    }
+
+private:
+    double finalScore(double dot) const {
+        const double s = static_cast<double>(call_.problem.scale) * dot;
+        const auto softcap = static_cast<double>(call_.problem.softcap);
+        return softcap > 0.0 ? softcap * std::tanh(s / softcap) : s;
+    }
+
+    const Call& call_;
+    std::vector<double> q_;
+    uint32_t row_ = 0;
+    Mask mask_{};
+};
+
+} // namespace vkf::reference

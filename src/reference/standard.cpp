@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// Standard attention in its three steps, each over whole matrices: S = scale q k^T, P = softmax(S) in its place,
+// o = P v. S and P of a block of rows are in memory at a time.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "algorithm.hpp"
+#include "row_scores.hpp"
+
+namespace vkf::reference {
+namespace {
+
+class Standard final : public Algorithm {
+public:
+    explicit Standard(const Call& call)
+        : call_(call), scores_(call), m_(std::min(call.options.tileRows, call.rows)), l_(m_.size()),
+          matrix_(m_.size() * call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
+
+    void compute(const RowBlock& block, const Output& output) noexcept override {
+        computeScores(block);
+        for (uint32_t i = 0; i < block.rows; i++) {
+            softmax(i);
+        }
+        for (uint32_t i = 0; i < block.rows; i++) {
+            computeOutput(block, i, output.row(call_, block, block.place + i));
+        }
+    }
+
+private:
+    double* rowOf(uint32_t i) { return &matrix_[size_t{i} * call_.problem.keys]; }
+
+    // Dropped keys score -infinity.
+    void computeScores(const RowBlock& block) {
+        std::fill(matrix_.begin(), matrix_.end(), -std::numeric_limits<double>::infinity());
+        for (uint32_t i = 0; i < block.rows; i++) {
+            scores_.load(block, block.place + i);
+            scores_.forEachVisible([&](KeyRange keys) { scores_.compute(*block.head, keys, rowOf(i) + keys.begin); });
+        }
+    }
+
+    void softmax(uint32_t i) {
+        const std::span<double> row(rowOf(i), call_.problem.keys);
+        m_[i] = -std::numeric_limits<double>::infinity();
+        for (const double s : row) {
+            m_[i] = std::max(m_[i], s);
+        }
+        l_[i] = 0.0;
+        for (double& x : row) {
+            x = std::exp(x - origin(m_[i]));
+            l_[i] += x;
+        }
+        for (double& x : row) {
+            x = x == 0.0 ? 0.0 : x / l_[i]; // a dropped key has no weight, even where l is NaN or 0
+        }
+    }
+
+    void computeOutput(const RowBlock& block, uint32_t i, RowResult result) {
+        const double* p = rowOf(i);
+        std::fill(o_.begin(), o_.end(), 0.0);
+        scores_.load(block, block.place + i);
+        scores_.forEachVisible([&](KeyRange keys) { // a dropped key's value may be NaN
+            for (int64_t key = keys.begin; key < keys.end; key++) {
+                addValue<double, false>(*block.head, p[key], key, o_.data());
+            }
+        });
+        std::copy_n(o_.begin(), call_.layout(VKF_TENSOR_O).dim, result.o);
+        if (result.lse != nullptr) {
+            *result.lse = origin(m_[i]) + std::log(l_[i]);
+        }
+        if (result.weights != nullptr) {
+            std::copy_n(p, call_.problem.keys, result.weights);
+        }
+    }
+
+    const Call& call_;
+    RowScores scores_;
+    std::vector<double> m_;      // [rows of a block]
+    std::vector<double> l_;      // [rows of a block]
+    std::vector<double> matrix_; // S, then P: [rows of a block][keys]
+    std::vector<double> o_;
+};
+
+} // namespace
+
+std::unique_ptr<Algorithm> makeStandard(const Call& call) { return std::make_unique<Standard>(call); }
+
+} // namespace vkf::reference

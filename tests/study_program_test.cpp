@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// `vkflash study` and `vkflash plan --explain` from outside.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include "npy.hpp"
+#include "support/program.hpp"
+#include "support/program_checks.hpp"
+#include "tensor_file.hpp"
+
+using namespace vkf::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+nlohmann::json jsonOf(const Workplace& place, const std::string& arguments) {
+    const ProgramResult result = place.run(arguments);
+    INFO("vkflash " << arguments << "\n" << result.err);
+    REQUIRE(result.status == 0);
+    nlohmann::json document = nlohmann::json::parse(result.out, nullptr, false);
+    REQUIRE(document.is_object());
+    return document;
+}
+
+void writeArray(const Workplace& place, const std::string& name, const std::vector<uint64_t>& shape) {
+    uint64_t count = 1;
+    for (const uint64_t extent : shape) {
+        count *= extent;
+    }
+    std::vector<float> numbers(count);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = static_cast<float>((i * 37 + name[0]) % 19) / 8.0F - 1.0F;
+    }
+    place.write(name, vkf::tools::npyHeader(vkf::tools::ElementType::f32, shape) +
+                          std::string(reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)));
+}
+
+void writeUsual(const Workplace& place) {
+    writeArray(place, "q.npy", {2, 17, 24});
+    writeArray(place, "k.npy", {1, 33, 24});
+    writeArray(place, "v.npy", {1, 33, 24});
+}
+
+const std::string files = " --q q.npy --k k.npy --v v.npy";
+
+} // namespace
+
+TEST_CASE("study algorithms: all give one answer, on random tensors and on files", "[study]") {
+    const Workplace place;
+    writeUsual(place);
+    for (const std::string& arguments :
+         {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2"),
+          std::string(" --rows 5 --window 3,1 --softcap 4 --type bf16 --tile-rows 2 --tile-keys 3"),
+          files + " --causal top-left", std::string(" --rows 70 --mask-block 16 --block-density 0.3"),
+          std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
+        const nlohmann::json document = jsonOf(place, "study algorithms --json" + arguments);
+        REQUIRE(document["algorithms"].size() == 6);
+        for (const auto& algorithm : document["algorithms"]) {
+            CHECK(algorithm["oDifference"] <= 1e-12);
+            CHECK(algorithm["lseDifference"] <= 1e-12);
+        }
+    }
+    const ProgramResult text = place.run("study algorithms --rows 40 --heads 1");
+    CHECK(text.status == 0);
+    CHECK_THAT(text.out, ContainsSubstring("1 head, 40 rows, 40 keys, D = 64, f16"));
+    CHECK_THAT(text.out, ContainsSubstring("tiled, keys outer"));
+    CHECK_THAT(text.out, ContainsSubstring("all agree within 1e-12"));
+}
+
+TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
+    needDevice();
+    const Workplace place;
+    writeUsual(place);
+    for (const std::string& arguments :
+         {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2 --path scalar"),
+          files + " --causal", std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
+        const nlohmann::json document = jsonOf(place, "study recompute --json" + arguments);
+        REQUIRE(document["recomputed"].size() == 3);
+        CHECK(document["recomputed"][0]["weightsDifference"] <= 1e-12);
+        CHECK(document["recomputed"][1]["weightsDifference"] <= 1e-6);
+        CHECK(document["recomputed"][2]["weightsDifference"] <= 1e-4);
+        CHECK(document["recomputed"][2]["rowSumDifference"] <= 1e-4);
+    }
+    // 64 rows of two heads: 512 bytes; 64 x 64 fp16 weights of two heads: 16 KiB.
+    const nlohmann::json bytes = jsonOf(place, "study recompute --json --rows 64");
+    CHECK(bytes["lseBytes"] == 512);
+    CHECK(bytes["stateBytes"] == 1024);
+    CHECK(bytes["weightsBytes"] == 16384);
+    CHECK(bytes["recomputed"][1]["lseDifference"] > 0);
+}
+
+TEST_CASE("study recompute takes rows in parts where P is large, and misses none", "[study]") {
+    needDevice();
+    const Workplace place;
+    // 4 heads of 700 x 4096 fp64 weights are 88 MiB: two parts.
+    const nlohmann::json document = jsonOf(place, "study recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
+    CHECK(document["recomputed"][0]["weightsDifference"] <= 1e-12);
+    CHECK(document["recomputed"][0]["weightsDifference"] > 0);
+    CHECK(document["weightsBytes"] == 4 * 700 * 4096 * 2);
+}
+
+TEST_CASE("study refuses what it is not given right in one line", "[study]") {
+    const Workplace place;
+    writeUsual(place);
+    for (const std::string study : {"study algorithms", "study recompute"}) {
+        checkRefusals(place, {{study + " --q q.npy", "--k"},
+                              {study + files + " --rows 5", "--rows: is about random tensors|--q q.npy"},
+                              {study + files + " --seed 5", "--seed: is about random tensors"},
+                              {study + " --q absent.npy --k k.npy --v v.npy", "--q absent.npy|no such file"},
+                              {study + " --type f64", "--type f64: takes one of f32, f16, bf16"},
+                              {study + " --dim 0", "headDim"},
+                              {study + " --heads 3 --kv-heads 2", "kvHeads"},
+                              {study + " --window 1", "--window 1: takes LEFT,RIGHT"},
+                              {study + " --block-density 0.5", "--block-density"},
+                              {study + files + " --mask-block 16", "--block-mask: is missing"},
+                              {study + " --lse", "--lse"}});
+    }
+    checkRefusals(place, {{"study", "subcommand"},
+                          {"study other", "other: there is no such sub-command, there are algorithms, recompute"},
+                          {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
+                          {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
+                          {"study algorithms --path scalar", "--path"},
+                          {"study recompute --path gpu", "--path gpu: takes one of"}});
+    needDevice();
+    checkRefusal(place, {"study recompute --device no-such-device", "--device no-such-device"}, 1);
+}
+
+TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[study]") {
+    needDevice();
+    const Workplace place;
+    const std::string shape = "plan --explain --path scalar --rows 512 --dim 128 --type f32 --heads 4";
+    const ProgramResult text = place.run(shape);
+    REQUIRE(text.status == 0);
+    for (const char* words : {"Paths\n  scalar    supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
+                              "Tiles that the library considered", "not needed", "standard, three passes",
+                              "keys in the outer loop", "this plan, path scalar", "theorem 2"}) {
+        CHECK_THAT(text.out, ContainsSubstring(words));
+    }
+    const nlohmann::json document = jsonOf(place, shape + " --json");
+    const nlohmann::json& explanation = document["explanation"];
+    int taken = 0;
+    for (const auto& candidate : explanation["candidates"]) {
+        CHECK(!candidate["reason"].get<std::string>().empty());
+        if (candidate["taken"]) {
+            taken++;
+            CHECK(candidate["tileRows"] == document["tileRows"]);
+            CHECK(candidate["tile"] == document["tile"]);
+        }
+    }
+    CHECK(taken == 1);
+    REQUIRE(explanation["traffic"].size() == 4);
+    CHECK(explanation["traffic"][0]["bytes"] == 4.0 * 4 * (4 * 512 * 128 + 4 * 512 * 512));
+    CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
+    CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
+}
