@@ -77,8 +77,11 @@ constexpr struct {
     const char* name;
     void (*add)(VkfProblem&);
 } otherMasks[] = {
-    {"no other mask", [](VkfProblem&) {}}, {"causal", causal},         {"a window", window},
-    {"lengths", lengths},                  {"everything", everything},
+    {"no other mask", [](VkfProblem&) {}},
+    {"causal", causal},
+    {"a window", window},
+    {"lengths", lengths},
+    {"everything", everything},
 };
 
 Data dataOf(const VkfProblem& problem, double density, uint32_t seed) {
@@ -237,7 +240,8 @@ TEST_CASE("the time falls with the density", "[block_mask_time]") {
         problem.path = variation.path;
         vkf::host::Device& device = vkf::test::deviceOf(variation);
         const auto seconds = [&](double density) {
-            const Inputs inputs = vkf::test::makeInputs(problem, {.blockDensity = density, .poisonInvisibleKeys = false});
+            const Inputs inputs =
+                vkf::test::makeInputs(problem, {.blockDensity = density, .poisonInvisibleKeys = false});
             vkf::host::Attention attention(device, problem);
             vkf::host::HostTensors tensors;
             tensors.q = inputs.q.data();
@@ -279,8 +283,8 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
                                                        {VKF_REFERENCE_TILED_FP32, 1e-4},
                                                        {VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 1e-4}}) {
                     INFO("algorithm " << static_cast<int>(algorithm));
-                    const auto result = vkf::test::reference(
-                        problem, inputs, vkf::test::referenceOptions(algorithm, 24, 32));
+                    const auto result =
+                        vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm, 24, 32));
                     double worst = 0.0;
                     for (size_t i = 0; i < direct.o.size(); i++) {
                         worst = std::max(worst, std::abs(direct.o[i] - result.o[i]));
@@ -309,8 +313,8 @@ TEST_CASE("the reference reads the bits of a block mask in the order that the he
     inputs.blockMask = {5U, 2U, 0xfffffff8U, 6U}; // of two heads, two rows of blocks each
     const std::array<double, 4> means = {1.0, 1.0, 0.0, 1.5};
     const std::array<double, 4> open = {2.0, 1.0, 0.0, 2.0};
-    for (const VkfReferenceAlgorithm algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED,
-                                                  VKF_REFERENCE_BLOCK_SPARSE, VKF_REFERENCE_TILED_FP32}) {
+    for (const VkfReferenceAlgorithm algorithm :
+         {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_BLOCK_SPARSE, VKF_REFERENCE_TILED_FP32}) {
         const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
         for (size_t row = 0; row < 64; row++) {
             CHECK(std::abs(result.o[row] - means[row / 16]) < 1e-6);

@@ -23,8 +23,8 @@ struct MeasureOptions {
 struct BenchResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
-    double operations = 0; // that the rate counts; the plan's, but for what a block mask closes, unless whoever asked
-                           // counts otherwise
+    double operations = 0;   // that the rate counts; the plan's, but for what a block mask closes, unless whoever asked
+                             // counts otherwise
     double blockDensity = 1; // as asked for
     Timing timing;
     bool oneSubmission = false; // all steps of a run, as an application records them

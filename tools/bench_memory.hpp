@@ -32,7 +32,7 @@ public:
     host::HostTensors download(size_t set);
 
     const std::vector<uint32_t>& blockMask() const noexcept { return blockMask_; } // the same in all sets
-    uint64_t tensorBytes() const noexcept { return tensorBytes_; } // of one set, scratch left out
+    uint64_t tensorBytes() const noexcept { return tensorBytes_; }                 // of one set, scratch left out
 
 private:
     // What the same tensor of every set holds. Only ever grows, unless its type changes.

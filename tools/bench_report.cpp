@@ -66,15 +66,15 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
 
 Json problemJson(const VkfProblem& problem) {
     Json json = {{"batch", problem.batch},
-            {"queryHeads", problem.queryHeads},
-            {"kvHeads", problem.kvHeads},
-            {"queryRows", problem.queryRows},
-            {"keys", problem.keys},
-            {"headDim", problem.headDim},
-            {"valueDim", problem.valueDim != 0 ? problem.valueDim : problem.headDim},
-            {"type", vkfTypeName(problem.q.type)},
-            {"causal", problem.causal != 0},
-            {"precision", precisionName(problem.precision)}};
+                 {"queryHeads", problem.queryHeads},
+                 {"kvHeads", problem.kvHeads},
+                 {"queryRows", problem.queryRows},
+                 {"keys", problem.keys},
+                 {"headDim", problem.headDim},
+                 {"valueDim", problem.valueDim != 0 ? problem.valueDim : problem.headDim},
+                 {"type", vkfTypeName(problem.q.type)},
+                 {"causal", problem.causal != 0},
+                 {"precision", precisionName(problem.precision)}};
     if (problem.maskBlock != 0)
         json["maskBlock"] = problem.maskBlock;
     return json;

@@ -22,8 +22,7 @@ struct Keys {
 
 Keys visibleKeys(const VkfProblem& problem, int64_t row) {
     const int64_t keys = problem.keys;
-    const int64_t place =
-        row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows});
+    const int64_t place = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows});
     Keys visible{0, keys};
     if (problem.window.enabled && problem.window.left >= 0 && problem.window.left < place)
         visible.begin = place - problem.window.left;
@@ -73,9 +72,9 @@ std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name,
     const uint64_t batch = extent(3);
     if (rank < 2 || rank > 4 || extent(0) != layout.keyBlocks || extent(1) != layout.rowBlocks ||
         (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
-        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front", name,
-                  shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks, problem.queryHeads,
-                  problem.batch);
+        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
+                  name, shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks,
+                  problem.queryHeads, problem.batch);
     const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;
     problem.blockMaskHeadStride = heads == 1 ? 0 : wordsOfHead;
     problem.blockMaskBatchStride = batch == 1 ? 0 : wordsOfHead * heads;

@@ -257,9 +257,9 @@ std::string npyHeader(ElementType type, const Shape& shape) {
     if (code.empty())
         throw FormatError(fmt::format("cannot hold {}: NumPy has no such type", elementName(type)));
 
-    std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                     elementBytes(type) == 1 ? '|' : '<', code, fmt::join(shape, ", "),
-                                     shape.size() == 1 ? "," : "");
+    std::string header =
+        fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                    elementBytes(type) == 1 ? '|' : '<', code, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
     // The format asks for data at a multiple of 64 bytes and a newline at the header's end.
     const size_t preamble = lengthOffset + 2;
     const size_t unpadded = preamble + header.size() + 1;

@@ -111,8 +111,8 @@ private:
     std::vector<RowState> rows_;
     std::vector<double> q_;  // [rows][headDim]
     std::vector<double> o_;  // [rows][columns]
-    std::vector<double> s_;      // of one row and block
-    std::vector<double> pv_;     // P~ v of one row and block
+    std::vector<double> s_;  // of one row and block
+    std::vector<double> pv_; // P~ v of one row and block
 };
 
 } // namespace

@@ -89,7 +89,8 @@ private:
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
         Real largest = row.m;
         forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
-            dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, &scoreOf(open.begin));
+            dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
+                                        &scoreOf(open.begin));
             for (int64_t key = open.begin; key < open.end; key++) {
                 scoreOf(key) = finalScore_(scoreOf(key));
                 largest = std::max(largest, scoreOf(key));

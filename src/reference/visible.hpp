@@ -82,8 +82,7 @@ inline KeyRange firstOpen(const BlockMask& blocks, int64_t row, KeyRange keys) {
 }
 
 // Calls visit(KeyRange) for each part of a range of keys that the row's open blocks leave, in their order.
-template <typename Visit>
-void forEachOpen(const BlockMask& blocks, int64_t row, KeyRange keys, const Visit& visit) {
+template <typename Visit> void forEachOpen(const BlockMask& blocks, int64_t row, KeyRange keys, const Visit& visit) {
     for (KeyRange open = firstOpen(blocks, row, keys); !open.empty();
          open = firstOpen(blocks, row, {open.end, keys.end})) {
         visit(open);
