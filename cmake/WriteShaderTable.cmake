@@ -17,10 +17,13 @@ foreach(line ${lines})
   endif()
   # SPIR-V files of glslang are little-endian words.
   file(READ "${spv}" hex HEX)
-  string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1," words "${hex}")
-  string(REGEX REPLACE "((0x........,)(0x........,)(0x........,)(0x........,)(0x........,)(0x........,)(0x........,)(0x........,))"
-    "\\1\n" words "${words}")
-  string(APPEND arrays "constexpr uint32_t ${name}_spirv[] = {\n${words}};\n")
+  # As src/shader_table.hpp tells: small words, heads of instructions, the rest.
+  string(REGEX REPLACE "(........)" "\\1;" units "${hex}")
+  string(REGEX REPLACE "(..)([0-7].)0000;" "0x\\2\\1," units "${units}")
+  string(REGEX REPLACE "(..)(0[0-7])(0[1-9a-f])00;" "0x8000|0x\\3<<11|0x\\2\\1," units "${units}")
+  string(REGEX REPLACE "(..)(..)(..)(..);" "0x8000,0x\\4\\3,0x\\2\\1," units "${units}")
+  string(REGEX REPLACE "(0x8000,)" "\n\\1" units "${units}")
+  string(APPEND arrays "constexpr uint16_t ${name}_spirv[] = {${units}};\n")
   string(APPEND rows "    {\"${name}\", ${name}_spirv, std::size(${name}_spirv), nullptr},\n")
 endforeach()
 

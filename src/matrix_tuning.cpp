@@ -192,10 +192,9 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
                             ConsideredTiles* considered) {
     TileSearch<MatrixPlan> search;
     considerTuned(caps, layout, problem, search);
-    for (const BlockTiles tiles : {BlockTiles::whole, BlockTiles::cut}) {
-        if (!search.found()) {
-            considerBuiltIn(caps, layout, problem, tiles, search);
-        }
+    considerBuiltIn(caps, layout, problem, BlockTiles::whole, search);
+    if (!search.found()) {
+        considerBuiltIn(caps, layout, problem, BlockTiles::cut, search);
     }
     return search.finish(considered);
 }

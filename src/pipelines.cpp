@@ -103,16 +103,18 @@ VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessag
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
     const std::string name = binaryName(variant);
     const ShaderBinary* binary = findBinary(name);
-    if (binary == nullptr || binary->words == nullptr) {
+    if (binary == nullptr || binary->units == nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
                     binary == nullptr ? "no such variant" : binary->missingReason);
     }
     VkShaderModuleCreateInfo moduleInfo{};
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    const std::vector<uint32_t> rolled =
-        variant.rolled ? withRolledLoops(binary->words, binary->wordCount) : std::vector<uint32_t>();
-    moduleInfo.codeSize = binary->wordCount * sizeof(uint32_t);
-    moduleInfo.pCode = variant.rolled ? rolled.data() : binary->words;
+    std::vector<uint32_t> words = binary->words();
+    if (variant.rolled) {
+        words = withRolledLoops(words.data(), words.size());
+    }
+    moduleInfo.codeSize = words.size() * sizeof(uint32_t);
+    moduleInfo.pCode = words.data();
     VkShaderModule module = VK_NULL_HANDLE;
     VkResult result = functions_.vkCreateShaderModule(device_, &moduleInfo, allocator_, &module);
     if (result != VK_SUCCESS) {

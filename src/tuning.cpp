@@ -189,10 +189,9 @@ uint32_t Tile::registers() const {
 Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered) {
     TileSearch<Tile> search;
     considerTuned(caps, problem, search);
-    for (const BlockTiles tiles : {BlockTiles::whole, BlockTiles::cut}) {
-        if (!search.found()) {
-            considerBuiltIn(caps, problem, tiles, search);
-        }
+    considerBuiltIn(caps, problem, BlockTiles::whole, search);
+    if (!search.found()) {
+        considerBuiltIn(caps, problem, BlockTiles::cut, search);
     }
     return search.finish(considered);
 }

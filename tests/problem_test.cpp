@@ -81,7 +81,12 @@ const Refusal refusals[] = {
     {"dropout", [](VkfProblem& p) { p.dropout.probability = 0.1F; }, VKF_ERROR_UNSUPPORTED, "dropout"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is 1"},
-    {"a block mask", [](VkfProblem& p) { p.maskBlock = 64; }, VKF_ERROR_UNSUPPORTED, "maskBlock"},
+    {"a block mask on path decode",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_DECODE;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "maskBlock on path decode"},
     {"several key splits", [](VkfProblem& p) { p.kvSplits = 4; }, VKF_ERROR_UNSUPPORTED, "kvSplits"},
     {"first keys",
      [](VkfProblem& p) {

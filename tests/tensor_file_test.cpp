@@ -195,7 +195,7 @@ TEST_CASE("a malformed NumPy file is refused with the reason in words", "[files]
         {npyFile(npyDict("'>f4'", "False", "(2, 3)"), std::string(24, '\1')), "big-endian"},
         {npyFile(npyDict("'<f4'", "True", "(2, 3)"), std::string(24, '\1')), "Fortran order"},
         {npyFile(npyDict("'<f8'", "False", "(3,)"), std::string(24, '\1')), "type '<f8'"},
-        {npyFile(npyDict("'|b1'", "False", "(3,)"), std::string(3, '\1')), "type '|b1'"},
+        {npyFile(npyDict("'|S3'", "False", "(1,)"), std::string(3, '\1')), "type '|S3'"},
         {npyFile(npyDict("'<c8'", "False", "(3,)"), std::string(24, '\1')), "type '<c8'"},
         {npyFile(npyDict("'|O'", "False", "(3,)"), std::string(24, '\1')), "type '|O'"},
         {npyFile(npyDict("'|V2'", "False", "(3,)"), std::string(6, '\1')), "bf16 from .safetensors"},

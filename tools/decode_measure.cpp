@@ -21,10 +21,7 @@ constexpr size_t mostSets = 256;
 constexpr double submissionSeconds = 0.004;
 constexpr size_t mostCalls = 256;
 
-std::span<const uint32_t> plainReadSpirv() {
-    const ShaderBinary& binary = toolShaderBinaries[0];
-    return {binary.words, binary.wordCount};
-}
+std::vector<uint32_t> plainReadSpirv() { return toolShaderBinaries[0].words(); }
 
 uint64_t keyBytes(const VkfProblem& problem) {
     return vkfTensorLayout(&problem, VKF_TENSOR_K).elements * vkfTypeBytes(problem.k.type);
