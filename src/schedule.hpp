@@ -68,9 +68,6 @@ struct Schedule {
     uint32_t steps() const;
 };
 
-// Why a device makes no products of matrices of a 16-bit type, or null.
-const char* matrixObstacle(const Caps& caps, VkfType type);
-
 // Chooses path, tiles and steps, or says why the device cannot do it.
 VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message);
 
