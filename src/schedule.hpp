@@ -60,7 +60,7 @@ struct Schedule {
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
     uint32_t splits = 1;  // of the keys
-    std::string tileText; // tile and splits as tuning data writes them
+    std::string tileText; // tile and splits as tuning data writes them, or would
     bool tuned = false;   // tuning data chose them
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "kernel_parameters.hpp"
@@ -28,6 +29,8 @@ public:
         schedule_->tileText = std::move(tileText);
         schedule_->tuned = tuned;
     }
+    // What of the tile the phases' common one does not say.
+    void addToTileText(std::string_view text) { schedule_->tileText += text; }
     ConsideredTiles* considered() { return &schedule_->considered; }
     VkfPath path() const { return schedule_->path; }
     const TileShape& tile() const { return schedule_->tile; }

@@ -2,6 +2,7 @@
 #include "schedule_paths.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "decode_tuning.hpp"
 #include "matrix_obstacle.hpp"
@@ -22,10 +23,9 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
 }
 
 // The phases of path decode, once the tile is set.
-VkfResult addDecode(const Caps& caps, Kernel kernel, uint32_t chosenSplits, const CheckedProblem& problem,
+VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                     ScheduleBuilder& builder, VkfMessage* message) {
     builder.packHeads();
-    const uint32_t splits = problem.given.kvSplits != 0 ? problem.given.kvSplits : chosenSplits;
     return splits > 1 && !problem.empty ? scheduleSplits(caps, kernel, splits, problem, builder, message)
                                         : scheduleFused(kernel, problem, builder, message);
 }
@@ -36,19 +36,21 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
                          VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
-    if (matrixObstacle(caps, problem) == nullptr) {
-        const DecodeMatrixPlan chosen = chooseDecodeMatrixTile(caps, caps.matrixOf(p.q.type), decodeProblem(problem));
-        if (chosen.tile.rowSubgroups != 0) {
-            builder.setTile(chosen.tile, chosen.tile.workgroupSize());
-            builder.setMatrices(chosen.tile.layout);
-            builder.setWholeWords(wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q)));
-            const bool bf16 = p.q.type == VKF_TYPE_BF16;
-            return addDecode(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix,
-                             chosen.splits, problem, builder, message);
-        }
+    const MatrixLayout layout = caps.matrixOf(p.q.type);
+    const DecodeChoice chosen = chooseDecodeTile(caps, matrixObstacle(caps, problem) == nullptr ? &layout : nullptr,
+                                                 decodeProblem(problem), builder.considered());
+    const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
+    if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
+        builder.setTile(matrix->tile, matrix->tile.workgroupSize());
+        builder.setMatrices(matrix->tile.layout);
+        builder.setWholeWords(wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q)));
+        builder.setTuning(tileText(matrix->tile, splits), false);
+        const bool bf16 = p.q.type == VKF_TYPE_BF16;
+        return addPhases(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix, splits,
+                         problem, builder, message);
     }
-    const DecodePlan chosen = chooseDecodeTile(caps, decodeProblem(problem));
-    const DecodeTile& tile = chosen.tile;
+    const DecodeTile& tile = std::get<DecodePlan>(chosen).tile;
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path decode: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
@@ -56,7 +58,8 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     }
     builder.setTile(tile, tile.workgroupSize);
     builder.setWholeWords(wholeKeys);
-    return addDecode(caps, Kernel::attentionDecode, chosen.splits, problem, builder, message);
+    builder.setTuning(tileText(tile, splits), false);
+    return addPhases(caps, Kernel::attentionDecode, splits, problem, builder, message);
 }
 
 } // namespace vkf

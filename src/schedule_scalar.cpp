@@ -3,7 +3,6 @@
 
 #include "tile_problem.hpp"
 #include "tuning.hpp"
-#include "tuning_file.hpp"
 
 namespace vkf {
 
@@ -17,11 +16,7 @@ VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Schedul
                     p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize);
-    if (builder.path() == VKF_PATH_SCALAR) {
-        builder.setTuning(tileText(TunedScalarTile{tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows,
-                                                   tile.threadKeys, tile.chunkDim4, tile.chunkKeys}),
-                          tile.tuned);
-    }
+    builder.setTuning(tile.text(), tile.tuned);
     return VKF_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #include "schedule_paths.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "matrix_obstacle.hpp"
 #include "product_tuning.hpp"
@@ -25,7 +26,8 @@ constexpr double mostScoreBytes = 0x1p62;
 VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                              StandardKernels* kernels, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const ProductTile tile = chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem));
+    const ProductTile tile =
+        chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
@@ -33,6 +35,7 @@ VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, Sc
     }
     builder.setTile(tile, tile.workgroupSize());
     builder.setMatrices(tile.layout);
+    builder.setTuning(tileText(tile), false);
     builder.setWholeWords(hasWholeWords(problem, tile));
     const bool bf16 = p.q.type == VKF_TYPE_BF16;
     *kernels = {bf16 ? Kernel::standardScoresCoopmatBf16 : Kernel::standardScoresCoopmat,
@@ -59,6 +62,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
     if (result == VKF_SUCCESS) {
         const SoftmaxTile tile =
             chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile().rows)));
+        builder.addToTileText(" softmaxKeys=" + std::to_string(tile.keys()));
         Phase& softmax = builder.lastPhase();
         softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
         softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
