@@ -54,6 +54,7 @@ Json result(const std::string& path, int rows, double seconds) {
             {"tensorBytes", rows * 1024},
             {"scratchBytes", path == "standard" ? rows * rows * 8 : 0},
             {"predictedBytes", rows * 4096.0},
+            {"planBytes", rows * 5000.0},
             {"bytesPerSecond", rows * 4096.0 / seconds},
             {"operations", operations},
             {"teraflops", operations / seconds * 1e-12},
@@ -207,7 +208,8 @@ TEST_CASE("report makes one page that needs nothing from outside", "[report]") {
     CHECK_THAT(page, ContainsSubstring("Imaginary GPU &lt;9&gt;") && ContainsSubstring("Driver &amp; Sons 1.2") &&
                          ContainsSubstring("abc1234") && ContainsSubstring("2026-01-02"));
     CHECK_THAT(page, ContainsSubstring("a &lt; b") && ContainsSubstring("unheard-of") && ContainsSubstring("rival"));
-    CHECK_THAT(page, ContainsSubstring("Traffic ledger") && ContainsSubstring("<svg"));
+    CHECK_THAT(page, ContainsSubstring("Traffic ledger") && ContainsSubstring("its kernels ask for 2.44 MiB") &&
+                         ContainsSubstring("<svg"));
     for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("}) {
         INFO(outside);
         CHECK_THAT(page, !ContainsSubstring(outside));

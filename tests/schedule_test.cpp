@@ -605,6 +605,7 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
     CHECK(made.inputAlignment == 16);
     CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P lies over S
     CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups a multiprocessor
+    CHECK(made.tileText == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32 softmaxKeys=8192");
 
     const struct {
         const char* name;
@@ -622,6 +623,8 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
         const vkf::Schedule plain = schedule(otherCaps, changed);
         CHECK(plain.phases[0].variant.kernel == vkf::Kernel::standardScores);
         CHECK(plain.productType == VKF_TYPE_F32);
+        CHECK(plain.tileText ==
+              "groups=8 lanes=16 threadRows=8 threadKeys=4 chunkDim4=8 chunkKeys=16 softmaxKeys=8192");
     }
 }
 

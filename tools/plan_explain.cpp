@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plan_traffic.hpp"
 #include "text.hpp"
 #include "tile_budget.hpp"
 #include "traffic.hpp"

@@ -48,6 +48,7 @@ constexpr Column studyColumns[] = {
     {"memory", "peakBytes", CellKind::bytes},
     {"saved", "memorySavedPercent", CellKind::percent},
     {"predicted traffic", "predictedBytes", CellKind::bytes},
+    {"traffic of the plan", "planBytes", CellKind::bytes},
     {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
     {"largest difference", "largestDifference", CellKind::error},
     {"error", "error", CellKind::error},
