@@ -318,6 +318,18 @@ TEST_CASE("bench study stops an algorithm where it needs too much memory", "[ben
     CHECK(isOneLine(nothing.err));
 }
 
+TEST_CASE("bench study stops an algorithm where the device has no room for it", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    // Scores of two heads: 32 KiB, then 671 GiB.
+    const auto [text, json] =
+        report(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
+    CHECK(json["results"].size() == 1);
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK(json["leftOut"][0]["queryRows"] == 300000);
+    CHECK_THAT(text.out, ContainsSubstring("stops here: ") && ContainsSubstring("does not fit into the memory of"));
+}
+
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
     needDevice();
     if (!validationIsOn()) {
@@ -337,6 +349,11 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.txt", "d32 n64 b4 causal0\n");
     place.write("none.txt", "nothing\n");
+    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
+        checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
+                              {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
+                              {bench + " --seconds nan", "--seconds nan"},
+                              {bench + " --seconds inf", "--seconds inf"}});
     checkRefusals(place, {{"bench --paths fast", "--paths fast|scalar"},
                           {"bench --types f64", "--types f64|f32, f16, bf16"},
                           {"bench --json absent/b.json", "--json absent/b.json|no folder absent"},
@@ -369,6 +386,13 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --dims 300", "300|256"},
                           {"bench study --heads 0", "--heads"},
                           {"bench study --most-memory much", "--most-memory|much"},
+                          {"bench study --most-memory -1", "--most-memory"},
+                          {"bench study --most-memory 99999999999999999999", "--most-memory"},
+                          {"bench study --batch 0", "--batch"},
+                          {"bench study --dims 0", "headDim is 0"},
+                          {"bench study --rows 4000000000", "queryRows 4000000000|1073741823"},
+                          {"bench study --sample-rows x", "--sample-rows"},
+                          {"bench study --quirk rubble", "--quirk rubble|takes one of"},
                           {"bench study --json absent/s.json", "--json absent/s.json"},
                           {"bench host --calls 0", "--calls 0"},
                           {"bench host --dims 300", "300|256"},

@@ -3,7 +3,7 @@
 // vkflash bench study: every algorithm on the same inputs over the length of the sequence: time, memory, traffic, and
 // how far the outputs lie apart.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +23,8 @@
 namespace vkf::tools {
 
 namespace {
+
+constexpr uint64_t most64 = std::numeric_limits<int64_t>::max();
 
 struct StudyOptions {
     uint32_t batch = 2;
@@ -70,6 +72,8 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
     }
     if (shapes.empty())
         failInput("--rows, --dims, --types: one of them is empty");
+    if (options.mostMemory > most64) // as a negative number turns out
+        failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
     if (options.batch == 0 || options.heads == 0)
         failInput("--batch, --heads: a problem without rows takes no time");
     return shapes;
@@ -256,6 +260,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);
+            checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
             StudyBench(*options).run();
         };
     });
