@@ -7,7 +7,7 @@
     python3 bench/plot.py a.json b.json -o a.svg --type f16 --batch many
     python3 bench/plot.py study study.json -o study.svg            time and memory over N; of bench's grid too
     python3 bench/plot.py roofline study.json -o roofline.png      TFLOP/s over operations per byte
-    python3 bench/plot.py ledger study.json -o ledger.svg          predicted bytes and the bandwidth that they imply
+    python3 bench/plot.py ledger study.json -o ledger.svg          predicted bytes, those of the plan's kernels, GB/s
 
 Every line has a marker and a dash of its own, every bar a hatch, so that no figure needs its colours.
 Needs matplotlib (Debian: python3-matplotlib).
@@ -269,6 +269,9 @@ def draw_ledger(found, options):
             places = [lengths.index(n) + (number - (len(labels) - 1) / 2) * width for n in line]
             bars = axis.bar(places, [result["predictedBytes"] / 2**20 for result in line.values()], width * 0.94,
                             label=path, color=f"C{number}", hatch=HATCHES[number % len(HATCHES)], edgecolor="white")
+            planned = [result.get("planBytes", math.nan) / 2**20 for result in line.values()]
+            axis.plot(places, planned, color="black", linestyle="", marker="_", markersize=9, markeredgewidth=2,
+                      label="asked for by the kernels")
             axis.bar_label(bars, [f"{r['predictedBytes'] / r['medianSeconds'] * 1e-9:.3g}" for r in line.values()],
                            rotation=90, padding=3, fontsize=7)
         axis.set_yscale("log")

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "boundary.hpp"
-#include "schedule.hpp"
+#include "matrix_obstacle.hpp"
 #include "shader_table.hpp"
 #include "versioned.hpp"
 

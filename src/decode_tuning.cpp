@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "../shaders/shared/attention_params.h"
+#include "tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -82,15 +83,72 @@ DecodeTile tileOf(const Candidate& candidate, const DecodeProblem& problem) {
     return tile;
 }
 
-// Whether tiles of 64 keys would not make a workgroup for each multiprocessor.
-bool hasFewKeys(const DecodeProblem& problem) { return problem.keys / 64 * problem.kvHeads < multiprocessors; }
+// Workgroups that tiles of 64 keys would make.
+uint64_t largeTiles(const DecodeProblem& problem) { return problem.keys / 64 * problem.kvHeads; }
 
-bool fits(const DecodeTile& tile, const Caps& caps) {
-    if (tile.workgroupSize > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-        return false;
-    }
-    return !caps.subgroupReductions() ||
-           (tile.lanes <= caps.subgroupSize && tile.workgroupSize % caps.subgroupSize == 0);
+Objection unfitness(uint32_t workgroupSize, uint32_t sharedBytes, const Caps& caps) {
+    return firstObjection({
+        {workgroupSize > caps.maxInvocations, {VKF_TILE_INVOCATIONS, workgroupSize, caps.maxInvocations}},
+        {sharedBytes > caps.maxSharedMemoryBytes, {VKF_TILE_SHARED_MEMORY, sharedBytes, caps.maxSharedMemoryBytes}},
+    });
+}
+
+// What stands against a plain tile.
+Objection objectionTo(const Candidate& candidate, const DecodeTile& tile, const DecodeProblem& problem,
+                      const Caps& caps) {
+    const bool wide = tile.lanes > caps.subgroupSize;
+    const bool ragged = caps.subgroupReductions() && (wide || tile.workgroupSize % caps.subgroupSize != 0);
+    return unfitness(tile.workgroupSize, tile.sharedBytes(), caps)
+        .orElse(firstObjection({
+            {ragged, {VKF_TILE_SUBGROUPS, wide ? tile.lanes : tile.workgroupSize, caps.subgroupSize}},
+            {candidate.fewKeys && largeTiles(problem) >= multiprocessors,
+             {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}},
+            {tile.registers() > mostRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostRegisters}},
+        }));
+}
+
+// What stands against the tile of matrices. Where loops are left as they are, matrices live in memory anyway.
+Objection objectionTo(const DecodeMatrixTile& tile, const DecodeProblem& problem, const Caps& caps) {
+    const bool spills = tile.registers() > mostMatrixRegisters && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) == 0;
+    return firstObjection({
+                              {!tile.layout.fillsFromRegisters(), {VKF_TILE_LAYOUT, 0, 0}},
+                              {problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}},
+                          })
+        .orElse(unfitness(tile.workgroupSize(), tile.sharedBytes(), caps))
+        .orElse(firstObjection({{spills, {VKF_TILE_REGISTERS, tile.registers(), mostMatrixRegisters}}}));
+}
+
+// As many subgroups for rows as there are matrices of them, the others share the keys.
+DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& problem) {
+    const uint64_t matrices = std::max<uint64_t>((problem.rows + layout.rows - 1) / layout.rows, 1);
+    DecodeMatrixTile tile;
+    tile.layout = layout;
+    tile.rowSubgroups = static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(matrices), mostRowSubgroups));
+    tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
+    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, layout.rows));
+    tile.headDim = problem.headDim;
+    tile.valueDim = problem.valueDim;
+    return tile;
+}
+
+// A tile with its splits, either kind.
+template <typename Plan, typename AnyTile>
+void consider(const AnyTile& tile, uint32_t workgroupSize, const DecodeProblem& problem, const Objection& objection,
+              TileSearch<DecodeChoice>& search) {
+    const uint64_t items = (problem.rows + tile.rows() - 1) / tile.rows() * problem.kvHeads;
+    const uint64_t slots = slotsFor(workgroupSize, tile.registers(), tile.sharedBytes());
+    const uint32_t splits = chooseDecodeSplits(items, problem.keys, tile.keys(), slots);
+    ConsideredTile considered;
+    considered.tile = tileText(tile, splits);
+    considered.rows = tile.rows();
+    considered.keys = tile.keys();
+    considered.workgroupSize = workgroupSize;
+    considered.sharedBytes = tile.sharedBytes();
+    considered.registers = tile.registers();
+    considered.splits = splits;
+    considered.workgroups = items * splits;
+    considered.objection = objection;
+    search.consider(Plan{tile, splits}, considered);
 }
 
 } // namespace
@@ -129,24 +187,12 @@ uint32_t chooseDecodeSplits(uint64_t items, uint32_t keys, uint32_t tileKeys, ui
     return static_cast<uint32_t>(std::min(splits, most));
 }
 
-DecodePlan chooseDecodeTile(const Caps& caps, const DecodeProblem& problem) {
-    DecodeTile chosen;
-    for (const Candidate& candidate : candidates) {
-        const DecodeTile tile = tileOf(candidate, problem);
-        if (!fits(tile, caps) || (candidate.fewKeys && !hasFewKeys(problem))) {
-            continue;
-        }
-        chosen = tile;
-        if (tile.registers() <= mostRegisters) {
-            break;
-        }
-    }
-    if (chosen.workgroupSize == 0) {
-        return {};
-    }
-    const uint64_t items = (problem.rows + chosen.threadRows - 1) / chosen.threadRows * problem.kvHeads;
-    const uint64_t slots = slotsFor(chosen.workgroupSize, chosen.registers(), chosen.sharedBytes());
-    return {chosen, chooseDecodeSplits(items, problem.keys, chosen.keys(), slots)};
+std::string tileText(const DecodeTile& tile, uint32_t splits) {
+    return tileText({{"groups", tile.workgroupSize / tile.lanes},
+                     {"lanes", tile.lanes},
+                     {"threadRows", tile.threadRows},
+                     {"threadKeys", tile.threadKeys},
+                     {"splits", splits}});
 }
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
@@ -166,27 +212,22 @@ uint32_t DecodeMatrixTile::registers() const {
     return 4 * (2 * slots * keyWords + values) + 8 * values + layout.elements();
 }
 
-DecodeMatrixPlan chooseDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem) {
-    if (!layout.fillsFromRegisters() || problem.rows <= mostPlainRows) {
-        return {};
+std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {
+    return tileText({{"rowSubgroups", tile.rowSubgroups}, {"keySubgroups", tile.keySubgroups}, {"splits", splits}});
+}
+
+DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
+                              ConsideredTiles* considered) {
+    TileSearch<DecodeChoice> search;
+    if (layout != nullptr) {
+        const DecodeMatrixTile tile = matrixTileOf(*layout, problem);
+        consider<DecodeMatrixPlan>(tile, tile.workgroupSize(), problem, objectionTo(tile, problem, caps), search);
     }
-    // As many subgroups for rows as there are matrices of them, the others share the keys.
-    const uint64_t matrices = std::max<uint64_t>((problem.rows + layout.rows - 1) / layout.rows, 1);
-    DecodeMatrixTile tile;
-    tile.layout = layout;
-    tile.rowSubgroups = static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(matrices), mostRowSubgroups));
-    tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
-    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, layout.rows));
-    tile.headDim = problem.headDim;
-    tile.valueDim = problem.valueDim;
-    // Where loops are left as they are, matrices live in memory anyway.
-    const bool spills = tile.registers() > mostMatrixRegisters && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) == 0;
-    if (tile.workgroupSize() > caps.maxInvocations || tile.sharedBytes() > caps.maxSharedMemoryBytes || spills) {
-        return {};
+    for (const Candidate& candidate : candidates) {
+        const DecodeTile tile = tileOf(candidate, problem);
+        consider<DecodePlan>(tile, tile.workgroupSize, problem, objectionTo(candidate, tile, problem, caps), search);
     }
-    const uint64_t items = (problem.rows + tile.rows() - 1) / tile.rows() * problem.kvHeads;
-    const uint64_t slots = slotsFor(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    return {tile, chooseDecodeSplits(items, problem.keys, tile.keys(), slots)};
+    return search.finish(considered);
 }
 
 } // namespace vkf

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <variant>
 
 #include <vkflash/problem.h>
 
 #include "caps.hpp"
+#include "tile_search.hpp"
 
 namespace vkf {
 
@@ -46,8 +49,6 @@ struct DecodePlan {
     uint32_t splits = 1;
 };
 
-DecodePlan chooseDecodeTile(const Caps& caps, const DecodeProblem& problem);
-
 // The tile of the decode kernel on cooperative matrices; shaders/decode_matrix_tile.glsl tells what the numbers mean.
 struct DecodeMatrixTile {
     MatrixLayout layout;
@@ -70,8 +71,14 @@ struct DecodeMatrixPlan {
     uint32_t splits = 1;
 };
 
-// No tile where plain arithmetic does better, or the device cannot.
-DecodeMatrixPlan chooseDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem);
+// On cooperative matrices where that is better and the device can; a DecodePlan without a tile if there is none.
+// layout is null where the problem cannot be on matrices. Fills *considered, unless null.
+using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan>;
+DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
+                              ConsideredTiles* considered = nullptr);
+
+std::string tileText(const DecodeTile& tile, uint32_t splits);
+std::string tileText(const DecodeMatrixTile& tile, uint32_t splits);
 
 // Into how many parts the keys of `items` row tiles are split, each part a tile of keys at least, where `slots`
 // workgroups run at a time.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../shaders/shared/attention_params.h"
+#include "tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -114,7 +115,7 @@ uint64_t mostSplits(const TileProblem& problem) {
 ConsideredTile consideredTile(const MatrixPlan& plan, const TileProblem& problem, const Objection& objection) {
     const MatrixTile& tile = plan.tile;
     ConsideredTile considered;
-    considered.tile = TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, plan.splits};
+    considered.tile = tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, plan.splits});
     considered.rows = tile.rows();
     considered.keys = tile.keys();
     considered.workgroupSize = tile.workgroupSize();

@@ -2,11 +2,9 @@
 //
 // What a plan tells about the choice of its tile.
 #include <cstdio>
-#include <string>
 
 #include "boundary.hpp"
 #include "plan.hpp"
-#include "tuning_file.hpp"
 #include "versioned.hpp"
 
 namespace vkf {
@@ -27,8 +25,7 @@ VkfTileCandidate candidateOf(const ConsideredTile& tile) {
     candidate.workgroups = tile.workgroups;
     candidate.value = tile.objection.value;
     candidate.limit = tile.objection.limit;
-    const std::string text = std::visit([](const auto& numbers) { return tileText(numbers); }, tile.tile);
-    std::snprintf(candidate.tile, sizeof candidate.tile, "%s", text.c_str());
+    std::snprintf(candidate.tile, sizeof candidate.tile, "%s", tile.tile.c_str());
     return candidate;
 }
 

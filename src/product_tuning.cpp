@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "../shaders/shared/attention_params.h"
+#include "tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -34,8 +35,14 @@ constexpr uint32_t wantedRowWords = 4;
 constexpr uint32_t leastSoftmaxInvocations = 32;
 constexpr uint32_t mostSoftmaxInvocations = 512;
 
-bool fits(const ProductTile& tile, const Caps& caps) {
-    return tile.workgroupSize() <= caps.maxInvocations && tile.sharedBytes() <= caps.maxSharedMemoryBytes;
+Objection objectionTo(const ProductTile& tile, const Caps& caps, const TileProblem& problem) {
+    const uint64_t manyRows = uint64_t{2} * std::max(problem.queryRows, tile.layout.rows);
+    return firstObjection({
+        {tile.workgroupSize() > caps.maxInvocations, {VKF_TILE_INVOCATIONS, tile.workgroupSize(), caps.maxInvocations}},
+        {tile.sharedBytes() > caps.maxSharedMemoryBytes,
+         {VKF_TILE_SHARED_MEMORY, tile.sharedBytes(), caps.maxSharedMemoryBytes}},
+        {tile.rows() >= manyRows, {VKF_TILE_HALF_EMPTY, tile.rows(), manyRows}},
+    });
 }
 
 } // namespace
@@ -49,22 +56,36 @@ uint32_t ProductTile::sharedBytes() const {
     return (std::max({scores, output, onTheWayOut}) + 1) * wordBytes;
 }
 
-ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem) {
-    ProductTile last;
+uint32_t ProductTile::registers() const {
+    return layout.elements() * rowTiles * std::max(keyTiles, VKF_MATRIX_TILES(valueDim, layout.columns));
+}
+
+std::string tileText(const ProductTile& tile) {
+    return tileText({{"subgroups", tile.subgroups},
+                     {"rowTiles", tile.rowTiles},
+                     {"keyTiles", tile.keyTiles},
+                     {"chunkKeys", tile.step()}});
+}
+
+ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+                              ConsideredTiles* considered) {
+    TileSearch<ProductTile> search;
     for (const Candidate& candidate : candidates) {
         const ProductTile tile{
             layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
             problem.valueDim};
-        if (!fits(tile, caps)) {
-            continue;
-        }
-        last = tile;
-        const bool halfEmpty = tile.rows() >= 2 * std::max(problem.queryRows, layout.rows);
-        if (!halfEmpty) {
-            break;
-        }
+        ConsideredTile one;
+        one.tile = tileText(tile);
+        one.rows = tile.rows();
+        one.keys = tile.keys();
+        one.workgroupSize = tile.workgroupSize();
+        one.sharedBytes = tile.sharedBytes();
+        one.registers = tile.registers();
+        one.workgroups = problem.workgroups(tile.rows());
+        one.objection = objectionTo(tile, caps, problem);
+        search.consider(tile, one);
     }
-    return last;
+    return search.finish(considered);
 }
 
 SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys) {

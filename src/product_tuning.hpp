@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "caps.hpp"
 #include "tuning.hpp"
@@ -28,14 +29,22 @@ struct ProductTile {
     uint32_t step() const { return stepDepths * layout.depth; }
     // Of the product that needs more.
     uint32_t sharedBytes() const;
+    // 32-bit registers that hold an invocation's part of s or o, whichever is larger.
+    uint32_t registers() const;
 };
 
-ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem);
+// Fills *considered, unless null.
+ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+                              ConsideredTiles* considered = nullptr);
+std::string tileText(const ProductTile& tile);
 
 // Workgroup of the unfused softmax, and the words of four scores that an invocation keeps of its row.
 struct SoftmaxTile {
     uint32_t workgroupSize;
     uint32_t rowWords;
+
+    // Scores that stay in registers.
+    uint32_t keys() const { return workgroupSize * rowWords * 4; }
 };
 
 SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys);

@@ -60,16 +60,13 @@ struct Schedule {
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
     uint32_t splits = 1;  // of the keys
-    std::string tileText; // tile and splits as tuning data writes them
+    std::string tileText; // tile and splits as tuning data writes them, or would
     bool tuned = false;   // tuning data chose them
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;
 };
-
-// Why a device makes no products of matrices of a 16-bit type, or null.
-const char* matrixObstacle(const Caps& caps, VkfType type);
 
 // Chooses path, tiles and steps, or says why the device cannot do it.
 VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message);

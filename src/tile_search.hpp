@@ -6,13 +6,11 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <vkflash/vkflash.h>
-
-#include "tuning_entry.hpp"
 
 namespace vkf {
 
@@ -36,7 +34,7 @@ inline Objection firstObjection(std::initializer_list<std::pair<bool, Objection>
 }
 
 struct ConsideredTile {
-    std::variant<TunedScalarTile, TunedMatrixTile> tile;
+    std::string tile; // as tuning data writes it, or would
     uint32_t rows = 0;
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "../shaders/shared/attention_params.h"
+#include "tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -112,8 +113,7 @@ Tile tileOf(const Candidate& candidate, const Caps& caps, uint32_t headDim, uint
 
 ConsideredTile consideredTile(const Tile& tile, const TileProblem& problem, const Objection& objection) {
     ConsideredTile considered;
-    considered.tile = TunedScalarTile{
-        tile.workgroupSize / tile.lanes, tile.lanes, tile.threadRows, tile.threadKeys, tile.chunkDim4, tile.chunkKeys};
+    considered.tile = tile.text();
     considered.rows = tile.rows();
     considered.keys = tile.keys();
     considered.workgroupSize = tile.workgroupSize;
@@ -184,6 +184,10 @@ uint32_t Tile::registers() const {
     const uint32_t scoreFragments = threadKeys * 4 + 4;
     const uint32_t outputFragments = threadRows * 4 + 16;
     return s + o + std::max(scoreFragments, outputFragments) + 2 * threadRows;
+}
+
+std::string Tile::text() const {
+    return tileText(TunedScalarTile{workgroupSize / lanes, lanes, threadRows, threadKeys, chunkDim4, chunkKeys});
 }
 
 Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered) {

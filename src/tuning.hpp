@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "caps.hpp"
 #include "tile_search.hpp"
@@ -28,6 +29,7 @@ struct Tile {
     uint32_t sharedBytes() const;
     // fp32 registers that hold an invocation's part of s, o and the fragments multiplied at a time.
     uint32_t registers() const;
+    std::string text() const;
 };
 
 // What of a problem decides its tile.

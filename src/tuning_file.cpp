@@ -307,19 +307,31 @@ bool readLines(Reader& reader, const DeviceIdentity& device, std::vector<TuningE
     return true;
 }
 
+void addField(std::string_view name, uint32_t number, std::string* text) {
+    *text += text->empty() ? "" : " ";
+    *text += name;
+    *text += "=" + std::to_string(number);
+}
+
 template <typename Tile, size_t count>
 std::string textOf(const std::array<Field, count>& fields, const std::array<uint32_t Tile::*, count>& members,
                    const Tile& tile) {
     std::string text;
     for (size_t i = 0; i < count; i++) {
-        text += i > 0 ? " " : "";
-        text += fields[i].name;
-        text += "=" + std::to_string(tile.*members[i]);
+        addField(fields[i].name, tile.*members[i], &text);
     }
     return text;
 }
 
 } // namespace
+
+std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers) {
+    std::string text;
+    for (const auto& [name, number] : numbers) {
+        addField(name, number, &text);
+    }
+    return text;
+}
 
 std::string tileText(const TunedScalarTile& tile) { return textOf(scalarFields, scalarMembers, tile); }
 std::string tileText(const TunedMatrixTile& tile) { return textOf(matrixFields, matrixMembers, tile); }

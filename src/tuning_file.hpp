@@ -14,8 +14,10 @@
 // Fields stand in any order, each once; a range A..B holds both ends, one number is a range of itself.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <vulkan/vulkan_core.h>
@@ -41,5 +43,7 @@ VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::v
 // The fields of a tile as an entry writes them.
 std::string tileText(const TunedScalarTile& tile);
 std::string tileText(const TunedMatrixTile& tile);
+// The same of tiles that have no entries.
+std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers);
 
 } // namespace vkf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The bench commands, seen from outside: what they measure is right, complete and in the file that was asked for.
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -234,6 +236,21 @@ TEST_CASE("bench host measures recording and plans without running anything", "[
     }
 }
 
+namespace {
+
+// Of two heads of D = 16: k and v once, q and a state of 18 floats for each tile of keys, the first state besides.
+double keyOuterBytes(const Json& result) {
+    unsigned tileRows = 0, tileKeys = 0;
+    const auto plan = result["plan"].get<std::string>();
+    REQUIRE(std::sscanf(plan.c_str() + plan.find("tile "), "tile %ux%u", &tileRows, &tileKeys) == 2);
+    const auto rows = result["queryRows"].get<double>();
+    const double tiles = std::ceil(rows / tileKeys);
+    const double elementBytes = result["type"] == "f32" ? 4 : 2;
+    return 2 * rows * ((2 + tiles) * 16 * elementBytes + (2 * tiles + 1) * 18 * 4);
+}
+
+} // namespace
+
 TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][gpu]") {
     needDevice();
     const Workplace place;
@@ -241,6 +258,7 @@ TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][g
     CHECK(json["bench"] == "study");
     uint64_t standardBytes = 0;
     size_t standards = 0;
+    size_t keyOuters = 0;
     for (const Json& result : json["results"]) {
         checkTimed(result);
         const auto peak = result["peakBytes"].get<uint64_t>();
@@ -248,6 +266,14 @@ TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][g
         CHECK(result["largestDifference"] > 0.0); // in another order sums are others
         CHECK(result["largestDifference"] <= result["differenceBound"]);
         CHECK(result["predictedBytes"] >= result["tensorBytes"]);
+        CHECK(result["planBytes"] >= result["tensorBytes"]);
+        if (result["path"] == "key_outer") {
+            ++keyOuters;
+            CHECK(result["predictedBytes"] == keyOuterBytes(result));
+            // m, l and o go out and in at least once.
+            CHECK(result["planBytes"] >=
+                  result["tensorBytes"].get<double>() + 2 * result["scratchBytes"].get<double>());
+        }
         CHECK(result["bytesPerSecond"].get<double>() ==
               Approx(result["predictedBytes"].get<double>() / result["medianSeconds"].get<double>()));
         if (result["path"] == "standard") {
@@ -259,6 +285,7 @@ TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][g
               Approx(100 - 100 * static_cast<double>(peak) / static_cast<double>(standardBytes)));
     }
     CHECK(standards == 4);
+    CHECK(keyOuters == 4);
     CHECK(json["results"][0]["queryRows"] == 64); // in rising order
     CHECK_THAT(text.out, ContainsSubstring("apart at most (standard and "));
     // What a path cannot do with a type is said once, not for every length.
@@ -291,6 +318,18 @@ TEST_CASE("bench study stops an algorithm where it needs too much memory", "[ben
     CHECK(isOneLine(nothing.err));
 }
 
+TEST_CASE("bench study stops an algorithm where the device has no room for it", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    // Scores of two heads: 32 KiB, then 671 GiB.
+    const auto [text, json] =
+        report(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
+    CHECK(json["results"].size() == 1);
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK(json["leftOut"][0]["queryRows"] == 300000);
+    CHECK_THAT(text.out, ContainsSubstring("stops here: ") && ContainsSubstring("does not fit into the memory of"));
+}
+
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
     needDevice();
     if (!validationIsOn()) {
@@ -310,6 +349,11 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.txt", "d32 n64 b4 causal0\n");
     place.write("none.txt", "nothing\n");
+    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
+        checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
+                              {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
+                              {bench + " --seconds nan", "--seconds nan"},
+                              {bench + " --seconds inf", "--seconds inf"}});
     checkRefusals(place, {{"bench --paths fast", "--paths fast|scalar"},
                           {"bench --types f64", "--types f64|f32, f16, bf16"},
                           {"bench --json absent/b.json", "--json absent/b.json|no folder absent"},
@@ -336,12 +380,19 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench long --path fast", "--path fast"},
                           {"bench long --json absent/l.json", "--json absent/l.json"},
                           {"bench study --paths fast", "--paths fast|auto, scalar"},
-                          {"bench study --paths decode", "--paths decode|not in the study|standard, scalar"},
+                          {"bench study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
                           {"bench study --types f64", "--types f64|f32, f16, bf16"},
                           {"bench study --rows 0", "--rows 0"},
                           {"bench study --dims 300", "300|256"},
                           {"bench study --heads 0", "--heads"},
                           {"bench study --most-memory much", "--most-memory|much"},
+                          {"bench study --most-memory -1", "--most-memory"},
+                          {"bench study --most-memory 99999999999999999999", "--most-memory"},
+                          {"bench study --batch 0", "--batch"},
+                          {"bench study --dims 0", "headDim is 0"},
+                          {"bench study --rows 4000000000", "queryRows 4000000000|1073741823"},
+                          {"bench study --sample-rows x", "--sample-rows"},
+                          {"bench study --quirk rubble", "--quirk rubble|takes one of"},
                           {"bench study --json absent/s.json", "--json absent/s.json"},
                           {"bench host --calls 0", "--calls 0"},
                           {"bench host --dims 300", "300|256"},

@@ -328,6 +328,7 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
         place.run(usual + " --path standard --causal --lse lse.npy --weights weights.npy --verify");
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
+    CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
     const Tensor weights = readNpy(place, "weights.npy");
     REQUIRE(weights.shape == Shape{2, 6, 17, 33});
     CHECK(weights.type == ElementType::f32);

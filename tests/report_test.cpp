@@ -2,6 +2,9 @@
 //
 // The page of `vkflash report` and the figures of bench/plot.py: what they say, and that a browser shows them.
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -17,6 +20,7 @@
 #include "report/svg_plot.hpp"
 #include "support/program.hpp"
 #include "support/program_checks.hpp"
+#include "text.hpp"
 
 using namespace vkf::test;
 using namespace vkf::tools;
@@ -54,6 +58,7 @@ Json result(const std::string& path, int rows, double seconds) {
             {"tensorBytes", rows * 1024},
             {"scratchBytes", path == "standard" ? rows * rows * 8 : 0},
             {"predictedBytes", rows * 4096.0},
+            {"planBytes", rows * 5000.0},
             {"bytesPerSecond", rows * 4096.0 / seconds},
             {"operations", operations},
             {"teraflops", operations / seconds * 1e-12},
@@ -77,6 +82,27 @@ void writeResults(const Workplace& place) {
         place.write(fmt::format("in/{}.json", bench), benchFile(bench, severalResults()).dump());
     place.write("in/notes.txt", "a < b\n" + std::string(500, 'y') + "\n");
     place.write("in/other.json", "{\"a\": 1}");
+}
+
+std::filesystem::path repositoryResults() {
+    return std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/results";
+}
+
+// The page of the results in the repository: all of its files, without a word of complaint.
+std::string repositoryPage(const Workplace& place) {
+    size_t benches = 0, texts = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(repositoryResults())) {
+        std::ifstream stream(entry.path());
+        const bool bench = entry.path().extension() == ".json" && Json::parse(stream).contains("bench");
+        ++(bench ? benches : texts);
+    }
+    const ProgramResult run = place.run(
+        std::vector<std::string>{"report", "--results", repositoryResults().string(), "-o", "repository.html"});
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    CHECK(run.err.empty());
+    CHECK_THAT(run.out, ContainsSubstring(fmt::format("{} bench reports, {} logs", benches, texts)));
+    return place.read("repository.html");
 }
 
 // The program that a variable names, else the first of these that runs with these arguments; "" if none does.
@@ -177,6 +203,10 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     CHECK_THAT(table, ContainsSubstring("In every row: type f16, D 64, heads 1") && !ContainsSubstring("<th>type"));
     CHECK_THAT(table, ContainsSubstring("<td class=\"number\">512 us</td>") && ContainsSubstring("<td>scalar</td>"));
     CHECK_THAT(table, !ContainsSubstring("saved")); // a field that no result has
+    Json decoded = result("decode", 4, 1e-5);
+    decoded.update({{"splits", 8}, {"readSeconds", 8e-6}, {"shareOfRead", 0.8}, {"gigabytesPerSecond", 3000.0}});
+    CHECK_THAT(resultTable(Json::array({decoded}), columnsOf("decode")),
+               ContainsSubstring("<th class=\"number\">share of reading") && ContainsSubstring("8.00 us"));
     // A bench of a later version: all that fits a cell.
     CHECK_THAT(resultTable(results, columnsOf("unheard-of")),
                ContainsSubstring("<th class=\"number\">queryRows</th>") && !ContainsSubstring("peers"));
@@ -207,7 +237,8 @@ TEST_CASE("report makes one page that needs nothing from outside", "[report]") {
     CHECK_THAT(page, ContainsSubstring("Imaginary GPU &lt;9&gt;") && ContainsSubstring("Driver &amp; Sons 1.2") &&
                          ContainsSubstring("abc1234") && ContainsSubstring("2026-01-02"));
     CHECK_THAT(page, ContainsSubstring("a &lt; b") && ContainsSubstring("unheard-of") && ContainsSubstring("rival"));
-    CHECK_THAT(page, ContainsSubstring("Traffic ledger") && ContainsSubstring("<svg"));
+    CHECK_THAT(page, ContainsSubstring("Traffic ledger") && ContainsSubstring("its kernels ask for 2.44 MiB") &&
+                         ContainsSubstring("<svg"));
     for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("}) {
         INFO(outside);
         CHECK_THAT(page, !ContainsSubstring(outside));
@@ -215,13 +246,38 @@ TEST_CASE("report makes one page that needs nothing from outside", "[report]") {
     CHECK_THAT(page, !ContainsSubstring("<!-- ")); // every mark of the template has been filled in
 }
 
-TEST_CASE("the results in the repository make a page", "[report]") {
+TEST_CASE("every result in the repository is on the page", "[report]") {
     const Workplace place;
-    const std::string results = (std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/results").string();
-    const ProgramResult run = place.run(std::vector<std::string>{"report", "--results", results, "-o", "page.html"});
-    INFO(run.err);
-    REQUIRE(run.status == 0);
-    CHECK_THAT(place.read("page.html"), ContainsSubstring("NVIDIA H200") && ContainsSubstring("cudnn"));
+    const std::string page = repositoryPage(place);
+    CHECK_THAT(page, ContainsSubstring("NVIDIA H200") && ContainsSubstring("cudnn"));
+    size_t rows = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(repositoryResults())) {
+        const std::string name = entry.path().filename().string();
+        INFO(name);
+        const bool json = entry.path().extension() == ".json";
+        REQUIRE((json || entry.path().extension() == ".txt")); // nothing else is read
+        std::ifstream stream(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(stream), {}};
+        const Json content = json ? Json::parse(text) : Json();
+        if (!content.contains("bench")) {
+            CHECK(page.find("<summary>" + name + "</summary>") != std::string::npos);
+            CHECK(page.find(escapeHtml(text)) != std::string::npos);
+            continue;
+        }
+        CHECK(!columnsOf(content["bench"].get<std::string>()).empty()); // a bench that the page knows
+        CHECK(content["results"].size() > 0);
+        rows += content["results"].size();
+        CHECK(page.find("<dd>" + name + "</dd>") != std::string::npos);
+        CHECK(page.find(fmt::format("<summary>{} results</summary>", content["results"].size())) != std::string::npos);
+        for (const char* field : {"driver", "date", "commit", "commandLine"})
+            CHECK(page.find(escapeHtml(content[field].get<std::string>())) != std::string::npos);
+        for (const Json& result : content["results"])
+            if (result.contains("medianSeconds"))
+                CHECK(page.find(timeText(result["medianSeconds"].get<double>())) != std::string::npos);
+    }
+    const std::regex row("<tr><td"), noNumber(">(-?nan|-?inf|null)\\b");
+    CHECK(static_cast<size_t>(std::distance(std::sregex_iterator(page.begin(), page.end(), row), {})) >= rows);
+    CHECK(!std::regex_search(page, noNumber));
 }
 
 TEST_CASE("a browser shows the page on a phone and on a desk without scrolling sideways", "[report]") {
@@ -230,19 +286,24 @@ TEST_CASE("a browser shows the page on a phone and on a desk without scrolling s
     writeResults(place);
     REQUIRE(place.run("report --results in -o page.html").status == 0);
     place.write("blank.html", "<!doctype html><title>blank</title>");
-    // The page with everything unfolded, and a script that says how wide it has become.
-    std::string probe = place.read("page.html");
-    const std::string script =
-        "<script>for (const d of document.querySelectorAll('details')) d.open = true;"
-        "document.title = 'width ' + document.scrollingElement.scrollWidth + ' of ' + innerWidth + '.'"
-        "</script></body>";
-    probe.replace(probe.find("</body>"), 7, script);
-    place.write("probe.html", probe);
-    for (const int width : {390, 1280}) {
-        INFO(width << " pixels");
-        const size_t blank = browser.screenshot("blank.html", width, "blank.png");
-        CHECK(browser.screenshot("page.html", width, "page.png") > 5 * blank);
-        CHECK_THAT(browser.document("probe.html", width), ContainsSubstring(fmt::format("width {0} of {0}.", width)));
+    const std::vector<std::string> pages = {place.read("page.html"), repositoryPage(place)};
+    for (const std::string& page : pages) {
+        // Everything unfolded, and a script that says how wide it has become.
+        std::string probe = page;
+        const std::string script =
+            "<script>for (const d of document.querySelectorAll('details')) d.open = true;"
+            "document.title = 'width ' + document.scrollingElement.scrollWidth + ' of ' + innerWidth + '.'"
+            "</script></body>";
+        probe.replace(probe.find("</body>"), 7, script);
+        place.write("shown.html", page);
+        place.write("probe.html", probe);
+        for (const int width : {390, 1280}) {
+            INFO(width << " pixels");
+            const size_t blank = browser.screenshot("blank.html", width, "blank.png");
+            CHECK(browser.screenshot("shown.html", width, "page.png") > 5 * blank);
+            CHECK_THAT(browser.document("probe.html", width),
+                       ContainsSubstring(fmt::format("width {0} of {0}.", width)));
+        }
     }
 }
 

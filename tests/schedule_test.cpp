@@ -143,8 +143,8 @@ TEST_CASE("a decode tile fits every device from the minimum limits on, for every
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint64_t rows : {1U, 4U, 7U, 64U, 200U}) {
                         const VkfType type = dim % 2 == 0 ? VKF_TYPE_F32 : VKF_TYPE_F16;
-                        const vkf::DecodePlan plan =
-                            vkf::chooseDecodeTile(caps, {dim, 257 - dim, type, VKF_TYPE_F32, rows, 4, dim * 40});
+                        const auto plan = std::get<vkf::DecodePlan>(vkf::chooseDecodeTile(
+                            caps, nullptr, {dim, 257 - dim, type, VKF_TYPE_F32, rows, 4, dim * 40}));
                         const vkf::DecodeTile& tile = plan.tile;
                         INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
                         REQUIRE(tile.workgroupSize > 0);
@@ -414,6 +414,75 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK_FALSE(tiles[2].fromTuning);
 }
 
+TEST_CASE("tiles of path decode say what stood against them", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const vkf::MatrixLayout layout = caps.matrixOf(VKF_TYPE_F16);
+    vkf::ConsideredTiles tiles;
+    const auto choose = [&](const vkf::MatrixLayout* matrices, uint64_t rows, uint32_t keys, uint32_t dim = 128) {
+        return vkf::chooseDecodeTile(caps, matrices, {dim, dim, VKF_TYPE_F16, VKF_TYPE_F16, rows, 8, keys}, &tiles);
+    };
+    const auto stands = [&](size_t index, VkfTileReason reason, uint64_t value, uint64_t limit) {
+        const vkf::Objection& objection = tiles.at(index).objection;
+        return objection.reason == reason && objection.value == value && objection.limit == limit;
+    };
+
+    // Eight rows stay on plain arithmetic; 8 x 65536 / 64 tiles are enough without the first one's small ones.
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 8, 65536)));
+    REQUIRE(tiles.size() == 13);
+    CHECK(stands(0, VKF_TILE_FEW_ROWS, 8, 8));
+    CHECK(tiles[0].rows == 16);
+    CHECK(stands(1, VKF_TILE_MANY_KEYS, 8192, 132));
+    CHECK(stands(2, VKF_TILE_REGISTERS, tiles[2].registers, 160));
+    CHECK(tiles[3].taken);
+    CHECK(tiles[3].tile == "groups=8 lanes=16 threadRows=8 threadKeys=4 splits=" + std::to_string(tiles[3].splits));
+    CHECK(tiles[3].workgroups == 8 * tiles[3].splits);
+    CHECK(stands(4, VKF_TILE_NOT_NEEDED, 0, 0));
+    choose(&layout, 8, 1024);
+    CHECK(tiles[1].taken);
+
+    // More rows fill matrices; whatever is plain comes after them.
+    CHECK(std::holds_alternative<vkf::DecodeMatrixPlan>(choose(&layout, 9, 65536)));
+    REQUIRE(tiles.size() == 13);
+    CHECK(tiles[0].taken);
+    CHECK(stands(0, VKF_TILE_SUITS, 0, 0));
+    CHECK(stands(1, VKF_TILE_NOT_NEEDED, 0, 0));
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(nullptr, 9, 65536)));
+    CHECK(tiles.size() == 12);
+    const vkf::MatrixLayout exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&exchanged, 9, 65536)));
+    CHECK(stands(0, VKF_TILE_LAYOUT, 0, 0));
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 9, 65536, 256)));
+    CHECK(stands(0, VKF_TILE_REGISTERS, tiles[0].registers, 180));
+
+    // A small device.
+    vkf::chooseDecodeTile(capsOf(4, 16384, 64), nullptr, {64, 64, VKF_TYPE_F16, VKF_TYPE_F16, 8, 8, 65536}, &tiles);
+    CHECK(stands(0, VKF_TILE_INVOCATIONS, 128, 64));
+    vkf::chooseDecodeTile(capsOf(4, 16384, 128), nullptr, {64, 64, VKF_TYPE_F16, VKF_TYPE_F16, 8, 8, 65536}, &tiles);
+    CHECK(stands(1, VKF_TILE_SUBGROUPS, 8, 4));
+    vkf::chooseDecodeTile(capsOf(32, 1024, 1024), nullptr, {64, 64, VKF_TYPE_F16, VKF_TYPE_F16, 8, 8, 65536}, &tiles);
+    CHECK(stands(0, VKF_TILE_SHARED_MEMORY, tiles[0].sharedBytes, 1024));
+}
+
+TEST_CASE("tiles of the unfused products say what stood against them", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    vkf::ConsideredTiles tiles;
+    vkf::chooseProductTile(caps, caps.matrixOf(VKF_TYPE_F16), {128, 128, 60, 16, false}, &tiles);
+    REQUIRE(tiles.size() == 5);
+    CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].objection.value == 128);
+    CHECK(tiles[0].objection.limit == 120);
+    CHECK(tiles[0].tile == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32");
+    CHECK(tiles[1].taken);
+    CHECK(tiles[1].workgroups == 16);
+    CHECK(tiles[1].registers == 64);
+    CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    vkf::chooseProductTile(capsOf(32, 49152, 128), caps.matrixOf(VKF_TYPE_F16), {128, 128, 60, 16, false}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    vkf::chooseProductTile(capsOf(32, 16384, 1024), caps.matrixOf(VKF_TYPE_F16), {256, 256, 999, 16, false}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
+    CHECK(tiles[0].objection.value > 16384);
+}
+
 TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(caps.subgroupReductions());
@@ -536,6 +605,7 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
     CHECK(made.inputAlignment == 16);
     CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P lies over S
     CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups a multiprocessor
+    CHECK(made.tileText == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32 softmaxKeys=8192");
 
     const struct {
         const char* name;
@@ -553,6 +623,8 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
         const vkf::Schedule plain = schedule(otherCaps, changed);
         CHECK(plain.phases[0].variant.kernel == vkf::Kernel::standardScores);
         CHECK(plain.productType == VKF_TYPE_F32);
+        CHECK(plain.tileText ==
+              "groups=8 lanes=16 threadRows=8 threadKeys=4 chunkDim4=8 chunkKeys=16 softmaxKeys=8192");
     }
 }
 

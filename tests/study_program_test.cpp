@@ -137,7 +137,7 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     const std::string shape = "plan --explain --path scalar --rows 512 --dim 128 --type f32 --heads 4";
     const ProgramResult text = place.run(shape);
     REQUIRE(text.status == 0);
-    for (const char* words : {"Paths\n  scalar    supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
+    for (const char* words : {"Paths\n  scalar     supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
                               "Tiles that the library considered", "not needed", "standard, three passes",
                               "keys in the outer loop", "this plan, path scalar", "theorem 2"}) {
         CHECK_THAT(text.out, ContainsSubstring(words));
@@ -158,4 +158,11 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     CHECK(explanation["traffic"][0]["bytes"] == 4.0 * 4 * (4 * 512 * 128 + 4 * 512 * 512));
     CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
+    // Every path lists tiles, of which it took one.
+    for (const std::string& path : {"coopmat", "decode", "standard", "key_outer"}) {
+        const ProgramResult other = place.run("plan --explain --rows 64 --dim 64 --type f16 --path " + path);
+        INFO(other.err);
+        if (other.status == 0)
+            CHECK_THAT(other.out, ContainsSubstring(path) && ContainsSubstring("  taken"));
+    }
 }

@@ -4,52 +4,25 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
-#include <cstdio>
-#include <string>
 #include <vector>
 
 #include <vkflash/vkflash.hpp>
 
 #include "support/call.hpp"
+#include "support/moved.hpp"
 #include "tile_budget.hpp"
 #include "traffic.hpp"
 
 namespace {
 
+using vkf::test::moved;
+using vkf::test::Moved;
 using vkf::test::problemOf;
 using namespace vkf::tools;
 
-// Read and written bytes of one entry; -1 if there is none.
-struct Moved {
-    double read;
-    double written;
-
-    bool operator==(const Moved&) const = default;
-};
-
-Moved moved(const Traffic& traffic, const std::string& what) {
-    for (const TrafficEntry& entry : traffic.entries) {
-        if (entry.what == what) {
-            return {entry.read, entry.written};
-        }
-    }
-    return {-1, -1};
-}
-
 // Elements, not bytes: everything takes one.
 TrafficShape elements(double heads, double rows, double keys, TileDims dims) {
-    return {heads, rows, keys, dims, 1, 1, 1, 1};
-}
-
-VkfPlanInfo planOf(VkfPath path, uint32_t rows, uint32_t keys, const char* tile = "") {
-    auto plan = vkf::make<VkfPlanInfo>();
-    plan.path = path;
-    plan.stepCount = 1;
-    plan.tileRows = rows;
-    plan.tileKeys = keys;
-    plan.kvSplits = 1;
-    std::snprintf(plan.tile, sizeof plan.tile, "%s", tile);
-    return plan;
+    return {heads, rows, keys, dims, 1, 1, 1, 1, 1};
 }
 
 } // namespace
@@ -140,63 +113,4 @@ TEST_CASE("theorem 2 holds of the counts", "[study]") {
         CHECK(ratio > 12.0);
         CHECK(ratio < 13.0);
     }
-}
-
-TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[study]") {
-    // 10 rows in tiles of 4, 7 keys in tiles of 3; q, k, v in fp16, two query heads on one KV head.
-    VkfProblem problem = problemOf({1, 2, 1, 10, 7, 8, 16, VKF_TYPE_F16});
-    problem.lse = 1;
-    const VkfPlanInfo plan = planOf(VKF_PATH_COOPMAT, 4, 3);
-    const Traffic dense = planTraffic(problem, plan);
-    CHECK(moved(dense, "q") == Moved{2.0 * 10 * 8 * 2, 0});
-    CHECK(moved(dense, "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
-    CHECK(moved(dense, "v") == Moved{2.0 * 3 * 7 * 16 * 2, 0});
-    CHECK(moved(dense, "o") == Moved{0, 2.0 * 10 * 16 * 2});
-    CHECK(moved(dense, "lse") == Moved{0, 2.0 * 10 * 4});
-    CHECK(moved(dense, "parts") == Moved{-1, -1});
-
-    // Causal from the top left: rows 0 to 3 see keys 0 to 3, which touch two tiles of 3; rows 4 to 7 and 8 to 9 see
-    // all 7.
-    VkfProblem causal = problem;
-    causal.causal = 1;
-    causal.alignment = VKF_ALIGNMENT_TOP_LEFT;
-    CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (6 + 7 + 7) * 8 * 2, 0});
-    // From the bottom right, offset -3: rows 0 to 3 see key 0, rows 4 to 7 keys 0 to 4.
-    causal.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
-    CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 7) * 8 * 2, 0});
-    // A window of the own key: rows 0 to 3 stand at keys -3 to 0, rows 4 to 7 at 1 to 4, the last at 5 and 6.
-    causal.window = {1, 0, 0, 0};
-    CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 4) * 8 * 2, 0});
-
-    VkfPlanInfo split = plan;
-    split.kvSplits = 3;
-    split.scratchBytes = 1000;
-    const Traffic parts = planTraffic(problem, split);
-    CHECK(moved(parts, "q") == Moved{3 * 2.0 * 10 * 8 * 2, 0});
-    CHECK(moved(parts, "k") == moved(dense, "k"));
-    CHECK(moved(parts, "parts") == Moved{1000, 1000});
-}
-
-TEST_CASE("a plan's traffic follows its path", "[study]") {
-    const VkfProblem problem = problemOf({1, 2, 1, 10, 7, 40, 0});
-    // 40 columns are 10 words of four: with 8 on chip, q is read again for each of three tiles of keys.
-    const Moved once = {2.0 * 10 * 40 * 4, 0};
-    CHECK(moved(planTraffic(problem, planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=10 chunkKeys=8")), "q") == once);
-    CHECK(moved(planTraffic(problem, planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=8 chunkKeys=8")), "q") ==
-          Moved{3 * once.read, 0});
-
-    const Traffic standard = planTraffic(problem, planOf(VKF_PATH_STANDARD, 4, 3));
-    CHECK(moved(standard, "q") == Moved{3 * once.read, 0});
-    CHECK(moved(standard, "k") == Moved{2.0 * 3 * 7 * 40 * 4, 0});
-    CHECK(moved(standard, "S") == Moved{2 * 2.0 * 70 * 4, 2.0 * 70 * 4});
-    CHECK(moved(standard, "P") == Moved{2.0 * 70 * 4, 2.0 * 70 * 4});
-
-    // Packed: one tile of all 20 rows of the KV head.
-    const Traffic decode = planTraffic(problem, planOf(VKF_PATH_DECODE, 32, 3));
-    CHECK(moved(decode, "q") == once);
-    CHECK(moved(decode, "k") == Moved{7.0 * 40 * 4, 0});
-
-    VkfPlanInfo nothing = planOf(VKF_PATH_SCALAR, 4, 3);
-    nothing.stepCount = 0;
-    CHECK(planTraffic(problem, nothing).total() == 0);
 }

@@ -39,6 +39,11 @@ constexpr double heads = 3 * 4; // each reads its own copy of k and v
 TEST_CASE("standard attention moves the matrix of scores four times", "[traffic]") {
     CHECK(standardTraffic(problem(), plan()).total() ==
           heads * (100 * 8 * 2 + 70 * (8 + 16) * 2 + 100 * 16 * 2 + 4 * 100 * 70 * 4));
+    // P is stored in the type in which it enters its product.
+    VkfPlanInfo matrices = plan();
+    matrices.productType = VKF_TYPE_F16;
+    CHECK(standardTraffic(problem(), plan()).total() - standardTraffic(problem(), matrices).total() ==
+          heads * 2 * 100 * 70 * 2);
 }
 
 TEST_CASE("with query tiles outside k and v are read once for each of them", "[traffic]") {

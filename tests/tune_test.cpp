@@ -91,6 +91,14 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
                           {"tune --margin x", "--margin"}});
 }
 
+TEST_CASE("tune has no other tile for a path that tuning data does not know", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult tuned = succeed(place, "tune --quick --paths decode --margin -0.99 -o t.txt");
+    CHECK_THAT(tuned.out, ContainsSubstring("built-in stays") && ContainsSubstring("0 of 1 classes"));
+    succeed(place, "info --tuning t.txt");
+}
+
 TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][gpu]") {
     needDevice();
     const Workplace place;

@@ -9,6 +9,7 @@
 #include "support/call.hpp"
 #include "support/device.hpp"
 #include "support/weights.hpp"
+#include "vkflash/vkflash.hpp"
 
 namespace {
 
@@ -63,6 +64,13 @@ void checkWeights(VkfProblem problem, const Data& data) {
     const vkf::test::WeightsVerdict verdict = vkf::test::judgeWeights(problem, inputs, outcome.weights);
     INFO(verdict.text());
     CHECK(verdict.passed());
+    // The library's verdict, whose fp32 runs sum up in another order, is of the same kind.
+    auto library = vkf::make<VkfWeightsVerdict>();
+    const VkfReferenceInputs given = inputs.reference();
+    REQUIRE(vkfReferenceVerifyWeights(&problem, &given, nullptr, outcome.weights.data(), &library, nullptr) ==
+            VKF_SUCCESS);
+    INFO("by the library " << library.error << " (bound " << library.bound << ")");
+    CHECK(library.passed != 0);
 }
 
 } // namespace

@@ -65,6 +65,7 @@ void printRow(const BenchResult& result) {
 void benchAll(const BenchOptions& options) {
     const std::vector<Subject> subjects = subjectsOf(options);
     checkReport(options.report);
+    checkTiming(options.measure.timing.maxRuns, options.measure.timing.seconds);
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
     fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,

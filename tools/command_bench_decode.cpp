@@ -186,6 +186,7 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);
+            checkTiming(options->measure.maxRuns, options->measure.seconds);
             DecodeBench(*options).run();
         };
     });

@@ -167,6 +167,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);
+            checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
             PrefillBench(*options).run();
         };
     });

@@ -3,7 +3,7 @@
 // vkflash bench study: every algorithm on the same inputs over the length of the sequence: time, memory, traffic, and
 // how far the outputs lie apart.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +23,8 @@
 namespace vkf::tools {
 
 namespace {
+
+constexpr uint64_t most64 = std::numeric_limits<int64_t>::max();
 
 struct StudyOptions {
     uint32_t batch = 2;
@@ -70,6 +72,8 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
     }
     if (shapes.empty())
         failInput("--rows, --dims, --types: one of them is empty");
+    if (options.mostMemory > most64) // as a negative number turns out
+        failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
     if (options.batch == 0 || options.heads == 0)
         failInput("--batch, --heads: a problem without rows takes no time");
     return shapes;
@@ -78,8 +82,8 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
 // ---- Output ----------------------------------------------------------------------------------------
 
 void printHeading() {
-    fmt::print("{:<5}{:>5}{:>7}  {:<10}{:>10}{:>8}{:>10}{:>11}{:>8}{:>11}{:>10}  {:<15}\n", "type", "D", "N", "path",
-               "median", "faster", "TFLOP/s", "memory", "saved", "predicted", "GB/s", "error / bound");
+    fmt::print("{:<5}{:>5}{:>7}  {:<10}{:>10}{:>8}{:>10}{:>11}{:>8}{:>11}{:>11}{:>10}  {:<15}\n", "type", "D", "N",
+               "path", "median", "faster", "TFLOP/s", "memory", "saved", "predicted", "plan", "GB/s", "error / bound");
 }
 
 void printShape(const VkfProblem& problem, VkfPath path) {
@@ -89,11 +93,11 @@ void printShape(const VkfProblem& problem, VkfPath path) {
 
 void printRow(const StudyResult& result, const StudyResult* standard) {
     printShape(result.timed.problem, result.timed.plan.path);
-    fmt::print("{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>10.4g}  {:<15}{}\n", timeText(result.timed.timing.median),
+    fmt::print("{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>11}{:>10.4g}  {:<15}{}\n", timeText(result.timed.timing.median),
                standard ? fmt::format("{:.2f}x", result.fasterThan(*standard)) : "-", result.timed.teraflops(),
                bytesText(static_cast<double>(result.memory.peak)),
                standard ? fmt::format("{:.1f}%", result.memorySaved(*standard)) : "-", bytesText(result.predictedBytes),
-               result.bytesPerSecond() * 1e-9,
+               bytesText(result.planBytes), result.bytesPerSecond() * 1e-9,
                fmt::format("{:.1g} / {:.1g}", result.timed.verdict.oError, result.timed.verdict.oBound),
                result.timed.verdict.passed ? "" : "  WRONG");
     std::fflush(stdout);
@@ -110,6 +114,7 @@ Json json(const StudyResult& result, const StudyResult* standard, const Differen
                  {"fasterThanStandard", standard ? Json(result.fasterThan(*standard)) : Json(nullptr)},
                  {"memorySavedPercent", standard ? Json(result.memorySaved(*standard)) : Json(nullptr)},
                  {"predictedBytes", result.predictedBytes},
+                 {"planBytes", result.planBytes},
                  {"bytesPerSecond", result.bytesPerSecond()},
                  {"largestDifference", difference.known() ? Json(difference.largest) : Json(nullptr)},
                  {"differenceBound", difference.known() ? Json(difference.bound) : Json(nullptr)}});
@@ -255,6 +260,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);
+            checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
             StudyBench(*options).run();
         };
     });

@@ -96,6 +96,11 @@ void run(const RunOptions& options) {
         const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
         text += verdictText(verdict, problem.lse != 0);
+        if (problem.weights) {
+            const VkfWeightsVerdict ofWeights = verifyWeights(problem, tensors, report.plan);
+            requirePassed(ofWeights, fmt::format("--weights {}: not written, --verify", options.outputs.weights));
+            text += fmt::format("weights {}\n", errorText(ofWeights.error, ofWeights.bound));
+        }
     }
     writeOutputs(options.outputs, {o, lse, weights});
     const auto told = [&text](const std::string& path, const Tensor& tensor) {
@@ -127,7 +132,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,
-                      "compare o and lse with the CPU reference before writing; above the bound is a failure");
+                      "compare o, lse and weights with the CPU reference before writing; above the bound is a failure");
     command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plan_traffic.hpp"
 #include "text.hpp"
 #include "tile_budget.hpp"
 #include "traffic.hpp"
@@ -64,12 +65,13 @@ std::string verdictOnPath(const host::Device& device, const host::Plan& plan, Vk
     return vkfIsSupported(device.context(), &problem, &message) == VKF_SUCCESS ? "supported" : message.text;
 }
 
-constexpr std::array<VkfPath, 4> paths = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD};
+constexpr std::array<VkfPath, 5> paths = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,
+                                          VKF_PATH_KEY_OUTER};
 
 std::string pathsText(const host::Device& device, const host::Plan& plan) {
     std::string text = "\nPaths\n";
     for (const VkfPath path : paths)
-        text += fmt::format("  {:<9} {}{}\n", vkfPathName(path), verdictOnPath(device, plan, path),
+        text += fmt::format("  {:<10} {}{}\n", vkfPathName(path), verdictOnPath(device, plan, path),
                             path == plan.info().path ? ", taken" : "");
     return text;
 }
@@ -120,7 +122,7 @@ std::string candidatesText(const host::Plan& plan) {
 std::string trafficText(const host::Device& device, const host::Plan& plan) {
     std::string text = "\nBytes between device memory and the chip, before caches; all but this plan without a mask\n";
     for (const PlanTraffic& algorithm : trafficOf(device, plan)) {
-        text += fmt::format("  {:<46}{:>12}  ", algorithm.name, bytesText(algorithm.traffic.total()));
+        text += fmt::format("  {:<48}{:>12}  ", algorithm.name, bytesText(algorithm.traffic.total()));
         for (const TrafficEntry& entry : algorithm.traffic.entries) {
             if (entry.read + entry.written == 0)
                 continue;
@@ -137,7 +139,7 @@ std::string trafficText(const host::Device& device, const host::Plan& plan) {
         text += fmt::format("  theorem 2, elements of a head: N d + N^2 = {}, N^2 d^2 / M = {}\n",
                             operationsText(theorem2Standard(shape.rows, d)),
                             operationsText(theorem2Tiled(shape.rows, d, onChip)));
-    return text + fmt::format("  {:<46}{:>12}\n", "least: q, k, v read once, o and lse written once",
+    return text + fmt::format("  {:<48}{:>12}\n", "least: q, k, v read once, o and lse written once",
                               bytesText(plan.info().minimumBytes));
 }
 
@@ -185,6 +187,12 @@ std::string objectionText(const VkfTileCandidate& c) {
         return fmt::format("{} parts of rows, over the limit of {}", c.value, c.limit);
     case VKF_TILE_BLOCKS:
         return fmt::format("does not go with blocks of {} of the block mask", c.limit);
+    case VKF_TILE_FEW_ROWS:
+        return fmt::format("{} rows of a KV head, for more than {}", c.value, c.limit);
+    case VKF_TILE_MANY_KEYS:
+        return fmt::format("for few keys: larger tiles make {} workgroups, {} are enough", c.value, c.limit);
+    case VKF_TILE_LAYOUT:
+        return "the device's matrices are not laid out as it fills them";
     case VKF_TILE_REGISTERS:
         return fmt::format("{} registers an invocation, over {} compilers spill", c.value, c.limit);
     case VKF_TILE_HALF_EMPTY:

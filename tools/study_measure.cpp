@@ -9,14 +9,16 @@
 #include <fmt/format.h>
 
 #include "memory_use.hpp"
+#include "plan_traffic.hpp"
 #include "text.hpp"
 
 namespace vkf::tools {
 
 namespace {
 
-constexpr std::array<StudyAlgorithm, 3> algorithms = {{
+constexpr std::array<StudyAlgorithm, 4> algorithms = {{
     {VKF_PATH_STANDARD, standardTraffic},
+    {VKF_PATH_KEY_OUTER, keyOuterTraffic},
     {VKF_PATH_SCALAR, queryOuterTraffic},
     {VKF_PATH_COOPMAT, queryOuterTraffic},
 }};
@@ -90,6 +92,7 @@ StudyResult measureAlgorithm(host::Device& device, const VkfProblem& problem, co
         requireMemory(plan.info(), mostMemory);
         result.memory = measureMemory(device, plan);
         result.predictedBytes = algorithm.traffic(problem, plan.info()).total();
+        result.planBytes = planTraffic(problem, plan.info()).total();
     }
     BenchMemory memory(device);
     result.timed = measureProblem(device, memory, problem, options, afterRun);

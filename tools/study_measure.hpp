@@ -24,7 +24,7 @@ struct StudyAlgorithm {
 // The baseline first.
 std::span<const StudyAlgorithm> studyAlgorithms();
 bool isInStudy(VkfPath path);
-std::string studyNames(); // "standard, scalar, coopmat"
+std::string studyNames(); // "standard, key_outer, scalar, coopmat"
 
 // Of one set of tensors with its scratch. The driver's counts are of the whole process, nothing where it does not tell.
 struct StudyMemory {
@@ -35,7 +35,8 @@ struct StudyMemory {
 struct StudyResult {
     BenchResult timed;
     StudyMemory memory;
-    double predictedBytes = 0;
+    double predictedBytes = 0; // by the papers' formula
+    double planBytes = 0;      // by what the plan's kernels do
     std::vector<float> o;
 
     double bytesPerSecond() const { return predictedBytes / timed.timing.median; }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+
+#include "error.hpp"
 
 namespace vkf::tools {
 
@@ -18,6 +21,13 @@ private:
 };
 
 } // namespace
+
+void checkTiming(size_t maxRuns, double seconds) {
+    if (maxRuns == 0)
+        failInput("--runs 0: takes a number of at least 1");
+    if (!(seconds >= 0) || std::isinf(seconds))
+        failInput("--seconds {}: takes a time of at least 0", seconds);
+}
 
 Timing timingOf(std::vector<double> times) {
     std::sort(times.begin(), times.end());

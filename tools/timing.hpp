@@ -15,6 +15,9 @@ struct TimingOptions {
     double seconds = 0.5; // of wall time, after which no further run starts; at least one is made
 };
 
+// Before the work: that the numbers given with --runs and --seconds are some.
+void checkTiming(size_t maxRuns, double seconds);
+
 struct Timing {
     double median = 0;
     double least = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes that attention moves between device memory and the chip, counted before caches: each algorithm as the papers
-// count it, and a plan as its kernels do. Times measured against these numbers tell what caches save.
+// Bytes that attention moves between device memory and the chip, counted before caches, each algorithm as the papers
+// count it. Times measured against these numbers tell what caches save.
 #ifndef VKFLASH_TOOLS_TRAFFIC_HPP
 #define VKFLASH_TOOLS_TRAFFIC_HPP
 
@@ -33,7 +33,8 @@ struct TrafficShape {
     double keys;
     TileDims dims;
     double elementBytes; // of q, k, v and o
-    double scoreBytes;   // of S and P, where they are in memory
+    double scoreBytes;   // of S, where it is in memory
+    double weightBytes;  // of P
     double stateBytes;   // of m, l and o while they are not finished: fp32
     double lseBytes;     // 0 where lse is not asked for
 };
@@ -56,17 +57,12 @@ Traffic queryOuterTraffic(const TrafficShape& shape, TileSize tile);
 double theorem2Standard(double n, double d);
 double theorem2Tiled(double n, double d, double onChip);
 
-// The same of a problem and the tile and splits of a plan, for benches of what the library runs: S and P are in fp32,
-// and parts of split keys go through scratch.
+// The same of a problem and the tile and splits of a plan, for benches of what the library runs: S is in fp32, P in
+// the type of the product, and parts of split keys go through scratch.
 using TrafficOrder = Traffic (*)(const VkfProblem& problem, const VkfPlanInfo& plan);
 Traffic standardTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 Traffic keyOuterTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 Traffic queryOuterTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
-
-// What the kernels of a plan ask for: q once, or once for each tile of keys where only some of its columns are on
-// chip at a time; k and v of the tiles that a row tile's mask reaches, once for each row tile of each query head; o,
-// lse and scratch once each way. Key lengths count as whole.
-Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 
 } // namespace vkf::tools
 

@@ -65,7 +65,7 @@ std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInf
     std::vector<std::string> tiles;
     const std::string tile = plan.tile;
     const size_t end = tile.find(" splits=");
-    if (end == std::string::npos)
+    if (plan.path != VKF_PATH_COOPMAT || end == std::string::npos)
         return tiles;
     const uint64_t workgroups =
         (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch * problem.queryHeads;

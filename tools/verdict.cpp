@@ -9,33 +9,57 @@
 
 namespace vkf::tools {
 
-VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
-                        uint32_t sampleRows) {
+namespace {
+
+VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     auto inputs = make<VkfReferenceInputs>();
     inputs.q = tensors.q;
     inputs.k = tensors.k;
     inputs.v = tensors.v;
     inputs.keyLengths = tensors.keyLengths;
     inputs.blockMask = tensors.blockMask;
+    return inputs;
+}
 
-    Progress progress("checking on the CPU");
+VkfReferenceOptions referenceOptions(const VkfPlanInfo& plan, Progress& progress) {
     auto options = make<VkfReferenceOptions>();
     options.tileKeys = plan.tileKeys;
     options.productType = plan.productType;
+    options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
+    options.user = &progress;
+    return options;
+}
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS)
+        throw host::Error(result, fmt::format("the CPU reference failed: {}", message.text));
+}
+
+} // namespace
+
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
+                        uint32_t sampleRows) {
+    Progress progress("checking on the CPU");
+    VkfReferenceOptions options = referenceOptions(plan, progress);
     if (sampleRows != 0) {
         // Odd, so that the rows stand at all places of a kernel's tiles; the last row is the one that sees most.
         options.rowStride = std::max(1U, problem.queryRows / sampleRows) | 1U;
         options.rowBegin = problem.queryRows == 0 ? 0 : (problem.queryRows - 1) % options.rowStride;
     }
-    options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
-    options.user = &progress;
-
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
     auto verdict = make<VkfVerdict>();
     VkfMessage message{};
-    if (const VkfResult result =
-            vkfReferenceVerify(&problem, &inputs, &options, tensors.o, tensors.lse, &verdict, &message);
-        result != VKF_SUCCESS)
-        throw host::Error(result, fmt::format("the CPU reference failed: {}", message.text));
+    check(vkfReferenceVerify(&problem, &inputs, &options, tensors.o, tensors.lse, &verdict, &message), message);
+    return verdict;
+}
+
+VkfWeightsVerdict verifyWeights(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan) {
+    Progress progress("checking weights on the CPU");
+    const VkfReferenceOptions options = referenceOptions(plan, progress);
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    auto verdict = make<VkfWeightsVerdict>();
+    VkfMessage message{};
+    check(vkfReferenceVerifyWeights(&problem, &inputs, &options, tensors.weights, &verdict, &message), message);
     return verdict;
 }
 
@@ -58,6 +82,13 @@ void requirePassed(const VkfVerdict& verdict, const std::string& what) {
              what, verdict.oError, verdict.oBound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
     fail("{}: wrong result: lse differs from the reference by {:.3g}, the bound is {:.3g}", what, verdict.lseError,
          verdict.lseBound);
+}
+
+void requirePassed(const VkfWeightsVerdict& verdict, const std::string& what) {
+    if (!verdict.passed)
+        fail("{}: wrong result: weights differ from the reference by {:.3g}, the bound is {:.3g} (element {}: "
+             "{:.9g}, reference {:.9g})",
+             what, verdict.error, verdict.bound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
 }
 
 } // namespace vkf::tools

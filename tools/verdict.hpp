@@ -15,6 +15,9 @@ namespace vkf::tools {
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
                         uint32_t sampleRows = 0);
 
+// The same of the weights, every row.
+VkfWeightsVerdict verifyWeights(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan);
+
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);
 
@@ -23,6 +26,7 @@ std::string verdictText(const VkfVerdict& verdict, bool lse);
 
 // ProgramError with the worst element if it did not pass.
 void requirePassed(const VkfVerdict& verdict, const std::string& what);
+void requirePassed(const VkfWeightsVerdict& verdict, const std::string& what);
 
 } // namespace vkf::tools
 

@@ -159,6 +159,23 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
                                      const VkfReferenceOptions* options, const void* o, const float* lse,
                                      VkfVerdict* verdict, VkfMessage* message);
 
+/* The same of VkfProblem::weights. The fp32 runs are those of o, the floor is fp32's at the largest weight; the weight
+ * of a dropped key must be 0 exactly. */
+typedef struct VkfWeightsVerdict {
+    size_t structSize;
+    VkfBool passed;
+    double error; /* largest |weight - reference| */
+    double bound;
+    uint64_t worstElement; /* dense index into weights of the largest error */
+    double worstValue;
+    double worstReference;
+} VkfWeightsVerdict;
+
+/* Compares weights (fp32, dense) as vkfReferenceVerify does o. Allocates some rows of fp64 weights. */
+VKF_API VkfResult vkfReferenceVerifyWeights(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                            const VkfReferenceOptions* options, const float* weights,
+                                            VkfWeightsVerdict* verdict, VkfMessage* message);
+
 #ifdef __cplusplus
 }
 #endif

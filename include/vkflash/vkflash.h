@@ -193,7 +193,7 @@ typedef struct VkfPlanInfo {
                                                which blocks of a block mask are open and counts all of them */
     double minimumBytes;                    /* q, k, v read once, o, lse and weights written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
-    char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them; "" on path standard */
+    char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them, or would */
     uint32_t tuned;                         /* 1 = they are those of the context's tuning */
     uint32_t reserved;                      /* 0 */
 } VkfPlanInfo;
@@ -214,6 +214,9 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_PARTS = 7,         /* of tuning data: `value` parts of rows, over the limit of what is counted */
     VKF_TILE_BLOCKS = 8,        /* blocks of `limit` of the block mask are cut by it, or are far larger than its `value`
                                    rows; where no tile does better, the list is looked at once more with other limits */
+    VKF_TILE_FEW_ROWS = 9,      /* it is for more rows of a KV head than `limit`, here `value` */
+    VKF_TILE_MANY_KEYS = 10,    /* it is for few keys: here larger tiles make `value` workgroups, not under `limit` */
+    VKF_TILE_LAYOUT = 11,       /* the device keeps elements of matrices where the kernel cannot fill them in */
     /* It could be used, and is where nothing after it is better: */
     VKF_TILE_REGISTERS = 16,      /* about `value` an invocation, over the `limit` where compilers spill */
     VKF_TILE_HALF_EMPTY = 17,     /* its rows reach or pass `limit`, at least twice as many as there are */
@@ -234,13 +237,14 @@ typedef struct VkfTileCandidate {
     uint32_t tileKeys;
     uint32_t workgroupSize;
     uint32_t sharedMemoryBytes;
-    uint32_t registers;  /* that hold an invocation's part of q, s and o */
-    uint32_t kvSplits;   /* that would go with it; VkfProblem::kvSplits, if not 0, decides */
-    uint32_t reserved;   /* 0 */
+    uint32_t
+        registers;     /* that hold an invocation's part of what the kernel keeps in them: s and o, and of q, k and v */
+    uint32_t kvSplits; /* that would go with it; VkfProblem::kvSplits, if not 0, decides */
+    uint32_t reserved; /* 0 */
     uint64_t workgroups; /* of all splits together */
     uint64_t value;
     uint64_t limit;
-    char tile[VKF_TILE_CAPACITY]; /* as tuning data writes it */
+    char tile[VKF_TILE_CAPACITY]; /* as tuning data writes it, or would on other paths */
 } VkfTileCandidate;
 
 /* The tiles among which the plan's was chosen, in the order in which they were looked at, best first: index from 0

@@ -77,8 +77,7 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
     }
     options.threads = std::min(options.threads, mostThreads);
 
-    const uint32_t rows = call->problem.queryRows;
-    call->rows = options.rowBegin < rows ? (rows - options.rowBegin - 1) / options.rowStride + 1 : 0;
+    call->rows = selectedRows(call->problem.queryRows, options.rowBegin, options.rowStride);
     return VKF_SUCCESS;
 }
 

@@ -38,6 +38,11 @@ struct Call {
     }
 };
 
+// How many of the query rows rowBegin, rowBegin + rowStride, ... there are.
+inline uint32_t selectedRows(uint32_t queryRows, uint32_t rowBegin, uint32_t rowStride) {
+    return rowBegin < queryRows ? (queryRows - rowBegin - 1) / rowStride + 1 : 0;
+}
+
 inline uint64_t elementOf(const VkfTensorLayout& layout, uint64_t batch, uint64_t head, uint64_t row) {
     return batch * layout.batchStride + head * layout.headStride + row * layout.rowStride;
 }

@@ -61,7 +61,11 @@ public:
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
-            finish(i, output.row(call_, block, block.place + i));
+            const RowResult result = output.row(call_, block, block.place + i);
+            finish(i, result);
+            if (result.weights != nullptr) {
+                writeWeights(block, i, result.weights);
+            }
         }
     }
 
@@ -136,6 +140,24 @@ private:
             const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
             const Real lse = (m + std::log2(row.l)) * std::numbers::ln2_v<Real>;
             *result.lse = static_cast<double>(lse);
+        }
+    }
+
+    // P, whose scores are computed once more.
+    void writeWeights(const RowBlock& block, uint32_t i, double* weights) {
+        const RowState<Real>& row = rows_[i];
+        const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
+        const Real factor = row.l == 0 ? 0 : 1 / row.l;
+        std::fill_n(weights, call_.problem.keys, 0.0);
+        for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
+            const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
+            forEachOpen(block.mask.blocks, call_.row(block.place + i), keys, [&](KeyRange open) {
+                dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
+                for (int64_t key = open.begin; key < open.end; key++) {
+                    const Real s = finalScore_(s_[static_cast<size_t>(key - open.begin)]);
+                    weights[key] = static_cast<double>(std::exp2(s - m) * factor);
+                }
+            });
         }
     }
 

@@ -10,6 +10,7 @@
 
 #include "../boundary.hpp"
 #include "../versioned.hpp"
+#include "comparison.hpp"
 #include "element.hpp"
 #include "rows.hpp"
 
@@ -17,7 +18,6 @@ namespace vkf::reference {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double floorUlps = 4.0;
 
 struct Run {
     std::vector<double> o;   // [heads, selected rows, valueDim]
@@ -35,66 +35,7 @@ Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progr
     return run;
 }
 
-// One number of the two fp32 runs.
-using Rounded = std::array<double, 2>;
 using RoundedRuns = std::array<Run, 2>;
-
-bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
-
-// How far a value is off. Where the exact number is finite and the rounded run's is not, fp32 itself
-// overflows, and the kernel may too.
-double distance(double value, double exact, const Rounded& rounded) {
-    if (std::isfinite(exact) && std::isfinite(value)) {
-        return std::abs(value - exact);
-    }
-    return !std::isfinite(value) &&
-                   (sameKind(value, exact) || sameKind(value, rounded[0]) || sameKind(value, rounded[1]))
-               ? 0.0
-               : infinity;
-}
-
-// The largest error of one output, and what it may be.
-class Comparison {
-public:
-    void add(double error, double value, double exact, const Rounded& rounded, uint64_t element) {
-        if (std::isfinite(exact)) {
-            largest_ = std::max(largest_, std::abs(exact));
-            squares_ += exact * exact;
-            finite_ += 1.0;
-            for (const double run : rounded) {
-                if (std::isfinite(run)) {
-                    roundedError_ = std::max(roundedError_, std::abs(run - exact));
-                }
-            }
-        }
-        if (error > error_ || !any_) {
-            any_ = true;
-            error_ = error;
-            worst_ = {value, exact, element};
-        }
-    }
-
-    struct Worst {
-        double value;
-        double reference;
-        uint64_t element;
-    };
-
-    double error() const { return error_; }
-    double bound(double floor) const { return 2.0 * roundedError_ + floor; }
-    double largest() const { return largest_; }
-    double rms() const { return finite_ == 0.0 ? 0.0 : std::sqrt(squares_ / finite_); }
-    const Worst& worst() const { return worst_; }
-
-private:
-    bool any_ = false;
-    double error_ = 0.0;
-    double roundedError_ = 0.0;
-    double largest_ = 0.0;
-    double squares_ = 0.0;
-    double finite_ = 0.0;
-    Worst worst_{};
-};
 
 // What a kernel that is exact stores: 16-bit types hold the largest finite value where the result is
 // beyond it.

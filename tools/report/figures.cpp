@@ -216,11 +216,13 @@ std::string ledger(const std::vector<Point>& points) {
                             std::get<1>(key), last->first);
         for (const Point& point : last->second) {
             const double bytes = numberOf(*point.result, "predictedBytes");
-            html += fmt::format("<li><span class=\"bar\" style=\"width:{:.2f}%\"></span><span>{}: {} in {}, {:.4g} GB/s"
-                                "</span></li>\n",
-                                std::max(0.3, bytes / longest * 100), escapeHtml(point.path), bytesText(bytes),
-                                timeText(numberOf(*point.result, "medianSeconds")),
-                                numberOf(*point.result, "bytesPerSecond") * 1e-9);
+            const double planned = numberOf(*point.result, "planBytes");
+            html += fmt::format(
+                "<li><span class=\"bar\" style=\"width:{:.2f}%\"></span><span>{}: {} in {}, {:.4g} GB/s{}"
+                "</span></li>\n",
+                std::max(0.3, bytes / longest * 100), escapeHtml(point.path), bytesText(bytes),
+                timeText(numberOf(*point.result, "medianSeconds")), numberOf(*point.result, "bytesPerSecond") * 1e-9,
+                planned > 0 ? fmt::format("; its kernels ask for {}", bytesText(planned)) : "");
         }
         html += "</ul></div>\n";
     }

@@ -48,8 +48,31 @@ constexpr Column studyColumns[] = {
     {"memory", "peakBytes", CellKind::bytes},
     {"saved", "memorySavedPercent", CellKind::percent},
     {"predicted traffic", "predictedBytes", CellKind::bytes},
+    {"traffic of the plan", "planBytes", CellKind::bytes},
     {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
     {"largest difference", "largestDifference", CellKind::error},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
+constexpr Column decodeColumns[] = {
+    {"type", "type"},
+    {"D", "headDim"},
+    {"rows", "queryRows"},
+    {"keys", "keys"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"KV heads", "kvHeads"},
+    {"causal", "causal"},
+    {"path", "path"},
+    {"splits", "splits"},
+    {"median", "medianSeconds", CellKind::time},
+    {"spread", "spread", CellKind::share},
+    {"reading alone", "readSeconds", CellKind::time},
+    {"GB/s", "gigabytesPerSecond", CellKind::number},
+    {"share of reading", "shareOfRead", CellKind::share},
+    {"others (ratio)", "peers", CellKind::peers},
+    {"scratch", "scratchBytes", CellKind::bytes},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
 };
@@ -164,11 +187,9 @@ std::vector<Column> plainFields(const Json& results) {
 } // namespace
 
 std::span<const Column> columnsOf(const std::string& bench) {
-    static const std::map<std::string, std::span<const Column>> columns = {{"grid", gridColumns},
-                                                                           {"prefill", gridColumns},
-                                                                           {"study", studyColumns},
-                                                                           {"long", longColumns},
-                                                                           {"host", hostColumns}};
+    static const std::map<std::string, std::span<const Column>> columns = {
+        {"grid", gridColumns},   {"prefill", gridColumns}, {"decode", decodeColumns},
+        {"study", studyColumns}, {"long", longColumns},    {"host", hostColumns}};
     const auto found = columns.find(bench);
     return found == columns.end() ? std::span<const Column>() : found->second;
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// Builds the phases of a schedule from what those of every path have in common.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kernel_parameters.hpp"
+#include "schedule.hpp"
+#include "strides.hpp"
+
+namespace vkf {
+
+class ScheduleBuilder {
+public:
+    ScheduleBuilder(const Caps& caps, const CheckedProblem& problem, Schedule* schedule)
+        : caps_(caps), problem_(problem), schedule_(schedule) {}
+
+    // The tile of the phases to come.
+    template <typename AnyTile> void setTile(const AnyTile& tile, uint32_t workgroupSize) {
+        schedule_->tile = {tile.rows(), tile.keys(), workgroupSize, tile.sharedBytes()};
+        tileConstants_ = tileConstants(tile);
+    }
+    void setTuning(std::string tileText, bool tuned) {
+        schedule_->tileText = std::move(tileText);
+        schedule_->tuned = tuned;
+    }
+    // What of the tile the phases' common one does not say.
+    void addToTileText(std::string_view text) { schedule_->tileText += text; }
+    ConsideredTiles* considered() { return &schedule_->considered; }
+    VkfPath path() const { return schedule_->path; }
+    const TileShape& tile() const { return schedule_->tile; }
+
+    // Adds a kernel over `items` work items of at most `operations` each.
+    VkfResult add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
+                  VkfMessage* message);
+
+    // How Operand::scratch is laid out.
+    void setScratch(const VkfTensorLayout& layout);
+    // m and l of each row, `parts` times, behind the rest of the scratch.
+    void addScratchState(uint32_t parts);
+    void setSplits(uint32_t splits) { schedule_->splits = splits; }
+    // Products of 16-bit types: p is of their type too.
+    void setMatrices(const MatrixLayout& layout);
+    // Whether rows of q, k and v are loaded in whole words, or element by element.
+    void setWholeWords(bool wholeWords);
+    // Whether rows of o leave in them.
+    void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
+    // From here on a row tile is one of the packed rows of all query heads of a KV head.
+    void packHeads() { packedHeads_ = true; }
+    Phase& lastPhase() { return schedule_->phases.back(); }
+
+    bool needsStorage16() const;
+    uint64_t rowTiles() const;
+    uint64_t heads() const { return uint64_t{problem_.given.batch} * problem_.given.queryHeads; }
+
+private:
+    double stepOperations(Kernel kernel) const;
+    // The problem's tensor behind an operand; null for none and scratch.
+    const VkfTensorLayout* tensorOf(Operand operand) const;
+    ByteStrides operandStrides(Operand operand) const;
+
+    const Caps& caps_;
+    const CheckedProblem& problem_;
+    Schedule* schedule_;
+    Constants tileConstants_{};
+    VkfTensorLayout scratch_{};
+    bool packedHeads_ = false;
+};
+
+} // namespace vkf

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "schedule_paths.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "decode_tuning.hpp"
+#include "matrix_obstacle.hpp"
+#include "tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+DecodeProblem decodeProblem(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    return {p.headDim,
+            p.valueDim,
+            p.k.type,
+            p.v.type,
+            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * p.queryRows,
+            uint64_t{p.batch} * p.kvHeads,
+            static_cast<uint32_t>(widestRow(problem))};
+}
+
+// The phases of path decode, once the tile is set.
+VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                    ScheduleBuilder& builder, VkfMessage* message) {
+    builder.packHeads();
+    return splits > 1 && !problem.empty ? scheduleSplits(caps, kernel, splits, problem, builder, message)
+                                        : scheduleFused(kernel, problem, builder, message);
+}
+
+} // namespace
+
+VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                         VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
+    const MatrixLayout layout = caps.matrixOf(p.q.type);
+    const DecodeChoice chosen = chooseDecodeTile(caps, matrixObstacle(caps, problem) == nullptr ? &layout : nullptr,
+                                                 decodeProblem(problem), builder.considered());
+    const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
+    if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
+        builder.setTile(matrix->tile, matrix->tile.workgroupSize());
+        builder.setMatrices(matrix->tile.layout);
+        builder.setWholeWords(wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q)));
+        builder.setTuning(tileText(matrix->tile, splits), false);
+        const bool bf16 = p.q.type == VKF_TYPE_BF16;
+        return addPhases(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix, splits,
+                         problem, builder, message);
+    }
+    const DecodeTile& tile = std::get<DecodePlan>(chosen).tile;
+    if (tile.workgroupSize == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path decode: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize);
+    builder.setWholeWords(wholeKeys);
+    builder.setTuning(tileText(tile, splits), false);
+    return addPhases(caps, Kernel::attentionDecode, splits, problem, builder, message);
+}
+
+} // namespace vkf

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// The phases of each path, and what several paths share. Each fails with a sentence where the device cannot do it.
+#pragma once
+
+#include <cstdint>
+
+#include "schedule_builder.hpp"
+
+namespace vkf {
+
+VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                         VkfMessage* message);
+VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                          VkfMessage* message);
+VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                         VkfMessage* message);
+VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                           VkfMessage* message);
+
+// Two phases in the loop order of FlashAttention's first version: a pass for each tile of keys, then the division by
+// l.
+VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                           VkfMessage* message);
+
+// Sets the tile of the portable kernels.
+VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message);
+
+// Adds the one phase of a fused path.
+VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message);
+
+// Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
+VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                         ScheduleBuilder& builder, VkfMessage* message);
+
+} // namespace vkf

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "tile_problem.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace vkf {
+
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
+    return {p.headDim,
+            p.valueDim,
+            p.queryRows,
+            uint64_t{p.batch} * p.queryHeads,
+            p.o.type == VKF_TYPE_F32,
+            static_cast<uint32_t>(widestRow(problem)),
+            problem.windowed(),
+            path,
+            oneType ? std::optional(p.q.type) : std::nullopt,
+            p.maskBlock};
+}
+
+double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
+    const double keys = problem.given.keys;
+    if (problem.windowLeft < 0 || problem.windowRight < 0) {
+        return keys;
+    }
+    return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
+                              tileRows);
+}
+
+double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {
+    const double columns = static_cast<double>(problem.given.headDim) + problem.given.valueDim;
+    return 2.0 * tileRows * widestRow(problem, tileRows) * columns;
+}
+
+} // namespace vkf

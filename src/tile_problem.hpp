@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// What of a checked problem decides its tile, and how much a tile has to do.
+#pragma once
+
+#include <cstdint>
+
+#include "problem.hpp"
+#include "tuning.hpp"
+
+namespace vkf {
+
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
+
+// Most keys that one row of a tile of so many rows may see; with no rows, that one row alone may see.
+double widestRow(const CheckedProblem& problem, uint32_t tileRows = 0);
+
+// Of one workgroup of a fused kernel, at most.
+double tileOperations(const CheckedProblem& problem, uint32_t tileRows);
+
+} // namespace vkf
