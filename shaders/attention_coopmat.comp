@@ -323,36 +323,34 @@ void attend(Walk walk, uint tile, uint last, bool whole) {
 }
 
 // The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
-Walk partOf(Walk walk) {
-    uint tiles = walk.end - walk.first;
-    uint begin = walk.first + tiles / SPLITS * item.split + min(tiles % SPLITS, item.split);
-    uint end = begin + tiles / SPLITS + (item.split < tiles % SPLITS ? 1 : 0);
-    return Walk(begin, clamp(walk.whole_first, begin, end), clamp(walk.whole_end, begin, end), end);
+Walk partOf(Walk walk, uvec2 steps) {
+    uvec2 part = walk.first + steps;
+    return Walk(part.x, clamp(walk.whole_first, part.x, part.y), clamp(walk.whole_end, part.x, part.y), part.y);
 }
 
-void attendOpen(Walk walk) {
-    uint whole = openTileOfWalk(walk, walk.whole_first, true);
-    if (whole < walk.whole_end) {
-        attend(walk, whole, walk.whole_end - 1, true);
+// Tiles [x, y) of the split's part that all rows see, none if y <= x. Block masks have made their part already.
+uvec2 wholeTiles(Walk walk, uvec2 steps) {
+    if (HAS_BLOCK_MASK) {
+        return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
-    uint cut = openTileOfWalk(walk, walk.first, false);
-    if (cut < walk.end) {
-        attend(walk, cut, walk.end - 1, false);
-    }
+    return walk.whole_first + uvec2(steps.x, min(steps.y, walk.whole_end - walk.whole_first));
 }
 
-// The split's part of the walk.
-void attendSplit(Walk walk) {
+// From the first to behind the last one that a mask cuts, likewise; whole ones may lie between.
+uvec2 cutTiles(Walk walk, uvec2 steps) {
+    if (HAS_BLOCK_MASK) {
+        return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
+    }
+    uint whole = walk.whole_end - walk.whole_first;
+    uint begin = max(steps.x, whole);
+    return begin < steps.y ? uvec2(cutTile(walk, begin - whole), cutTile(walk, steps.y - 1 - whole) + 1) : uvec2(0);
+}
+
+// The split's steps of the walk.
+uvec2 stepsOf(Walk walk) {
     uint steps = walk.end - walk.first;
     uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
-    uint end = begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0);
-    uint whole = walk.whole_end - walk.whole_first;
-    if (begin < min(end, whole)) {
-        attend(walk, walk.whole_first + begin, walk.whole_first + min(end, whole) - 1, true);
-    }
-    if (max(begin, whole) < end) {
-        attend(walk, cutTile(walk, max(begin, whole) - whole), cutTile(walk, end - 1 - whole), false);
-    }
+    return uvec2(begin, begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0));
 }
 
 void main() {
@@ -376,10 +374,18 @@ void main() {
     barrier();
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
+        Walk walk = walkOf(mask);
+        uvec2 steps = stepsOf(walk);
         if (HAS_BLOCK_MASK) {
-            attendOpen(partOf(walkOf(mask)));
-        } else {
-            attendSplit(walkOf(mask));
+            walk = partOf(walk, steps);
+        }
+        uvec2 whole = wholeTiles(walk, steps);
+        if (whole.x < whole.y) {
+            attend(walk, whole.x, whole.y - 1, true);
+        }
+        uvec2 cut = cutTiles(walk, steps);
+        if (cut.x < cut.y) {
+            attend(walk, cut.x, cut.y - 1, false);
         }
     }
     writeResults();

@@ -32,16 +32,11 @@ const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix 
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
 
-// Row and column in a matrix, as (x, y).
-uvec2 unpackPlace(uint packed) {
-    return uvec2(packed & 15u, packed >> 4 & 15u);
-}
-
-// The sum of the places of a number's set bits, of which `basis` holds four.
+// Row and column in a matrix, as (x, y): the sum of the places of a number's set bits, of which `basis` holds four.
 uvec2 placeOf(uint number, uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += (number >> bit & 1u) * unpackPlace(basis >> 8 * bit);
+        place += (number >> bit & 1u) * uvec2(basis >> 8 * bit & 15u, basis >> 8 * bit + 4 & 15u);
     }
     return place;
 }

@@ -12,23 +12,6 @@ const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
 
-// Stores what is staged of the matrices from `first` on; rows and columns that do not exist are left out.
-void storeStaged(uint begin, uvec2 head, bool aligned4, bool special, uint first) {
-    UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
-        uint place = i * LANES + lane;
-        uint matrix = first + place / MATRIX_WORDS;
-        uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-        uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
-        if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
-            vec4 x = uintBitsToFloat(stage[begin + place]);
-            if (special) {
-                x += specialValues(item, v.address, row, column);
-            }
-            storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, x);
-        }
-    }
-}
-
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
@@ -127,7 +110,19 @@ void storeMatricesAsElements(uvec2 head, uint begin, bool special) {
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        storeStaged(begin, head, aligned4, special, first);
+        UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
+            uint place = i * LANES + lane;
+            uint matrix = first + place / MATRIX_WORDS;
+            uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
+                vec4 x = uintBitsToFloat(stage[begin + place]);
+                if (special) {
+                    x += specialValues(item, v.address, row, column);
+                }
+                storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, x);
+            }
+        }
         subgroupBarrier();
     }
 }
