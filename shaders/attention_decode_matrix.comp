@@ -10,7 +10,8 @@
 //     at a time, in turn with the others of the same rows
 //
 // The k of the next keys is in flight while o takes in the present ones, their v while the next scores are
-// computed. m is in whole numbers, so that factors are powers of two.
+// computed. All subgroups walk over the same tiles of keys, those that a mask cuts last, in a loop of their own: the
+// compiler must see that no branch divides a subgroup. m is in whole numbers, so that factors are powers of two.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -43,6 +44,7 @@
 
 Item item;
 uint thread, subgroup, lane;
+uvec2 lane_place;
 uint first_row; // packed, of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // of this split
@@ -54,6 +56,19 @@ ResultMatrix s_tile;
 ResultMatrix o_tile[VALUE_TILES];
 float m_row[SLOTS];
 float l_row[SLOTS]; // of this lane's keys
+float row_factor[SLOTS];
+vec4 largest[SLOT_FOURS]; // of the present scores, four slots each
+
+// o of each row times its row_factor.
+void scaleOutput() {
+    ResultMatrix factors;
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        factors[e] = row_factor[e / SLOT_ELEMENTS];
+    }
+    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
+        o_tile[tile] *= factors;
+    }
+}
 
 #include "decode_matrix_join.glsl"
 
@@ -104,7 +119,7 @@ void fetchKeys(uint key_begin) {
 
 // Of the keys whose scores this lane has.
 uint scoreKey(uint element) {
-    return lanePlace(lane).y + elementPlace(element).y;
+    return lane_place.y + elementPlace(element).y;
 }
 
 void fetchValues(uint key_begin) {
@@ -154,16 +169,16 @@ void capScores() {
     }
 }
 
+// Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
 void dropInvisible(uint key_begin) {
+    ivec2 visible[SLOTS];
     UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        ivec2 visible = visibleKeys(item, queryRow(first_row + tileRow(slot)));
-        visible.y = min(visible.y, int(keys.y));
-        UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-            uint e = slot * SLOT_ELEMENTS + i;
-            if (!isVisible(visible, key_begin + scoreKey(e))) {
-                s_tile[e] = MINUS_INFINITY;
-            }
-        }
+        visible[slot] = visibleKeys(item, queryRow(first_row + tileRow(slot)));
+        visible[slot].y = min(visible[slot].y, int(keys.y));
+    }
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        float s = s_tile[e];
+        s_tile[e] = mix(MINUS_INFINITY, s, isVisible(visible[e / SLOT_ELEMENTS], key_begin + scoreKey(e)));
     }
 }
 
@@ -173,34 +188,42 @@ void finiteValues(uint key_begin) {
         bool exists = key_begin + scoreKey(i) < keys.y;
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
             uint place = i * V_LANE_WORDS + word;
-            fetched_v[place] = exists ? finiteHalves(fetched_v[place]) : uvec4(0);
+            fetched_v[place] = mix(uvec4(0), finiteHalves(fetched_v[place]), bvec4(exists));
         }
+    }
+}
+
+// The rows' maxima of the present scores, in units of log2 and whole numbers. Four rows at once: a loop with
+// shuffles in it stays a loop, and the matrices that it indexes would live in memory.
+void findLargest() {
+    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
+        largest[i] = vec4(BEFORE_ANY_KEY);
+    }
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        uint slot = e / SLOT_ELEMENTS;
+        largest[slot / 4][slot % 4] = max(largest[slot / 4][slot % 4], s_tile[e]);
+    }
+    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
+        largest[i] = ceil(maxOverColumns(largest[i]) * lateScale());
     }
 }
 
 // p = 2^(s - m), in the place of s; m, l and o follow. l takes p in before it is rounded.
 void updateSoftmax() {
-    ResultMatrix factors;
+    findLargest();
     UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        float largest = s_tile[slot * SLOT_ELEMENTS];
-        UNROLL for (uint i = 1; i < SLOT_ELEMENTS; i++) {
-            largest = max(largest, s_tile[slot * SLOT_ELEMENTS + i]);
-        }
-        float m = max(m_row[slot], ceil(maxOverColumns(largest) * lateScale()));
-        float factor = exp2(m_row[slot] - m);
+        float m = max(m_row[slot], largest[slot / 4][slot % 4]);
+        row_factor[slot] = exp2(m_row[slot] - m);
         m_row[slot] = m;
-        l_row[slot] *= factor;
-        UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-            uint e = slot * SLOT_ELEMENTS + i;
-            float p = exp2(fma(s_tile[e], lateScale(), -m));
-            l_row[slot] += p;
-            s_tile[e] = p;
-            factors[e] = factor;
-        }
+        l_row[slot] *= row_factor[slot];
     }
-    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
-        o_tile[tile] *= factors;
+    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+        uint slot = e / SLOT_ELEMENTS;
+        float p = exp2(fma(s_tile[e], lateScale(), -m_row[slot]));
+        l_row[slot] += p;
+        s_tile[e] = p;
     }
+    scaleOutput();
 }
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
@@ -228,48 +251,61 @@ void accumulateOutput() {
     }
 }
 
-// Fetches stand in branches as in attention_decode.comp.
-void attend() {
-    const uint stride = KEY_SUBGROUPS * MATRIX_DEPTH;
-    ivec2 seen_by_all = commonKeys(item);
-    uint first = keys.x + subgroup % KEY_SUBGROUPS * MATRIX_DEPTH;
-    if (first >= keys.y) {
-        return;
-    }
-    fetchKeys(first);
-    fetchValues(first);
-    loadQueries();
-    [[dont_unroll]] for (uint key_begin = first; key_begin < keys.y; key_begin += stride) {
-        uint next_key = key_begin + stride;
-        uint end = key_begin + MATRIX_DEPTH;
-        bool cut = end > keys.y || int(key_begin) < seen_by_all.x || int(end) > seen_by_all.y;
+// The first key of this subgroup in a tile of keys.
+uint subgroupKey(uint tile) {
+    return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_DEPTH;
+}
+
+// Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
+void attendWhole(uint first, uint end) {
+    fetchKeys(subgroupKey(first));
+    fetchValues(subgroupKey(first));
+    [[dont_unroll]] for (uint tile = first; tile < end; tile++) {
         computeProducts();
-        if (next_key < keys.y) {
-            fetchKeys(next_key);
+        if (tile + 1 < end) {
+            fetchKeys(subgroupKey(tile + 1));
         } else {
             forgetKeys();
         }
         if (HAS_SOFTCAP) {
             capScores();
         }
-        if (cut) {
-            dropInvisible(key_begin);
-            finiteValues(key_begin);
-        }
         updateSoftmax();
         accumulateOutput();
-        if (next_key < keys.y) {
-            fetchValues(next_key);
+        if (tile + 1 < end) {
+            fetchValues(subgroupKey(tile + 1));
         } else {
             forgetValues();
         }
     }
 }
 
+// A tile that a mask or the end of the keys cuts.
+void attendCut(uint key_begin) {
+    fetchKeys(key_begin);
+    fetchValues(key_begin);
+    computeProducts();
+    if (HAS_SOFTCAP) {
+        capScores();
+    }
+    dropInvisible(key_begin);
+    finiteValues(key_begin);
+    updateSoftmax();
+    accumulateOutput();
+}
+
+// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x.
+uvec2 wholeTiles(uint tiles) {
+    ivec2 seen = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
+    uint first = min((uint(seen.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
+    return uvec2(first, max(uint(seen.y) / TILE_KEYS, first));
+}
+
 void main() {
     thread = threadIndex();
     subgroup = thread / LANES;
     lane = thread % LANES;
+    lane_place = lanePlace(lane);
     item = packedItemOf(params.first_item + gl_WorkGroupID.x);
     first_row = item.row_begin + subgroup / KEY_SUBGROUPS * MATRIX_ROWS;
     k_head = headAddress(params.k, VKF_K, item.batch, item.kv_head);
@@ -280,6 +316,16 @@ void main() {
     }
     barrier();
     clearState();
-    attend();
+    if (keys.x < keys.y) {
+        uint tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
+        uvec2 whole = wholeTiles(tiles);
+        loadQueries();
+        if (whole.x < whole.y) {
+            attendWhole(whole.x, whole.y);
+        }
+        [[dont_unroll]] for (uint i = 0; i < tiles - (whole.y - whole.x); i++) {
+            attendCut(subgroupKey(i < whole.x ? i : i + (whole.y - whole.x)));
+        }
+    }
     writeResults();
 }

@@ -5,24 +5,33 @@
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
-const uint STAGE_COLUMNS = VKF_DECODE_STAGE_COLUMNS(ROW_LANES);
-const uint STAGE_ROW = STAGE_COLUMNS + 4; // padded, so that rows start in different banks
+const uint STAGE_COLUMNS = VKF_DECODE_STAGE_COLUMNS(ROW_LANES); // of o in the words of one number
+const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint STATES = SUBGROUPS * MATRIX_ROWS;
 
-shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS, STAGED_ROWS, ROW_LANES)];
-shared vec2 state_stage[STATES]; // m and l
-
-float o_factor[SLOTS]; // brings o to the unit of the whole row and divides it by its l
+shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS, WORD_COLUMNS, MATRIX_ROWS, MATRIX_COLUMNS)];
+shared vec2 state_stage[STATES];     // m and l
+shared vec2 joined_stage[TILE_ROWS]; // m and 1 / l over all subgroups that share keys, or 0
 
 uint tileRow(uint slot) {
-    return lanePlace(lane).x + slotRow(slot); // of the subgroup
+    return lane_place.x + slotRow(slot); // of the subgroup
 }
 
+// Of whole rows of the subgroup's keys.
 void stageStates() {
+    vec4 l[SLOT_FOURS];
+    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
+        l[i] = vec4(0.0);
+    }
     UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        l_row[slot] = sumOverColumns(l_row[slot]);
+        l[slot / 4][slot % 4] = l_row[slot];
+    }
+    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
+        l[i] = sumOverColumns(l[i]);
+    }
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
         if ((lane & COLUMN_LANES) == 0) {
-            state_stage[subgroup * MATRIX_ROWS + tileRow(slot)] = vec2(m_row[slot], l_row[slot]);
+            state_stage[subgroup * MATRIX_ROWS + tileRow(slot)] = vec2(m_row[slot], l[slot / 4][slot % 4]);
         }
     }
 }
@@ -42,19 +51,42 @@ vec2 joinedState(uint row) {
     return vec2(m, l);
 }
 
-// Columns of o that matrix `tile` has of a word, in the unit of the whole row and divided by its l.
-void stageTile(uint tile) {
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        uint n = elementPlace(e).y + lanePlace(lane).y;
-        uint column = n % ROW_LANES * 8 + tile % WORD_COLUMNS * SLOTS + n / ROW_LANES;
-        uint row = tileRow(e / SLOT_ELEMENTS);
-        if (row < STAGED_ROWS) {
-            o_stage[(subgroup * STAGED_ROWS + row) * STAGE_ROW + column] = o_tile[tile][e] * o_factor[e / SLOT_ELEMENTS];
+void joinStates() {
+    [[dont_unroll]] for (uint row = thread; row < TILE_ROWS; row += WORKGROUP_SIZE) {
+        vec2 joined = joinedState(row);
+        joined_stage[row] = vec2(joined.x, joined.y == 0.0 ? 0.0 : 1.0 / joined.y);
+        uint packed_row = item.row_begin + row;
+        if (HAS_LSE && packed_row < packedRows()) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
         }
     }
 }
 
-void storeColumns(uint word) {
+// Brings o to the unit of the whole row and divides it by its l.
+void normalize() {
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        vec2 joined = joined_stage[subgroup / KEY_SUBGROUPS * MATRIX_ROWS + tileRow(slot)];
+        row_factor[slot] = exp2(m_row[slot] - joined.x) * joined.y;
+    }
+    scaleOutput();
+}
+
+// One column of those staged, where the order in which words fill matrices has brought it.
+float stagedColumn(uint from_subgroup, uint row, uint column) {
+    uint of_word = column % 8;
+    uint matrix = from_subgroup * WORD_COLUMNS + of_word / SLOTS;
+    return o_stage[matrix * MATRIX_FLOATS + row * MATRIX_COLUMNS + of_word % SLOTS * ROW_LANES + column / 8];
+}
+
+// Columns of o that lie in words of this number: staged by every subgroup, added up and stored by the workgroup.
+void storeWord(uint word) {
+    UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
+        coopMatStore(o_tile[word * WORD_COLUMNS + i], o_stage, (subgroup * WORD_COLUMNS + i) * MATRIX_FLOATS,
+                     MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+    }
+    barrier();
     const uint fours = STAGE_COLUMNS / 4;
     bool special = special_values != 0u;
     [[dont_unroll]] for (uint place = thread; place < ROW_SUBGROUPS * STAGED_ROWS * fours; place += WORKGROUP_SIZE) {
@@ -64,11 +96,13 @@ void storeColumns(uint word) {
         if (packed_row >= packedRows() || column >= VALUE_DIM) {
             continue;
         }
-        uint begin = row / STAGED_ROWS * KEY_SUBGROUPS * STAGED_ROWS + row % STAGED_ROWS;
         vec4 o = vec4(0.0);
         for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-            uint at = (begin + i * STAGED_ROWS) * STAGE_ROW + place % fours * 4;
-            o += vec4(o_stage[at], o_stage[at + 1], o_stage[at + 2], o_stage[at + 3]);
+            uint from = row / STAGED_ROWS * KEY_SUBGROUPS + i;
+            uint staged = place % fours * 4;
+            o += vec4(stagedColumn(from, row % STAGED_ROWS, staged), stagedColumn(from, row % STAGED_ROWS, staged + 1),
+                      stagedColumn(from, row % STAGED_ROWS, staged + 2),
+                      stagedColumn(from, row % STAGED_ROWS, staged + 3));
         }
         if (special) {
             o += specialValues(item, v_head, queryRow(packed_row), column);
@@ -77,37 +111,29 @@ void storeColumns(uint word) {
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
                   isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }
-}
-
-void storeStates() {
-    uint packed_row = item.row_begin + thread;
-    if (HAS_LSE && thread < TILE_ROWS && packed_row < packedRows()) {
-        vec2 joined = joinedState(thread);
-        Item of_row = item;
-        of_row.head = queryHead(item, packed_row);
-        storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
-    }
+    barrier(); // the readers of o_stage are done
 }
 
 void writeResults() {
     stageStates();
     barrier();
-    storeStates();
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        vec2 joined = joinedState(subgroup / KEY_SUBGROUPS * MATRIX_ROWS + tileRow(slot));
-        o_factor[slot] = joined.y == 0.0 ? 0.0 : exp2(m_row[slot] - joined.x) / joined.y;
+    joinStates();
+    barrier();
+    normalize();
+    // Matrices are named by constants, each number of words in code of its own: indexed by a variable they would live
+    // in memory. More than four are on software drivers alone.
+    storeWord(0);
+    if (V_LANE_WORDS > 1) {
+        storeWord(1);
     }
-    // One copy of the code that stores: the loop over words stays a loop, and picks its matrices by comparing
-    // numbers, because matrices indexed by a variable would live in memory.
-    [[dont_unroll]] for (uint word = 0; word < V_LANE_WORDS; word++) {
-        UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
-            if (tile / WORD_COLUMNS == word) {
-                stageTile(tile);
-            }
-        }
-        barrier();
-        storeColumns(word);
-        barrier();
+    if (V_LANE_WORDS > 2) {
+        storeWord(2);
+    }
+    if (V_LANE_WORDS > 3) {
+        storeWord(3);
+    }
+    [[dont_unroll]] for (uint word = 4; word < V_LANE_WORDS; word++) {
+        storeWord(word);
     }
 }
 

@@ -36,6 +36,7 @@ const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_K, DEPTH_LANES);
 const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_V, ROW_LANES);
 const uint DIM_TILES = K_LANE_WORDS * WORD_DEPTHS;
 const uint VALUE_TILES = V_LANE_WORDS * WORD_COLUMNS;
+const uint SLOT_FOURS = (SLOTS + 3) / 4;
 
 // Element 0 to 7 of a word. By comparing numbers, as vectors indexed by a variable may live in memory.
 Half halfOf(uvec4 word, uint element) {

@@ -196,10 +196,10 @@ std::string tileText(const DecodeTile& tile, uint32_t splits) {
 }
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
-    const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
+    const uint32_t wordMatrices = 8 / (layout.elements() / layout.slotElements()); // that a word of v has a part of
     const uint32_t subgroups = rowSubgroups * keySubgroups;
-    const uint32_t states = 2 * subgroups * layout.rows;
-    return (VKF_DECODE_STAGE_FLOATS(subgroups, stagedRows, rowLanes) + states) * wordBytes / 4 +
+    const uint32_t states = 2 * subgroups * layout.rows + 2 * rows();
+    return (VKF_DECODE_STAGE_FLOATS(subgroups, wordMatrices, layout.rows, layout.columns) + states) * wordBytes / 4 +
            wordBytes; // and a flag
 }
 

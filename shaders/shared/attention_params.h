@@ -173,8 +173,8 @@ struct AttentionParams {
 /* Of the decode kernel on cooperative matrices, in floats: some columns of o of each subgroup's rows, eight for each
  * of the lanes that load a row of v together. */
 #define VKF_DECODE_STAGE_COLUMNS(row_lanes) ((row_lanes) * 8)
-#define VKF_DECODE_STAGE_FLOATS(subgroups, rows, row_lanes)                                                      \
-    ((subgroups) * (rows) * (VKF_DECODE_STAGE_COLUMNS(row_lanes) + 4))
+#define VKF_DECODE_STAGE_FLOATS(subgroups, word_matrices, rows, columns)                                          \
+    ((subgroups) * (word_matrices) * (rows) * (columns))
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
  * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
 #define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \
