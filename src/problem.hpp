@@ -14,6 +14,9 @@ namespace vkf {
 
 inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM;
 
+// Blocks of quantised elements, which k and v may have.
+inline bool isBlockType(VkfType type) { return VKF_IS_BLOCK_TYPE(type); }
+
 // Indexed by VkfTensorRole.
 using Layouts = std::array<VkfTensorLayout, 4>;
 

@@ -49,6 +49,9 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device");
     }
+    if (p.paging.enabled != 0 || isBlockType(p.k.type) || isBlockType(p.v.type)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "paging and block types are not on devices in this version");
+    }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
     }

@@ -71,6 +71,21 @@ struct AttentionParams {
 #define VKF_STORED_F32 0
 #define VKF_STORED_F16 1
 #define VKF_STORED_BF16 2
+#define VKF_STORED_Q8_0 4
+#define VKF_STORED_Q4_0 5
+#define VKF_STORED_Q4_1 6
+#define VKF_STORED_Q5_0 7
+#define VKF_STORED_Q5_1 8
+
+/* Block types: VKF_BLOCK_ELEMENTS elements in an fp16 scale, perhaps an fp16 minimum, perhaps a word of fifth bits,
+ * and codes of four or eight bits, in this order. */
+#define VKF_BLOCK_ELEMENTS 32
+#define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
+#define VKF_BLOCK_HAS_MINIMUM(type) ((type) == VKF_STORED_Q4_1 || (type) == VKF_STORED_Q5_1)
+#define VKF_BLOCK_HAS_FIFTH_BITS(type) ((type) == VKF_STORED_Q5_0 || (type) == VKF_STORED_Q5_1)
+#define VKF_BLOCK_FIFTH_BITS_AT(type) (VKF_BLOCK_HAS_MINIMUM(type) ? 4 : 2)
+#define VKF_BLOCK_CODES_AT(type) (VKF_BLOCK_FIFTH_BITS_AT(type) + (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 4 : 0))
+#define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + ((type) == VKF_STORED_Q8_0 ? 32 : 16))
 
 /* Specialization constants. The first group is the tile of the kernels in plain arithmetic, the second the
  * problem. */

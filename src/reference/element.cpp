@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "element.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include <vkflash/reference.h>
+
+#include "../problem.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -64,6 +67,27 @@ uint16_t encode16(const Format& format, double x) {
     return static_cast<uint16_t>(sign | (magnitude < infinity ? magnitude : infinity - 1U));
 }
 
+// Element after element of blocks, each of which is dequantised once.
+class BlockReader {
+public:
+    BlockReader(VkfType type, const void* base) : type_(type), base_(static_cast<const unsigned char*>(base)) {}
+
+    float operator()(uint64_t element) {
+        const uint64_t block = element / VKF_BLOCK_ELEMENTS;
+        if (block != block_) {
+            dequantizeBlock(type_, base_ + block * VKF_BLOCK_BYTES(type_), values_.data());
+            block_ = block;
+        }
+        return values_[element % VKF_BLOCK_ELEMENTS];
+    }
+
+private:
+    VkfType type_;
+    const unsigned char* base_;
+    uint64_t block_ = std::numeric_limits<uint64_t>::max();
+    std::array<float, VKF_BLOCK_ELEMENTS> values_{};
+};
+
 } // namespace
 
 Format formatOf(VkfType type) {
@@ -91,7 +115,7 @@ double roundElement(VkfType type, double x) {
 
 template <typename Real>
 void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step) {
-    const auto load = [&](const auto& element) {
+    const auto load = [&](auto&& element) {
         for (uint32_t i = 0; i < count; i++) {
             to[i * step] = static_cast<Real>(element(first + i));
         }
@@ -101,8 +125,10 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
         return load([base](uint64_t i) { return floatOfF16(readBits<uint16_t>(base, i)); });
     case VKF_TYPE_BF16:
         return load([base](uint64_t i) { return floatOfBf16(readBits<uint16_t>(base, i)); });
-    default:
+    case VKF_TYPE_F32:
         return load([base](uint64_t i) { return readBits<float>(base, i); });
+    default:
+        return load(BlockReader(type, base));
     }
 }
 
@@ -113,7 +139,7 @@ template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, si
 
 double vkfLoadElement(VkfType type, const void* base, uint64_t element) {
     using namespace vkf::reference;
-    if (base == nullptr || vkfTypeBytes(type) == 0) {
+    if (base == nullptr || vkfBlockElements(type) == 0) {
         return std::numeric_limits<double>::quiet_NaN();
     }
     double value{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Storage types of tensor elements: F32, F16 and BF16. Every stored value is a float exactly.
+// Storage types of tensor elements. Every stored value is a float exactly.
 #pragma once
 
 #include <bit>
@@ -54,6 +54,9 @@ private:
     float smallestNormal_;
     float shifter_;
 };
+
+// The 32 elements of a block.
+void dequantizeBlock(VkfType type, const void* from, float* values);
 
 // Reads `count` neighbouring elements from index `first` on and writes them `step` places apart.
 template <typename Real>
