@@ -35,6 +35,7 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const char* const ofProblem = firstOf(std::array{
         Obstacle{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        Obstacle{p.paging.enabled != 0, "k and v must not be in pages"},
         Obstacle{p.q.type == VKF_TYPE_F32 || p.k.type != p.q.type || p.v.type != p.q.type,
                  "q, k and v must all be f16 or all be bf16"},
     });

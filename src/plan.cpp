@@ -48,16 +48,15 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     return VKF_SUCCESS;
 }
 
-double elementsOf(const VkfTensorLayout& layout) {
-    return static_cast<double>(layout.batch) * layout.heads * layout.rows * layout.dim;
-}
-
 double minimumBytes(const CheckedProblem& problem) {
-    double bytes = 0;
-    for (const VkfTensorLayout& layout : problem.layouts) {
-        bytes += elementsOf(layout) * static_cast<double>(vkfTypeBytes(layout.type));
-    }
     const VkfProblem& p = problem.given;
+    double bytes = 0;
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+        const double rows = static_cast<double>(p.batch) * layout.heads * (ofQueries ? p.queryRows : p.keys);
+        bytes += rows * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
+    }
     const double rows = static_cast<double>(p.batch) * p.queryHeads * p.queryRows;
     return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * rows * p.keys : 0.0);
 }
@@ -100,7 +99,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
-        info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, vkfTypeBytes(plan.problem.layout(role).type));
+        info.inputAlignment = std::max(info.inputAlignment, elementAlignment(plan.problem.layout(role).type));
     }
     info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
     info.kvSplits = schedule.splits;

@@ -178,6 +178,10 @@ VkfResult checkPaging(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is %u; it must be a power of two",
                     p.paging.pageSize);
     }
+    if (p.paging.maxPages > VKF_MAX_ROWS) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "paging.maxPages %u is over the limit of %u", p.paging.maxPages,
+                    VKF_MAX_ROWS);
+    }
     if (uint64_t{p.paging.maxPages} * p.paging.pageSize < p.keys) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages %u of %u rows are fewer than %u keys",
                     p.paging.maxPages, p.paging.pageSize, p.keys);

@@ -311,6 +311,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
         problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * problem.keys : 0;
     Guarded weights(device, weightCount * sizeof(float));
     Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
+    Guarded blockTable(device, inputs.blockTable.size() * sizeof(int32_t));
     Guarded blockMask(device, inputs.blockMask.size() * sizeof(uint32_t));
     Guarded scratch(device, plan.info().scratchBytes);
     const auto upload = [&](const Guarded& to, const void* from, uint64_t bytes) {
@@ -322,6 +323,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     upload(k, inputs.k.data(), inputs.k.size());
     upload(v, inputs.v.data(), inputs.v.size());
     upload(lengths, inputs.keyLengths.data(), inputs.keyLengths.size() * sizeof(int32_t));
+    upload(blockTable, inputs.blockTable.data(), inputs.blockTable.size() * sizeof(int32_t));
     upload(blockMask, inputs.blockMask.data(), inputs.blockMask.size() * sizeof(uint32_t));
 
     VkfBindings bindings{};
@@ -334,6 +336,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.weights = weights.binding();
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
+    bindings.blockTable = blockTable.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};
