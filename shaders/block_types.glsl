@@ -86,26 +86,33 @@ uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
 #endif
 }
 
-// Four elements of the codes in a word: its bytes, or their low halves, each with a bit of `fifth` above it. A byte in
-// the low bits of 2^23 is a float, exactly, which a conversion takes longer to make.
-vec4 dequantize(uint codes, uint fifth, uint scale_minimum, uint type) {
-    const float whole = 8388608.0; // 0x4b000000
-    float offset = 0.0;
+// Four codes of a word as bytes, codeOffset too large: those of q8_0 without their sign; else the low halves of the
+// word's bytes, each with a bit of `fifth` above it.
+uint codeBytes(uint codes, uint fifth, uint type) {
     if (type == VKF_STORED_Q8_0) {
-        codes ^= 0x80808080u; // signed bytes, from -128 on
-        offset = 128.0;
-    } else {
-        codes &= 0x0f0f0f0fu;
-        if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
-            codes |= (fifth & 1u) << 4 | (fifth & 2u) << 11 | (fifth & 4u) << 18 | (fifth & 8u) << 25;
-        }
-        if (!VKF_BLOCK_HAS_MINIMUM(type)) {
-            offset = VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0 : 8.0;
-        }
+        return codes ^ 0x80808080u;
     }
-    uvec4 bytes = uvec4(codes, codes >> 8, codes >> 16, codes >> 24) & 0xffu;
+    uint nibbles = codes & 0x0f0f0f0fu;
+    if (!VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+        return nibbles;
+    }
+    return nibbles | (fifth & 1u) << 4 | (fifth & 2u) << 11 | (fifth & 4u) << 18 | (fifth & 8u) << 25;
+}
+
+float codeOffset(uint type) {
+    if (type == VKF_STORED_Q8_0) {
+        return 128.0;
+    }
+    return VKF_BLOCK_HAS_MINIMUM(type) ? 0.0 : VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0 : 8.0;
+}
+
+// Four elements of a word of codes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
+// longer to make.
+vec4 dequantize(uint codes, uint fifth, uint scale_minimum, uint type) {
+    uint packed = codeBytes(codes, fifth, type);
+    uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
-    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (whole + offset)) * scale.x;
+    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + codeOffset(type))) * scale.x;
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 
@@ -139,6 +146,14 @@ vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
 #else
     return vec4(0.0);
 #endif
+}
+
+// Four elements of any row of any type, zeros past its end.
+vec4 loadElements4(uvec2 row_address, uint column, uint dim, uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return column < dim ? loadBlockQuad(row_address, column / 4, type) : vec4(0.0);
+    }
+    return loadRow4(row_address, column, dim, type);
 }
 
 #endif

@@ -21,6 +21,7 @@ using vkf::test::Variation;
 
 constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
 constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 256};
+constexpr std::array<uint32_t, 3> splits = {0, 1, 3};
 constexpr std::array<uint32_t, 6> headDims = {32, 64, 96, 128, 160, 256};
 constexpr std::array<uint32_t, 6> sizes = {1, 7, 31, 64, 65, 113};
 constexpr std::array<uint32_t, 4> groups = {1, 4, 5, 8};
@@ -88,15 +89,33 @@ VkfProblem randomCache(Dice& dice, Data& data, bool fewRows) {
     return p;
 }
 
+// q of a 16-bit type that the device multiplies, k and v of its type or of block types.
+void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
+    const auto fit = [&p](VkfType type) {
+        p.k.type = vkfBlockElements(p.k.type) == 1 ? type : p.k.type;
+        p.v.type = vkfBlockElements(p.v.type) == 1 ? type : p.v.type;
+        p.q.type = type;
+    };
+    fit(p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type);
+    p.path = VKF_PATH_COOPMAT;
+    if (vkfIsSupported(vkf::test::deviceOf(variation).context(), &p, nullptr) != VKF_SUCCESS) {
+        fit(VKF_TYPE_F16);
+    }
+}
+
 void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
     const bool decode = variation.path == VKF_PATH_DECODE;
+    const bool coopmat = variation.path == VKF_PATH_COOPMAT;
     for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
         Dice dice(seed);
         Data data;
         data.seed = seed;
         VkfProblem problem = randomCache(dice, data, decode);
+        if (coopmat) {
+            makeTypesFitMatrices(variation, problem);
+        }
         if (decode) {
-            problem.kvSplits = dice.below(3) * 3;
+            problem.kvSplits = dice.of(splits);
         }
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
@@ -116,4 +135,9 @@ TEST_CASE("random caches agree with the reference on the scalar path", "[cache]"
 TEST_CASE("random caches agree with the reference on the decode path", "[cache]") {
     runSeeds(vkf::test::variations[6], 1000, 16);
     runSeeds(vkf::test::variations[8], 1100, 6);
+}
+
+TEST_CASE("random caches agree with the reference on cooperative matrices", "[cache_coopmat]") {
+    runSeeds(vkf::test::variations[4], 2000, 12);
+    runSeeds(vkf::test::variations[5], 2100, 4);
 }

@@ -26,7 +26,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
      * another order.) With a productType, each p is rounded to it on its way into the product p v,
      * and enters l unrounded, as in a kernel on matrix units; elements of k and v of block types are
-     * rounded to it on their way into both products. */
+     * rounded to it on their way into both products, and of fp16 infinite past the largest. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
      * one rounding or in two. */

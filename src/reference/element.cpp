@@ -70,12 +70,13 @@ uint16_t encode16(const Format& format, double x) {
 // Element after element of blocks, each of which is dequantised once.
 class BlockReader {
 public:
-    BlockReader(VkfType type, const void* base) : type_(type), base_(static_cast<const unsigned char*>(base)) {}
+    BlockReader(VkfType type, const void* base, BlockRounding rounding)
+        : type_(type), base_(static_cast<const unsigned char*>(base)), rounding_(rounding) {}
 
     float operator()(uint64_t element) {
         const uint64_t block = element / VKF_BLOCK_ELEMENTS;
         if (block != block_) {
-            dequantizeBlock(type_, base_ + block * VKF_BLOCK_BYTES(type_), values_.data());
+            dequantizeBlock(type_, base_ + block * VKF_BLOCK_BYTES(type_), values_.data(), rounding_);
             block_ = block;
         }
         return values_[element % VKF_BLOCK_ELEMENTS];
@@ -84,6 +85,7 @@ public:
 private:
     VkfType type_;
     const unsigned char* base_;
+    BlockRounding rounding_;
     uint64_t block_ = std::numeric_limits<uint64_t>::max();
     std::array<float, VKF_BLOCK_ELEMENTS> values_{};
 };
@@ -114,7 +116,8 @@ double roundElement(VkfType type, double x) {
 }
 
 template <typename Real>
-void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step) {
+void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
+                  BlockRounding rounding) {
     const auto load = [&](auto&& element) {
         for (uint32_t i = 0; i < count; i++) {
             to[i * step] = static_cast<Real>(element(first + i));
@@ -128,12 +131,12 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
     case VKF_TYPE_F32:
         return load([base](uint64_t i) { return readBits<float>(base, i); });
     default:
-        return load(BlockReader(type, base));
+        return load(BlockReader(type, base, rounding));
     }
 }
 
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t);
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t, BlockRounding);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t, BlockRounding);
 
 } // namespace vkf::reference
 

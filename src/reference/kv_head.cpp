@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kv_head.hpp"
 
-#include "../problem.hpp"
 #include "element.hpp"
 
 namespace vkf::reference {
@@ -18,15 +17,14 @@ KvHead makeKvHead(const Call& call) {
 namespace {
 
 // What a kernel does to elements of block types on their way into a product of 16-bit types.
-void roundToProduct(const Call& call, VkfType stored, float* elements, uint32_t count, size_t step) {
-    const bool rounds = call.options.algorithm == VKF_REFERENCE_TILED_FP32 ||
-                        call.options.algorithm == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS;
-    const VkfType type = call.options.productType;
-    if (!rounds || type == VKF_TYPE_F32 || !isBlockType(stored)) {
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        elements[i * step] = static_cast<float>(roundElement(type, static_cast<double>(elements[i * step])));
+BlockRounding roundingOf(const Call& call) {
+    switch (call.options.algorithm) {
+    case VKF_REFERENCE_TILED_FP32:
+        return {call.options.productType, false};
+    case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
+        return {call.options.productType, true};
+    default:
+        return {};
     }
 }
 
@@ -35,15 +33,14 @@ void roundToProduct(const Call& call, VkfType stored, float* elements, uint32_t 
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);
+    const BlockRounding rounding = roundingOf(call);
     for (int64_t key = keys.begin; key < keys.end; key++) {
         const auto row = static_cast<uint64_t>(key);
         const Call::KeyPlace place = call.keyPlace(batch, row);
         float* ofK = to->k.data() + row / lanes * lanes * to->headDim + row % lanes;
         float* ofV = to->v.data() + row * to->columns;
-        loadElements(k.type, call.inputs.k, elementOf(k, place.batch, kvHead, place.row), k.dim, ofK, lanes);
-        loadElements(v.type, call.inputs.v, elementOf(v, place.batch, kvHead, place.row), v.dim, ofV, 1);
-        roundToProduct(call, k.type, ofK, k.dim, lanes);
-        roundToProduct(call, v.type, ofV, v.dim, 1);
+        loadElements(k.type, call.inputs.k, elementOf(k, place.batch, kvHead, place.row), k.dim, ofK, lanes, rounding);
+        loadElements(v.type, call.inputs.v, elementOf(v, place.batch, kvHead, place.row), v.dim, ofV, 1, rounding);
     }
 }
 
