@@ -71,17 +71,26 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     return text;
 }
 
+std::array<char, 32> pagesText(const VkfPaging& paging) {
+    std::array<char, 32> text{};
+    if (paging.enabled != 0) {
+        std::snprintf(text.data(), text.size(), ", pages of %u", paging.pageSize);
+    }
+    return text;
+}
+
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
-    std::snprintf(
-        info->description, sizeof info->description,
-        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s%s, %u "
-        "step%s%s",
-        vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
-        vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
-        info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
-        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).data(),
-        info->stepCount, info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
+    std::snprintf(info->description, sizeof info->description,
+                  "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
+                  "%s%s%s, %u "
+                  "step%s%s",
+                  vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
+                  vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type),
+                  info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize,
+                  info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
+                  matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
+                  info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
