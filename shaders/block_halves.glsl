@@ -27,11 +27,7 @@ uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
 }
 #endif
 
-// Words of eight elements that a piece has, and one of them.
-uint wordsOfPiece(uint type) {
-    return type == VKF_STORED_Q8_0 ? 1 : 2;
-}
-
+// One of the words of eight elements that a piece has: one of q8_0, else two.
 uvec4 pieceWord(uvec4 piece, uint word, uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
     uint fifth = piece.w >> 8 * word;

@@ -43,7 +43,10 @@ uvec4 gatherHalves(uvec2 row_address, uint column, uint dim) {
 }
 
 uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
-    return row < rows.count ? gatherHalves(halfRowAddress(rows, row), column, dim) : uvec4(0);
+    if (row >= rows.count) {
+        return uvec4(0);
+    }
+    return gatherHalves(halfRowAddress(rows, row), column, dim);
 }
 
 // The word at (row, column) of a head whose rows are whole words.

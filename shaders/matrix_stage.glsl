@@ -22,6 +22,8 @@ const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // that make up a row: as many, or pieces
 const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
+const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // that one of these holds
+const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
@@ -90,11 +92,7 @@ void forgetTile() {
     }
 }
 
-// A row's words that were fetched at once, and which of its words one of them is.
-uint wordsOfLoad(uint type) {
-    return VKF_IS_BLOCK_TYPE(type) ? wordsOfPiece(type) : 1;
-}
-
+// One of the words of eight elements that were fetched as one, and which of the row's it is.
 uvec4 wordOfLoad(uvec4 fetched, uint word, uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceWord(fetched, word, type);
@@ -109,7 +107,7 @@ uint placeOfLoad(uint load, uint word, uint type) {
 void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        UNROLL for (uint part = 0; part < wordsOfLoad(TYPE_K); part++) {
+        UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
             if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
                 stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, part, TYPE_K)] =
                     wordOfLoad(fetched_k[i], part, TYPE_K);
@@ -118,7 +116,7 @@ void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        UNROLL for (uint part = 0; part < wordsOfLoad(TYPE_V); part++) {
+        UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
             uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
             if (!whole) {
                 word = key_begin + place / V_LOADS < v.count ? finiteHalves(word) : uvec4(0);
