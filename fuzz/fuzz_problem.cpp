@@ -18,9 +18,12 @@ void require(bool condition) {
 
 void requireLayout(const VkfProblem& problem, VkfTensorRole role) {
     const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-    const size_t bytes = vkfTypeBytes(layout.type);
-    require(bytes == 2 || bytes == 4);
-    require(layout.elements <= UINT64_MAX / bytes);
+    const uint64_t block = vkfBlockElements(layout.type);
+    require(block == 1 || block == 32);
+    require(layout.elements % block == 0);
+    const uint64_t bytes = vkfStoredBytes(layout.type, block);
+    require(bytes == 2 || bytes == 4 || (block == 32 && bytes >= 18 && bytes <= 34));
+    require(layout.elements / block <= UINT64_MAX / bytes);
     const bool empty = layout.batch == 0 || layout.heads == 0 || layout.rows == 0 || layout.dim == 0;
     require(empty == (layout.elements == 0));
     require(empty || layout.elements >= layout.dim);

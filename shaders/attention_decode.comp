@@ -32,12 +32,14 @@
 #include "dropped.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
+#include "paging.glsl"
 
 Item item;
 uint thread, group, lane;
 uvec2 k_head, v_head;
 uvec2 keys; // of this split
 
+uint fetched_pages[THREAD_KEYS]; // of the keys to be fetched next
 uvec4 fetched_k[THREAD_KEYS * K_LANE_WORDS];
 uvec4 fetched_v[THREAD_KEYS * V_LANE_WORDS];
 float s_tile[THREAD_ROWS * THREAD_KEYS];
@@ -64,7 +66,8 @@ void stageQueries() {
         vec4 q = vec4(0.0);
         if (packed_row < packedRows()) {
             uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, packed_row));
-            q = loadRow4(rowAddress(head, VKF_Q, queryRow(packed_row)), column4 * 4, HEAD_DIM, TYPE_Q);
+            uint column = quadColumn(column4 / K_QUADS, column4 % K_QUADS, TYPE_K);
+            q = loadRow4(rowAddress(head, VKF_Q, queryRow(packed_row)), column, HEAD_DIM, TYPE_Q);
         }
         q_stage[stagedQuery(r, column4 % K_QUADS, column4 / K_QUADS)] = q;
     }
@@ -85,9 +88,20 @@ uint threadKey(uint key_begin, uint t) {
 }
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
+uint existingKey(uint key_begin, uint t) {
+    return min(threadKey(key_begin, t), keys.y - 1);
+}
+
+// Long before the keys, whose addresses wait for them.
+void fetchPages(uint key_begin) {
+    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+        fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
+    }
+}
+
 void fetchKeys(uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-        uvec2 row = rowAddress(k_head, VKF_K, min(threadKey(key_begin, t), keys.y - 1));
+        uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
             fetched_k[t * K_LANE_WORDS + i] = rowWord(row, i * LANES + lane, HEAD_DIM, TYPE_K, LANES);
         }
@@ -96,7 +110,7 @@ void fetchKeys(uint key_begin) {
 
 void fetchValues(uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-        uvec2 row = rowAddress(v_head, VKF_V, min(threadKey(key_begin, t), keys.y - 1));
+        uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
         }
@@ -219,6 +233,7 @@ void attend() {
         }
         if (next_key < keys.y) {
             fetchValues(next_key);
+            fetchPages(next_key + TILE_KEYS);
         } else {
             forgetValues();
         }
@@ -230,13 +245,15 @@ void main() {
     group = thread / LANES;
     lane = thread % LANES;
     item = packedItemOf(params.first_item + gl_WorkGroupID.x);
-    k_head = headAddress(params.k, VKF_K, item.batch, item.kv_head);
-    v_head = headAddress(params.v, VKF_V, item.batch, item.kv_head);
+    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
+    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     keys = splitKeys(item, TILE_KEYS);
     clearState();
     if (keys.x < keys.y) {
+        fetchPages(keys.x);
         fetchKeys(keys.x);
         fetchValues(keys.x);
+        fetchPages(keys.x + TILE_KEYS);
         stageQueries();
         barrier();
         attend();

@@ -11,7 +11,7 @@ shared vec2 state_stage[GROUPS * THREAD_ROWS]; // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // of one row at a time
 
 uint stagedColumn(uint word, uint quad) {
-    return (word * LANES + lane) * V_QUADS + quad;
+    return quadColumn(word * LANES + lane, quad, TYPE_V) / 4;
 }
 
 void stageStates() {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Words of 16 bytes of a row of k or v, straight from device memory into registers, and their elements as
-// fp32.
+// fp32. Of block types a word is a piece of a block.
 #ifndef VKF_DECODE_LOAD_GLSL
 #define VKF_DECODE_LOAD_GLSL
+
+#include "block_types.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
     uvec4 word[];
@@ -18,6 +20,9 @@ uint halfAt(uvec2 row_address, uint column, uint dim) {
 // Element by element; zeros past the end of the row.
 uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
     uvec4 bits = uvec4(0);
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return word < VKF_ROW_WORDS(dim, type) ? gatherPiece(row_address, word, type) : bits;
+    }
     [[dont_unroll]] for (uint i = 0; i < 4; i++) {
         if (type == VKF_STORED_F32) {
             bits[i] = floatBitsToUint(loadElementOrZero(row_address, word * 4 + i, dim, type));
@@ -31,6 +36,13 @@ uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
     return bits;
 }
 
+uvec4 existingWord(uvec2 row_address, uint word, uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadPiece(row_address, word, type);
+    }
+    return Words(row_address).word[word];
+}
+
 // Word number `word` of a row of `dim` elements, one of `lanes` neighbours loaded together; zeros past the end of
 // the row.
 uvec4 rowWord(uvec2 row_address, uint word, uint dim, uint type, uint lanes) {
@@ -39,21 +51,29 @@ uvec4 rowWord(uvec2 row_address, uint word, uint dim, uint type, uint lanes) {
     }
     uint words = VKF_ROW_WORDS(dim, type);
     if (words % lanes == 0) {
-        return Words(row_address).word[word];
+        return existingWord(row_address, word, type);
     }
     // A word that exists is loaded in any case, so that loads need no branches and go out together.
-    uvec4 loaded = Words(row_address).word[min(word, words - 1)];
+    uvec4 loaded = existingWord(row_address, min(word, words - 1), type);
     return word < words ? loaded : uvec4(0);
 }
 
-// Four elements of a word: the first or, of 16-bit types, the second.
+// Four elements of a word, of those that it has. A word of zeros has zeros.
 vec4 wordQuad(uvec4 word, uint quad, uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return pieceQuad(word, quad, type);
+    }
     if (type == VKF_STORED_F32) {
         return uintBitsToFloat(word);
     }
     uvec2 pairs = quad == 0 ? word.xy : word.zw;
     return type == VKF_STORED_F16 ? vec4(unpackHalf2x16(pairs.x), unpackHalf2x16(pairs.y))
                                   : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
+}
+
+// The column of a row where a quad of a word begins.
+uint quadColumn(uint word, uint quad, uint type) {
+    return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(word, quad, type) : (word * VKF_WORD_QUADS(type) + quad) * 4;
 }
 
 #endif

@@ -13,6 +13,7 @@ layout(buffer_reference, std430, buffer_reference_align = 2) buffer HalfWord {
 #endif
 
 #define VKF_LARGEST_F16 65504.0
+#define VKF_OVERFLOW_F16 65520.0 // the smallest number that rounds past it
 #define VKF_OVERFLOW_BF16 0x7f7f8000u // bits of the smallest fp32 that rounds past the largest bf16
 
 uint elementBytes(uint type) {

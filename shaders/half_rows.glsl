@@ -5,19 +5,24 @@
 #ifndef VKF_HALF_ROWS_GLSL
 #define VKF_HALF_ROWS_GLSL
 
+#include "paging.glsl"
+
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
     uvec4 word[];
 };
 
-// One head of a 16-bit tensor.
+// One head of a 16-bit tensor, or of k or v of a block type.
 struct HalfRows {
     uvec2 address; // of row 0
     uint row_stride;
     uint count; // rows that exist
+    uint batch;
 };
 
 HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) {
-    return HalfRows(headAddress(base, tensor, batch, head), params.row_stride[tensor], count);
+    uvec2 address = tensor == VKF_K || tensor == VKF_V ? keyHeadAddress(base, tensor, batch, head)
+                                                       : headAddress(base, tensor, batch, head);
+    return HalfRows(address, params.row_stride[tensor], count, batch);
 }
 
 uvec2 halfRowAddress(HalfRows rows, uint row) {
@@ -29,16 +34,19 @@ uint halfAt(uvec2 row_address, uint column, uint dim) {
 }
 
 // Eight elements from `column` on, zeros where there is nothing.
+uvec4 gatherHalves(uvec2 row_address, uint column, uint dim) {
+    uvec4 word;
+    UNROLL for (uint i = 0; i < 4; i++) {
+        word[i] = halfAt(row_address, column + 2 * i, dim) | halfAt(row_address, column + 2 * i + 1, dim) << 16;
+    }
+    return word;
+}
+
 uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
     if (row >= rows.count) {
         return uvec4(0);
     }
-    uvec2 address = halfRowAddress(rows, row);
-    uvec4 word;
-    UNROLL for (uint i = 0; i < 4; i++) {
-        word[i] = halfAt(address, column + 2 * i, dim) | halfAt(address, column + 2 * i + 1, dim) << 16;
-    }
-    return word;
+    return gatherHalves(halfRowAddress(rows, row), column, dim);
 }
 
 // The word at (row, column) of a head whose rows are whole words.

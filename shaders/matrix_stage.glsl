@@ -9,18 +9,25 @@
 // Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
 // registers, all loads in flight at once, and placed in shared memory when its readers are done with the
 // tile before. Rows that are not whole words are loaded element by element when the tile is placed.
+//
+// Of block types pieces are fetched, and dequantised when they are placed: rounded to the type of the matrices.
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL
 
 #include "half_rows.glsl"
+#include "block_halves.glsl"
 #include "special_values.glsl"
 
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
+const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // that make up a row: as many, or pieces
+const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
+const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // that one of these holds
+const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
-const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
 const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS);
 const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, a column of k
@@ -32,9 +39,20 @@ shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 
+// Address of a row of a tile of k or v. One page is looked up where no tile lies in several.
+uvec2 tileRowAddress(HalfRows rows, uint tensor, uint key_begin, uint row) {
+    if (PAGED && PAGE % TILE_KEYS != 0) {
+        uint key = key_begin + row;
+        return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+    }
+    uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);
+    return add64(first, uvec2(row * rows.row_stride, 0));
+}
+
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
 // row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
-uvec4 fetchWord(HalfRows rows, uint key_begin, uint row_words, uint index, bool whole, uint thread) {
+uvec4 fetchWord(HalfRows rows, uint tensor, uint type, uint key_begin, uint row_words, uint index, bool whole,
+                uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
     uint place = index * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
@@ -44,16 +62,22 @@ uvec4 fetchWord(HalfRows rows, uint key_begin, uint row_words, uint index, bool 
     if (!whole) {
         row = min(row, rows.count - 1 - key_begin);
     }
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadPiece(tileRowAddress(rows, tensor, key_begin, row), place % row_words, type);
+    }
+    if (PAGED) {
+        return Words(tileRowAddress(rows, tensor, key_begin, row)).word[place % row_words];
+    }
     return tile.word[row * (rows.row_stride / 16) + place % row_words];
 }
 
 void fetchTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) {
     if (WHOLE_WORDS) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            fetched_k[i] = fetchWord(k, key_begin, K_WORDS, i, whole, thread);
+            fetched_k[i] = fetchWord(k, VKF_K, TYPE_K, key_begin, K_LOADS, i, whole, thread);
         }
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            fetched_v[i] = fetchWord(v, key_begin, V_WORDS, i, whole, thread);
+            fetched_v[i] = fetchWord(v, VKF_V, TYPE_V, key_begin, V_LOADS, i, whole, thread);
         }
     }
 }
@@ -68,29 +92,61 @@ void forgetTile() {
     }
 }
 
+// One of the words of eight elements that were fetched as one, and which of the row's it is.
+uvec4 wordOfLoad(uvec4 fetched, uint word, uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return pieceWord(fetched, word, type);
+    }
+    return fetched;
+}
+
+uint placeOfLoad(uint load, uint word, uint type) {
+    return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
+}
+
 void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        if (TILE_KEYS * K_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_WORDS) {
-            stage[place / K_WORDS * K_ROW + place % K_WORDS] = fetched_k[i];
+        UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
+            if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
+                stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, part, TYPE_K)] =
+                    wordOfLoad(fetched_k[i], part, TYPE_K);
+            }
         }
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uvec4 word = fetched_v[i];
-        if (!whole) {
-            word = key_begin + place / V_WORDS < v.count ? finiteHalves(word) : uvec4(0);
-        }
-        if (TILE_KEYS * V_WORDS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_WORDS) {
-            stage[V_STAGE + place / V_WORDS * V_ROW + place % V_WORDS] = word;
+        UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
+            uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
+            if (!whole) {
+                word = key_begin + place / V_LOADS < v.count ? finiteHalves(word) : uvec4(0);
+            }
+            if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
+                stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, part, TYPE_V)] = word;
+            }
         }
     }
 }
 
-void placeElements(HalfRows rows, uint key_begin, uint dim, uint words, uint begin, uint row_words, bool finite,
-                   uint thread) {
+// Eight elements of a row of k or v that need not be whole words, zeros where there is nothing.
+uvec4 keyHalvesAt(HalfRows rows, uint tensor, uint type, uint key, uint column, uint dim) {
+    if (!PAGED && !VKF_IS_BLOCK_TYPE(type)) {
+        return halvesAt(rows, key, column, dim);
+    }
+    if (key >= rows.count || column >= dim) {
+        return uvec4(0);
+    }
+    uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadBlockWord(address, column, type);
+    }
+    return gatherHalves(address, column, dim);
+}
+
+void placeElements(HalfRows rows, uint tensor, uint type, uint key_begin, uint dim, uint words, uint begin,
+                   uint row_words, bool finite, uint thread) {
     [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-        uvec4 word = halvesAt(rows, key_begin + place / words, place % words * 8, dim);
+        uvec4 word = keyHalvesAt(rows, tensor, type, key_begin + place / words, place % words * 8, dim);
         stage[begin + place / words * row_words + place % words] = finite ? finiteHalves(word) : word;
     }
 }
@@ -100,8 +156,9 @@ void placeTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) 
     if (WHOLE_WORDS) {
         placeWholeWords(v, key_begin, whole, thread);
     } else {
-        placeElements(k, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
-        placeElements(v, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !whole, thread);
+        placeElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !whole,
+                      thread);
     }
 }
 

@@ -28,10 +28,12 @@ layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_ID_SPLITS) const uint SPLITS = 1;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
+layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
+const bool PAGED = PAGE_ROWS != 0; // k and v are
 
 layout(push_constant, std430) uniform PushConstants {
     AttentionParams params;

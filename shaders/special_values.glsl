@@ -5,6 +5,9 @@
 #ifndef VKF_SPECIAL_VALUES_GLSL
 #define VKF_SPECIAL_VALUES_GLSL
 
+#include "block_types.glsl"
+#include "paging.glsl"
+
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
 shared uint special_values;
 
@@ -22,6 +25,17 @@ uvec4 finiteHalves(uvec4 word) {
     return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
 }
 
+// Elements of block types may be past the largest fp16, and are infinite in a matrix.
+vec4 infiniteAsHalves(vec4 x) {
+#ifndef VKF_MATRIX_BF16
+    if (VKF_IS_BLOCK_TYPE(TYPE_V)) {
+        vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+        return mix(x, infinite, greaterThanEqual(abs(x), vec4(VKF_OVERFLOW_F16)));
+    }
+#endif
+    return x;
+}
+
 // What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
 vec4 specialValues(Item item, uvec2 v_head, uint row, uint column) {
     ivec2 visible = visibleKeys(item, row);
@@ -32,7 +46,8 @@ vec4 specialValues(Item item, uvec2 v_head, uint row, uint column) {
             continue;
         }
 #endif
-        vec4 x = loadRow4(rowAddress(v_head, VKF_V, uint(key)), column, VALUE_DIM, TYPE_V);
+        uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, uint(key)), uint(key));
+        vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));
         bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
         sum += mix(vec4(0.0), x, special);
     }

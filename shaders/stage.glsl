@@ -10,6 +10,9 @@
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
+#include "block_types.glsl"
+#include "paging.glsl"
+
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
 const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // of a row of v; the tile's columns past it are not staged
 
@@ -24,17 +27,33 @@ vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
 
 // One head of a tensor.
 struct Rows {
-    uvec2 address; // of row 0
+    uvec2 address; // of row 0, or of that of page 0
     uint row_stride;
     uint count;   // rows that exist
     bool vectors; // four elements can be loaded at once, everywhere, and a tile of rows spans under 4 GiB
+    uint tensor;
+    uint batch;
 };
 
+bool hasPages(uint tensor) {
+    return PAGED && (tensor == VKF_K || tensor == VKF_V);
+}
+
 Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head, uint count) {
-    uvec2 address = headAddress(base, tensor, batch, head);
+    uvec2 address = headAddress(base, tensor, hasPages(tensor) ? 0 : batch, head);
     uint row_stride = params.row_stride[tensor];
     bool spans = row_stride <= 0xffffffffu / VKF_MAX_WORDS(TILE_ROWS, TILE_KEYS) - 4 * VKF_MAX_DIM;
-    return Rows(address, row_stride, count, spans && dim % 4 == 0 && isAligned4(address, row_stride, type));
+    uint strides = row_stride | (hasPages(tensor) ? params.batch_stride[tensor] << STRIDE_SHIFT : 0);
+    bool vectors = VKF_IS_BLOCK_TYPE(type) || (spans && dim % 4 == 0 && isAligned4(address, strides, type));
+    return Rows(address, row_stride, count, vectors, tensor, batch);
+}
+
+// The row must exist.
+uvec2 addressOfRow(Rows source, uint row) {
+    if (hasPages(source.tensor)) {
+        return keyAddress(source.address, source.tensor, pageOf(source.batch, row), row);
+    }
+    return add64(source.address, multiply64(row, source.row_stride));
 }
 
 // A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
@@ -47,9 +66,25 @@ uvec2 pieceAddress(Rows source, uint type, uint first_row, uint first_word) {
     return add64(row, uvec2(first_word * 4 * elementBytes(type), 0));
 }
 
+// A word of a row of which four elements can be loaded at once.
+vec4 rowWord(uvec2 row_address, uint type, uint word) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadBlockQuad(row_address, word, type);
+    }
+    return loadAligned4(add64(row_address, uvec2(word * 4 * elementBytes(type), 0)), type);
+}
+
 // The word at (row, word) of a whole piece.
 vec4 fetchWord(uvec2 piece, uint row_stride, uint type, uint row, uint word) {
     return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
+}
+
+// The same of k or v, whose rows may lie in pages and be made of blocks.
+vec4 fetchKeyWord(Rows source, uvec2 piece, uint type, uint first_row, uint first_word, uint row, uint word) {
+    if (PAGED || VKF_IS_BLOCK_TYPE(type)) {
+        return rowWord(addressOfRow(source, first_row + row), type, first_word + word);
+    }
+    return fetchWord(piece, source.row_stride, type, row, word);
 }
 
 // The word at (row, word) of a head, zeros where there is nothing.
@@ -57,9 +92,8 @@ vec4 loadWord(Rows source, uint type, uint dim, uint row, uint word) {
     if (row >= source.count || word * 4 >= dim) {
         return vec4(0.0);
     }
-    uvec2 address = pieceAddress(source, type, row, 0);
-    return source.vectors ? loadAligned4(add64(address, uvec2(word * 4 * elementBytes(type), 0)), type)
-                          : loadRow4(address, word * 4, dim, type);
+    uvec2 address = addressOfRow(source, row);
+    return source.vectors ? rowWord(address, type, word) : loadRow4(address, word * 4, dim, type);
 }
 
 // Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
@@ -68,8 +102,8 @@ void fetchK(Rows k, uint key_begin, uint chunk, uint thread) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
         [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
-            fetched[Q_FETCHES + i] =
-                fetchWord(piece, k.row_stride, TYPE_K, place / CHUNK_DIM4, place % CHUNK_DIM4);
+            fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
+                                                  place / CHUNK_DIM4, place % CHUNK_DIM4);
         }
     }
 }
@@ -99,7 +133,7 @@ void fetchV(Rows v, uint key_begin, uint thread) {
         [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
             fetched[Q_FETCHES + i] =
-                fetchWord(piece, v.row_stride, TYPE_V, place / VALUE_WORDS, place % VALUE_WORDS);
+                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
         }
     }
 }

@@ -132,6 +132,12 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
         c[VKF_ID_MASK_BLOCK] = p.maskBlock;
         c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMaskBatchStride);
         c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMaskHeadStride);
+    }
+    if (p.paging.enabled != 0) {
+        c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
+        c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
+    }
+    if (p.maskBlock != 0 || p.paging.enabled != 0) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
         c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
     }

@@ -33,10 +33,13 @@ const char* matrixObstacle(const Caps& caps, VkfType type) {
 
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
+    const auto fitsMatrices = [&p](const VkfTensor& tensor) {
+        return tensor.type == p.q.type || isBlockType(tensor.type);
+    };
     const char* const ofProblem = firstOf(std::array{
         Obstacle{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
-        Obstacle{p.q.type == VKF_TYPE_F32 || p.k.type != p.q.type || p.v.type != p.q.type,
-                 "q, k and v must all be f16 or all be bf16"},
+        Obstacle{p.q.type == VKF_TYPE_F32 || !fitsMatrices(p.k) || !fitsMatrices(p.v),
+                 "q, k and v must all be f16 or all be bf16, or k and v of block types"},
     });
     return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, p.q.type);
 }

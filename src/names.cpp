@@ -3,6 +3,8 @@
 // The texts of codes, types and paths.
 #include <vkflash/problem.h>
 
+#include "../shaders/shared/attention_params.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -67,4 +69,16 @@ size_t vkfTypeBytes(VkfType type) {
     default:
         return 0;
     }
+}
+
+uint32_t vkfBlockElements(VkfType type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return VKF_BLOCK_ELEMENTS;
+    }
+    return vkfTypeBytes(type) != 0 ? 1 : 0;
+}
+
+uint64_t vkfStoredBytes(VkfType type, uint64_t elements) {
+    return VKF_IS_BLOCK_TYPE(type) ? elements / VKF_BLOCK_ELEMENTS * VKF_BLOCK_BYTES(type)
+                                   : elements * vkfTypeBytes(type);
 }

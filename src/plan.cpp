@@ -48,16 +48,15 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     return VKF_SUCCESS;
 }
 
-double elementsOf(const VkfTensorLayout& layout) {
-    return static_cast<double>(layout.batch) * layout.heads * layout.rows * layout.dim;
-}
-
 double minimumBytes(const CheckedProblem& problem) {
-    double bytes = 0;
-    for (const VkfTensorLayout& layout : problem.layouts) {
-        bytes += elementsOf(layout) * static_cast<double>(vkfTypeBytes(layout.type));
-    }
     const VkfProblem& p = problem.given;
+    double bytes = 0;
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+        const double rows = static_cast<double>(p.batch) * layout.heads * (ofQueries ? p.queryRows : p.keys);
+        bytes += rows * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
+    }
     const double rows = static_cast<double>(p.batch) * p.queryHeads * p.queryRows;
     return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * rows * p.keys : 0.0);
 }
@@ -72,17 +71,26 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     return text;
 }
 
+std::array<char, 32> pagesText(const VkfPaging& paging) {
+    std::array<char, 32> text{};
+    if (paging.enabled != 0) {
+        std::snprintf(text.data(), text.size(), ", pages of %u", paging.pageSize);
+    }
+    return text;
+}
+
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
-    std::snprintf(
-        info->description, sizeof info->description,
-        "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, %s%s, %u "
-        "step%s%s",
-        vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
-        vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type), info->tileRows,
-        info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
-        info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.schedule.matrix).data(),
-        info->stepCount, info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
+    std::snprintf(info->description, sizeof info->description,
+                  "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
+                  "%s%s%s, %u "
+                  "step%s%s",
+                  vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
+                  vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type),
+                  info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize,
+                  info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
+                  matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
+                  info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
@@ -100,7 +108,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
-        info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, vkfTypeBytes(plan.problem.layout(role).type));
+        info.inputAlignment = std::max(info.inputAlignment, elementAlignment(plan.problem.layout(role).type));
     }
     info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
     info.kvSplits = schedule.splits;

@@ -2,6 +2,7 @@
 #include "problem.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -18,7 +19,7 @@ constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
 // Of the first version, before there were block masks.
 constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
 
-bool isStored(VkfType type) { return type == VKF_TYPE_F32 || type == VKF_TYPE_F16 || type == VKF_TYPE_BF16; }
+bool isStudyPath(VkfPath path) { return path == VKF_PATH_STANDARD || path == VKF_PATH_KEY_OUTER; }
 
 bool isFinite(float x) { return std::isfinite(x); }
 
@@ -35,7 +36,10 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.packed != 0, "packed (variable-length) sequences"},
         {p.documents != 0, "documents"},
         {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},
-        {p.paging.enabled != 0, "paging"},
+        {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
+        {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},
+        {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),
+         "k or v of a block type on paths standard and key_outer"},
         {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
         {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
@@ -106,7 +110,7 @@ VkfResult checkValues(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window is (%lld, %lld); both must be -1 (unlimited) or more",
                     static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
     }
-    if (p.reserved != 0 || p.dropout.reserved != 0 || p.paging.reserved != 0) {
+    if (p.reserved != 0 || p.dropout.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
     }
     return VKF_SUCCESS;
@@ -162,6 +166,28 @@ VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
                          static_cast<double>(p.blockMaskHeadStride) * p.queryHeads;
     if (words > 0x1p60) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of the block mask reach past 2^60 words");
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult checkPaging(const VkfProblem& p, VkfMessage* message) {
+    if (p.paging.enabled == 0) {
+        return VKF_SUCCESS;
+    }
+    if (!std::has_single_bit(p.paging.pageSize)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is %u; it must be a power of two",
+                    p.paging.pageSize);
+    }
+    if (p.paging.maxPages > VKF_MAX_ROWS) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "paging.maxPages %u is over the limit of %u", p.paging.maxPages,
+                    VKF_MAX_ROWS);
+    }
+    if (uint64_t{p.paging.maxPages} * p.paging.pageSize < p.keys) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages %u of %u rows are fewer than %u keys",
+                    p.paging.maxPages, p.paging.pageSize, p.keys);
+    }
+    if (p.paging.pages == 0 && p.keys != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0");
     }
     return VKF_SUCCESS;
 }
@@ -223,14 +249,41 @@ bool isInjective(const VkfTensorLayout& layout) {
     return true;
 }
 
+// That a tensor of a block type is made of whole blocks.
+VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessage* message) {
+    const struct {
+        uint64_t elements;
+        const char* name;
+    } lengths[] = {
+        {layout.dim, "dim"},
+        {layout.batchStride, "batchStride"},
+        {layout.headStride, "headStride"},
+        {layout.rowStride, "rowStride"},
+    };
+    for (const auto& length : lengths) {
+        if (length.elements % VKF_BLOCK_ELEMENTS != 0) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s %llu of %s is not a multiple of %d, a block of %s",
+                        length.name, static_cast<unsigned long long>(length.elements), name, VKF_BLOCK_ELEMENTS,
+                        vkfTypeName(layout.type));
+        }
+    }
+    return VKF_SUCCESS;
+}
+
 VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
     const char* name = roleNames[static_cast<size_t>(role)];
     if (tensor.type < 0 || tensor.type > VKF_TYPE_BOOL1) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is no VkfType", name, tensor.type);
     }
-    if (!isStored(tensor.type)) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: f32, f16, bf16",
-                    vkfTypeName(tensor.type), name);
+    const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
+    if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: f32, f16, bf16%s",
+                    vkfTypeName(tensor.type), name, mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
+    }
+    if (isBlockType(tensor.type)) {
+        if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {
+            return result;
+        }
     }
     if (tensor.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
@@ -256,10 +309,13 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
     const bool ofHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
 
     VkfTensorLayout layout{};
+    const bool paged = !ofQueries && p.paging.enabled != 0;
+    const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys no page is touched
+
     layout.type = tensor.type;
-    layout.batch = p.batch;
+    layout.batch = paged ? pages : p.batch;
     layout.heads = ofQueries ? p.queryHeads : p.kvHeads;
-    layout.rows = ofQueries ? p.queryRows : p.keys;
+    layout.rows = ofQueries ? p.queryRows : paged ? p.paging.pageSize : p.keys;
     layout.dim = ofHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
     layout.batchStride = tensor.batchStride;
     layout.headStride = tensor.headStride;
@@ -281,7 +337,7 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
         result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check : {checkValues, checkShape, checkNotBuiltYet, checkBlockMask}) {
+    for (const auto check : {checkValues, checkShape, checkNotBuiltYet, checkBlockMask, checkPaging}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }

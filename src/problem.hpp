@@ -14,6 +14,12 @@ namespace vkf {
 
 inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM;
 
+// Blocks of quantised elements, which k and v may have.
+inline bool isBlockType(VkfType type) { return VKF_IS_BLOCK_TYPE(type); }
+
+// What an address of single elements is a multiple of: blocks begin with a number of 16 bits.
+inline uint64_t elementAlignment(VkfType type) { return isBlockType(type) ? 2 : vkfTypeBytes(type); }
+
 // Indexed by VkfTensorRole.
 using Layouts = std::array<VkfTensorLayout, 4>;
 

@@ -19,6 +19,7 @@ struct Addresses {
     std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
     VkDeviceAddress keyLengths = 0;
     VkDeviceAddress blockMask = 0;
+    VkDeviceAddress blockTable = 0;
 };
 
 struct Need {
@@ -57,7 +58,7 @@ VkfResult resolve(const VkfPlan_T& plan, const Need& need, VkfMessage* message) 
     return VKF_SUCCESS;
 }
 
-uint64_t layoutBytes(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
@@ -67,8 +68,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
         const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
         const uint64_t alignment = role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
-        return Need{name, &binding, at(which), layoutBytes(layout),
-                    std::max<uint64_t>(vkfTypeBytes(layout.type), alignment)};
+        return Need{name, &binding, at(which), layoutBytes(layout), std::max(elementAlignment(layout.type), alignment)};
     };
     const uint64_t rows = uint64_t{p.batch} * p.queryHeads * p.queryRows;
     const uint64_t weightBytes = p.weights != 0 ? rows * p.keys * sizeof(float) : 0;
@@ -83,6 +83,9 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
         Need{"blockMask", &bindings.blockMask, &addresses->blockMask, plan.problem.blockMask.words * sizeof(uint32_t),
              sizeof(uint32_t)},
+        Need{"blockTable", &bindings.blockTable, &addresses->blockTable,
+             p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0,
+             sizeof(int32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -117,9 +120,11 @@ shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses)
     params.o = address(phase.operands[VKF_O]);
     params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
-    if (phase.variant.constants[VKF_ID_MASK_BLOCK] != 0) {
-        params.window_left = static_cast<int32_t>(addresses.blockMask & 0xffffffffU);
-        params.window_right = static_cast<int32_t>(addresses.blockMask >> 32);
+    const Constants& constants = phase.variant.constants;
+    if (constants[VKF_ID_MASK_BLOCK] != 0 || constants[VKF_ID_PAGE_ROWS] != 0) {
+        const VkDeviceAddress table = constants[VKF_ID_PAGE_ROWS] != 0 ? addresses.blockTable : addresses.blockMask;
+        params.window_left = static_cast<int32_t>(table & 0xffffffffU);
+        params.window_right = static_cast<int32_t>(table >> 32);
     }
     return params;
 }

@@ -47,7 +47,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     ScheduleBuilder builder(caps, problem, &made);
     if (builder.needsStorage16() && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device");
+                    "tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device");
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");

@@ -74,7 +74,7 @@ void ScheduleBuilder::addScratchState(uint32_t parts) {
 
 void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
     schedule_->matrix = layout;
-    schedule_->productType = problem_.given.v.type;
+    schedule_->productType = problem_.given.q.type;
     tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
 bool hasWordOutput(const VkfProblem& p, VkfType stored) {
-    return (stored == VKF_TYPE_F32 || stored == p.v.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
+    return (stored == VKF_TYPE_F32 || stored == p.q.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
 } // namespace

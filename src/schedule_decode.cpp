@@ -22,6 +22,11 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             static_cast<uint32_t>(widestRow(problem))};
 }
 
+// Of the two kernels the one on matrices fills them from rows of their own type that follow each other.
+bool fillsMatrices(const VkfProblem& p) {
+    return p.paging.enabled == 0 && p.k.type == p.q.type && p.v.type == p.q.type;
+}
+
 // The phases of path decode, once the tile is set.
 VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                     ScheduleBuilder& builder, VkfMessage* message) {
@@ -37,8 +42,9 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     const MatrixLayout layout = caps.matrixOf(p.q.type);
-    const DecodeChoice chosen = chooseDecodeTile(caps, matrixObstacle(caps, problem) == nullptr ? &layout : nullptr,
-                                                 decodeProblem(problem), builder.considered());
+    const bool onMatrices = fillsMatrices(p) && matrixObstacle(caps, problem) == nullptr;
+    const DecodeChoice chosen =
+        chooseDecodeTile(caps, onMatrices ? &layout : nullptr, decodeProblem(problem), builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {

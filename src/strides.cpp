@@ -9,9 +9,9 @@ constexpr std::array roleNames = {"q", "k", "v", "o"};
 } // namespace
 
 ByteStrides byteStrides(const VkfTensorLayout& layout) {
-    const uint64_t bytes = vkfTypeBytes(layout.type);
-    return {layout.rows > 1 ? layout.rowStride * bytes : 0, layout.heads > 1 ? layout.headStride * bytes : 0,
-            layout.batch > 1 ? layout.batchStride * bytes : 0};
+    const auto bytes = [&](uint64_t elements) { return vkfStoredBytes(layout.type, elements); };
+    return {layout.rows > 1 ? bytes(layout.rowStride) : 0, layout.heads > 1 ? bytes(layout.headStride) : 0,
+            layout.batch > 1 ? bytes(layout.batchStride) : 0};
 }
 
 VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message) {
@@ -55,8 +55,9 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
 
 bool inWholeWords(const VkfTensorLayout& layout) {
     const ByteStrides strides = byteStrides(layout);
-    return layout.dim * vkfTypeBytes(layout.type) % loadedWordBytes == 0 &&
-           (strides.row | strides.head | strides.batch) % loadedWordBytes == 0;
+    const uint64_t word = isBlockType(layout.type) ? blockWordBytes : loadedWordBytes;
+    return vkfStoredBytes(layout.type, layout.dim) % word == 0 &&
+           (strides.row | strides.head | strides.batch) % word == 0;
 }
 
 } // namespace vkf

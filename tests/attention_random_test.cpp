@@ -4,26 +4,15 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
-#include <random>
 
 #include "support/call.hpp"
+#include "support/dice.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
 using vkf::test::Data;
-
-class Dice {
-public:
-    explicit Dice(uint32_t seed) : random_(seed) {}
-
-    template <size_t count> uint32_t of(const std::array<uint32_t, count>& values) { return values[below(count)]; }
-    uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
-    bool oneIn(uint32_t n) { return below(n) == 0; }
-
-private:
-    std::mt19937_64 random_;
-};
+using vkf::test::Dice;
 
 constexpr std::array<uint32_t, 11> headDims = {1, 8, 40, 64, 72, 80, 96, 128, 160, 192, 256};
 constexpr std::array<uint32_t, 9> sizes = {1, 2, 7, 31, 64, 65, 97, 113, 203};

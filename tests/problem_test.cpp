@@ -53,7 +53,28 @@ const Refusal refusals[] = {
      "path is 77"},
     {"an unknown type", [](VkfProblem& p) { p.k.type = static_cast<VkfType>(99); }, VKF_ERROR_INVALID_ARGUMENT,
      "type of k is 99"},
-    {"a block type", [](VkfProblem& p) { p.v.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED, "type q8_0 of v"},
+    {"a block type of o", [](VkfProblem& p) { p.o.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
+     "type q8_0 of o is not in this version: f32, f16, bf16"},
+    {"a type of masks", [](VkfProblem& p) { p.k.type = VKF_TYPE_BOOL8; }, VKF_ERROR_UNSUPPORTED,
+     "type bool8 of k is not in this version: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+    {"blocks cut by the head dimension",
+     [](VkfProblem& p) {
+         p.valueDim = 40;
+         p.v.type = VKF_TYPE_Q5_1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "dim 40 of v is not a multiple of 32, a block of q5_1"},
+    {"blocks cut by a stride",
+     [](VkfProblem& p) {
+         p.k.type = VKF_TYPE_Q4_0;
+         p.k.rowStride = 80;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "rowStride 80 of k is not a multiple of 32, a block of q4_0"},
+    {"a block type on path standard",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_STANDARD;
+         p.v.type = VKF_TYPE_Q8_0;
+     },
+     VKF_ERROR_UNSUPPORTED, "k or v of a block type on paths standard and key_outer is not"},
     {"a reserved field", [](VkfProblem& p) { p.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT, "reserved"},
     {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "reserved field of q"},
@@ -77,7 +98,35 @@ const Refusal refusals[] = {
     {"documents", [](VkfProblem& p) { p.documents = 1; }, VKF_ERROR_UNSUPPORTED, "documents"},
     {"weights", [](VkfProblem& p) { p.weights = 1; }, VKF_ERROR_UNSUPPORTED,
      "weights on another path than standard is not in this version"},
-    {"paging", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "paging"},
+    {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "paging.pageSize is 0; it must be a power of two"},
+    {"pages of twelve rows",
+     [](VkfProblem& p) {
+         p.paging = {1, 12, 100, 100};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
+    {"a block table that is too short",
+     [](VkfProblem& p) {
+         p.paging = {1, 4, 1, 100};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages 1 of 4 rows are fewer than 8 keys"},
+    {"a cache without pages",
+     [](VkfProblem& p) {
+         p.paging = {1, 4, 4, 0};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0"},
+    {"paging on path key_outer",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_KEY_OUTER;
+         p.paging = {1, 4, 4, 4};
+     },
+     VKF_ERROR_UNSUPPORTED, "paging on paths standard and key_outer is not"},
+    {"paging with a block mask",
+     [](VkfProblem& p) {
+         p.maskBlock = 16;
+         p.paging = {1, 4, 4, 4};
+     },
+     VKF_ERROR_UNSUPPORTED, "paging with a maskBlock is not"},
     {"dropout", [](VkfProblem& p) { p.dropout.probability = 0.1F; }, VKF_ERROR_UNSUPPORTED, "dropout"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is 1"},
@@ -184,6 +233,20 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
     CHECK(k.headStride == 16 * 64);
     CHECK(k.batchStride == 2 * 16 * 64);
     CHECK(k.elements == 2 * 2 * 16 * 64);
+}
+
+TEST_CASE("k and v in pages have the layout of pages", "[problem]") {
+    VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64, 32});
+    problem.paging = {1, 8, 2, 5};
+    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    CHECK(v.batch == 5);
+    CHECK(v.rows == 8);
+    CHECK(v.headStride == 8 * 32);
+    CHECK(v.batchStride == 2 * 8 * 32);
+    CHECK(v.elements == 5 * 2 * 8 * 32);
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_Q).batch == 2);
+    problem.keys = 0;
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_V).elements == 0);
 }
 
 TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {

@@ -29,7 +29,7 @@ struct Recorded {
 };
 
 std::vector<Recorded> recorded;
-uint32_t pushedFirstItem;
+vkf::shared::AttentionParams pushed;
 VkMemoryBarrier memoryBarrier;
 
 VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {
@@ -38,11 +38,11 @@ VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline
 
 VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t,
                                 const void* values) {
-    pushedFirstItem = static_cast<const vkf::shared::AttentionParams*>(values)->first_item;
+    pushed = *static_cast<const vkf::shared::AttentionParams*>(values);
 }
 
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t, uint32_t) {
-    recorded.push_back({Command::dispatch, pushedFirstItem, x});
+    recorded.push_back({Command::dispatch, pushed.first_item, x});
 }
 
 // NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
@@ -73,12 +73,16 @@ struct Fixture {
     VkfResult result = VKF_ERROR_VULKAN; // of the last recording
     VkfMessage message{};
 
-    explicit Fixture(VkfPath path = VKF_PATH_STANDARD) {
+    static VkfProblem problemOn(VkfPath path) {
         VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
         problem.path = path;
         problem.keyLengths = 1;
         problem.weights = path == VKF_PATH_STANDARD ? 1 : 0;
         problem.maxStepOperations = 6000000;
+        return problem;
+    }
+    explicit Fixture(VkfPath path = VKF_PATH_STANDARD) : Fixture(problemOn(path)) {}
+    explicit Fixture(const VkfProblem& problem) {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
@@ -207,4 +211,49 @@ TEST_CASE("bindings of a program built before there were weights are read, their
     fixture.plan.problem.given.weights = 0;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
+}
+
+TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.causal = 1;
+    problem.paging = {1, 16, 13, 40};
+    Fixture fixture(problem);
+    VkfBinding& table = fixture.bindings.blockTable;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text) == "blockTable has neither address nor buffer");
+    table.address = 0x123456789abcdef0;
+    table.size = sizeof(int32_t) * 2 * 13 - 1;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+    CHECK(std::string(fixture.message.text) == "blockTable needs 104 bytes; its binding has 103");
+    table.size++;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(pushed.window_left == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
+    CHECK(pushed.window_right == 0x12345678);
+    CHECK(fixture.plan.schedule.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
+    table.address += 2;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text).find("is not aligned to 4 bytes") != std::string::npos);
+}
+
+TEST_CASE("bindings of block types are as long as their blocks", "[record]") {
+    VkfProblem problem = problemOf({1, 1, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.k.type = VKF_TYPE_Q5_0;
+    Fixture fixture(problem);
+    fixture.bindings.k.address = 0x1002; // blocks may begin at any even address
+    fixture.bindings.k.size = 200 * 2 * 22;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    fixture.bindings.k.size--;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+    fixture.bindings.k = {};
+    fixture.bindings.k.address = 0x1001;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
 }

@@ -685,3 +685,45 @@ TEST_CASE("path key_outer keeps o, m and l of each row, and has one phase howeve
 TEST_CASE("an empty output needs no step", "[schedule]") {
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
 }
+
+TEST_CASE("caches go to the kernels that take them", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto kernelOf = [&](VkfProblem problem, VkfType type, bool paged) {
+        problem.k.type = problem.v.type = type;
+        if (paged) {
+            vkf::test::setPages(problem, 16, 0);
+        }
+        return schedule(caps, problem).phases[0].variant.kernel;
+    };
+    // Sixteen packed rows, which plain types have on matrices.
+    const VkfProblem decode = problemOf({1, 8, 2, 4, 4096, 128, 0, VKF_TYPE_F16});
+    CHECK(kernelOf(decode, VKF_TYPE_F16, false) == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(kernelOf(decode, VKF_TYPE_F16, true) == vkf::Kernel::attentionDecode);
+    CHECK(kernelOf(decode, VKF_TYPE_Q8_0, false) == vkf::Kernel::attentionDecode);
+    const VkfProblem prefill = problemOf({1, 8, 2, 512, 4096, 128, 0, VKF_TYPE_F16});
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q5_1}) {
+        CHECK(kernelOf(prefill, type, true) == vkf::Kernel::attentionCoopmat);
+        VkfProblem problem = prefill;
+        problem.k.type = type;
+        CHECK(schedule(caps, problem).productType == VKF_TYPE_F16);
+    }
+    CHECK(kernelOf(prefill, VKF_TYPE_F32, true) == vkf::Kernel::attentionScalar);
+
+    VkfProblem fp32 = problemOf({1, 1, 1, 64, 64, 64});
+    fp32.k.type = VKF_TYPE_Q8_0;
+    fp32.path = VKF_PATH_COOPMAT;
+    VkfMessage message{};
+    CHECK(refusal(caps, fp32, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("or k and v of block types"));
+}
+
+TEST_CASE("strides of blocks and pages are those of their bytes", "[schedule]") {
+    VkfProblem problem = problemOf({2, 4, 2, 4, 100, 64});
+    problem.k.type = VKF_TYPE_Q4_1;
+    vkf::test::setPages(problem, 8, 0);
+    const vkf::shared::AttentionParams params = schedule(matrixCaps(), problem).phases[0].params;
+    CHECK(params.row_stride[VKF_K] == 2 * 20);
+    CHECK(params.head_stride[VKF_K] == 8 * 2 * 20);
+    CHECK(params.batch_stride[VKF_K] == 2 * 8 * 2 * 20);
+    CHECK(params.batch_stride[VKF_V] == 2 * 8 * 64 * 4);
+}

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "block_mask.hpp"
+#include "cache.hpp"
 #include "random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -16,13 +17,19 @@ namespace {
 
 constexpr double rotatedBytes = 512.0 * 1024 * 1024;
 
-// Generating billions of numbers takes longer than using them, so a block of them is repeated. Its length is
-// a prime: no row of a tensor is another one, and no tile looks like its neighbour.
-constexpr uint64_t blockElements = 1048573;
+// Generating billions of numbers takes longer than using them, so some of them are repeated. Their count is a prime, or
+// one of blocks: no row of a tensor is another one, and no tile looks like its neighbour.
+constexpr uint64_t repeatedElements = 1048573;
+constexpr uint64_t repeatedBlocks = 32749;
+
+uint64_t repeatedOf(VkfType type) {
+    const uint64_t block = vkfBlockElements(type);
+    return block == 1 ? repeatedElements : repeatedBlocks * block;
+}
 
 constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V};
 
-uint64_t bytesOf(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 uint64_t lseElements(const VkfProblem& problem) {
     return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
@@ -49,6 +56,9 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     blockMask_ = randomBlockMask(problem_, blockDensity, 1);
     ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
     device_.upload(blockMaskBuffer_, blockMask_.data(), blockMask_.size() * sizeof(uint32_t));
+    blockTable_ = shuffledPages(problem_);
+    ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
+    device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
     tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
@@ -73,7 +83,7 @@ void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
             set.inputs[input] = {};
     there.type = layout.type;
     there.bytes.resize(bytesOf(layout));
-    repeat(normalBlock(layout.type, std::min(blockElements, layout.elements), input + 1), there.bytes);
+    repeat(normalBlock(layout.type, std::min(repeatedOf(layout.type), layout.elements), input + 1), there.bytes);
 }
 
 void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
@@ -108,6 +118,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
     bindings.o = from.o.binding();
     bindings.lse = from.lse.binding();
     bindings.blockMask = blockMaskBuffer_.binding();
+    bindings.blockTable = blockTableBuffer_.binding();
     bindings.scratch = from.scratch.binding();
     return bindings;
 }
@@ -124,6 +135,7 @@ host::HostTensors BenchMemory::download(size_t set) {
     tensors.o = o_.data();
     tensors.lse = lse_.empty() ? nullptr : lse_.data();
     tensors.blockMask = blockMask_.data();
+    tensors.blockTable = blockTable_.data();
     return tensors;
 }
 

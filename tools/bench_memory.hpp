@@ -53,6 +53,8 @@ private:
     std::array<Input, 3> inputs_;
     std::vector<uint32_t> blockMask_;
     host::Buffer blockMaskBuffer_;
+    std::vector<int32_t> blockTable_;
+    host::Buffer blockTableBuffer_;
     std::vector<Set> sets_; // those past count_ wait for smaller shapes
     size_t count_ = 0;
     std::vector<std::byte> o_;

@@ -75,6 +75,10 @@ Json problemJson(const VkfProblem& problem) {
                  {"type", vkfTypeName(problem.q.type)},
                  {"causal", problem.causal != 0},
                  {"precision", precisionName(problem.precision)}};
+    if (problem.k.type != problem.q.type)
+        json["kvType"] = vkfTypeName(problem.k.type);
+    if (problem.paging.enabled != 0)
+        json["pageSize"] = problem.paging.pageSize;
     if (problem.maskBlock != 0)
         json["maskBlock"] = problem.maskBlock;
     return json;

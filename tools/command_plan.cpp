@@ -83,6 +83,7 @@ void addPlanCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PlanOptions>();
     CLI::App* command = program.add_subcommand("plan", "What would be done for a shape, without doing it.");
     addShapeOptions(*command, options->shape);
+    addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);

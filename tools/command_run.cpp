@@ -21,6 +21,7 @@ struct RunOptions {
     InputFiles inputs;
     OutputFiles outputs;
     MathOptions math;
+    CacheOptions cache;
     DeviceFlags device;
     std::string outputType; // empty = q's
     bool verify = false;
@@ -32,6 +33,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
     applyMathOptions(options.math, problem);
+    applyCacheOptions(options.cache, problem);
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
@@ -66,6 +68,15 @@ void run(const RunOptions& options) {
     const std::vector<uint32_t> blockMask =
         inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem)
                          : std::vector<uint32_t>();
+    const std::vector<int32_t> blockTable = shuffledPages(problem);
+    // The file's k or v as it is, or in `cache` as the flags want it.
+    const auto inCache = [&](VkfTensorRole role, const Tensor& tensor, std::vector<std::byte>& cache) {
+        const VkfType type = vkfTypeOf(tensor.type);
+        if (vkfTensorLayout(&problem, role).type == type && problem.paging.enabled == 0)
+            return tensor.bytes.data();
+        cache = toCache(problem, role, type, tensor.bytes.data(), blockTable);
+        return static_cast<const std::byte*>(cache.data());
+    };
     checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
@@ -73,8 +84,11 @@ void run(const RunOptions& options) {
     Tensor weights = problem.weights ? allocate(ElementType::f32, weightsShape(inputs), "--weights") : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
-    tensors.k = inputs.k.bytes.data();
-    tensors.v = inputs.v.bytes.data();
+    std::vector<std::byte> kCache;
+    std::vector<std::byte> vCache;
+    tensors.k = inCache(VKF_TENSOR_K, inputs.k, kCache);
+    tensors.v = inCache(VKF_TENSOR_V, inputs.v, vCache);
+    tensors.blockTable = blockTable.data();
     tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
     tensors.blockMask = blockMask.data();
     tensors.o = o.bytes.data();
@@ -129,6 +143,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
+    addCacheOptions(*command, options->cache);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,

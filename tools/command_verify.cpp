@@ -54,6 +54,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand(
         "verify", "Random tensors of a shape, computed on the device and compared with the CPU.");
     addShapeOptions(*command, options->shape);
+    addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     command->add_option("--block-density", options->blockDensity, "share of the blocks that are open (default 0.5)");

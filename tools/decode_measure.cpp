@@ -24,7 +24,7 @@ constexpr size_t mostCalls = 256;
 std::vector<uint32_t> plainReadSpirv() { return toolShaderBinaries[0].words(); }
 
 uint64_t keyBytes(const VkfProblem& problem) {
-    return vkfTensorLayout(&problem, VKF_TENSOR_K).elements * vkfTypeBytes(problem.k.type);
+    return vkfStoredBytes(problem.k.type, uint64_t{problem.batch} * problem.kvHeads * problem.keys * problem.headDim);
 }
 
 // Records `calls` calls with a barrier after each and returns the seconds of one.
@@ -59,16 +59,25 @@ VkfVerdict verifyHead(const VkfProblem& problem, const host::HostTensors& tensor
     part.batch = 1;
     part.kvHeads = 1;
     part.queryHeads = problem.queryHeads / problem.kvHeads;
+    const bool paged = problem.paging.enabled != 0;
+    const uint64_t sequence = head / problem.kvHeads;
     const uint64_t rows = head * part.queryHeads * problem.queryRows * problem.headDim;
-    const uint64_t keys = head * problem.keys * problem.headDim;
+    const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K); // v is laid out alike
+    const uint64_t keys = (paged ? 0 : sequence * k.batchStride) + head % problem.kvHeads * k.headStride;
+    for (VkfTensor* tensor : {&part.k, &part.v}) {
+        tensor->batchStride = k.batchStride;
+        tensor->headStride = k.headStride;
+        tensor->rowStride = k.rowStride;
+    }
     const auto at = [](const void* base, uint64_t element, VkfType type) {
-        return static_cast<const std::byte*>(base) + element * vkfTypeBytes(type);
+        return static_cast<const std::byte*>(base) + vkfStoredBytes(type, element);
     };
     host::HostTensors ofHead;
     ofHead.q = at(tensors.q, rows, problem.q.type);
     ofHead.k = at(tensors.k, keys, problem.k.type);
     ofHead.v = at(tensors.v, keys, problem.v.type);
     ofHead.o = static_cast<std::byte*>(tensors.o) + rows * vkfTypeBytes(problem.o.type);
+    ofHead.blockTable = paged ? tensors.blockTable + sequence * problem.paging.maxPages : nullptr;
     return verifyResult(part, ofHead, plan);
 }
 

@@ -31,6 +31,7 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
     problem.keys = keys;
     problem.headDim = shapes.dim;
     problem.q = problem.k = problem.v = problem.o = dense(type);
+    applyCacheOptions(shapes.cache, problem);
     problem.causal = shapes.causal == "yes" ? 1 : 0;
     problem.kvSplits = shapes.splits;
     return problem;
@@ -50,6 +51,7 @@ void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
     command.add_option("--splits", shapes.splits, "parts that the keys are split into (default: the library's choice)");
     command.add_option("--tokens", shapes.tokens, "most keys of all sequences together")->capture_default_str();
     command.add_option("--causal", shapes.causal, "yes or no")->capture_default_str();
+    addOneTypeCacheOptions(command, shapes.cache);
 }
 
 std::vector<VkfProblem> decodeProblems(const DecodeShapes& shapes) {

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cache.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -25,6 +26,7 @@ struct DecodeShapes {
     std::vector<std::string> types = {"f16", "bf16", "f32"};
     std::vector<std::string> paths = {"auto"};
     std::string causal = "no";
+    CacheOptions cache{}; // one type for k and v
 };
 
 void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes);

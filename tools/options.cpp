@@ -49,6 +49,15 @@ constexpr std::array<Choice<VkfQuirkBits>, 4> quirks = {{{"no-subgroup-shuffle",
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
+constexpr std::array<Choice<VkfType>, 8> cacheTypes = {{{"f32", VKF_TYPE_F32},
+                                                        {"f16", VKF_TYPE_F16},
+                                                        {"bf16", VKF_TYPE_BF16},
+                                                        {"q8_0", VKF_TYPE_Q8_0},
+                                                        {"q4_0", VKF_TYPE_Q4_0},
+                                                        {"q4_1", VKF_TYPE_Q4_1},
+                                                        {"q5_0", VKF_TYPE_Q5_0},
+                                                        {"q5_1", VKF_TYPE_Q5_1}}};
+
 // Finite, because no other value has a meaning; zero would silently mean the default.
 float parseFactor(const char* flag, const std::string& text) {
     float value = 0;
@@ -157,6 +166,7 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
     problem.headDim = shape.dim;
     problem.valueDim = shape.valueDim;
     problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", shape.type));
+    applyCacheOptions(shape.cache, problem);
     problem.lse = shape.lse ? 1 : 0;
     applyMathOptions(math, problem);
     VkfMessage message{};
@@ -221,6 +231,10 @@ void checkValidation(const host::Device& device) {
 }
 
 VkfType parseType(const char* flag, const std::string& text) { return parseChoice<VkfType>(flag, text, types); }
+
+VkfType parseCacheType(const char* flag, const std::string& text) {
+    return parseChoice<VkfType>(flag, text, cacheTypes);
+}
 
 VkfPath parsePath(const char* flag, const std::string& text) { return parseChoice<VkfPath>(flag, text, paths); }
 

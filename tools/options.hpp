@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cache.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -41,6 +42,7 @@ struct ShapeOptions {
     uint32_t dim = 64;
     uint32_t valueDim = 0; // 0 = dim
     std::string type = "f16";
+    CacheOptions cache{};
     bool keysGiven = false;
     bool lse = false;
 };
@@ -66,6 +68,8 @@ void checkValidation(const host::Device& device);
 
 // "f32", "f16" or "bf16", given to a flag.
 VkfType parseType(const char* flag, const std::string& text);
+// The same or a block type.
+VkfType parseCacheType(const char* flag, const std::string& text);
 // "auto" or the name of a path, given to a flag.
 VkfPath parsePath(const char* flag, const std::string& text);
 

@@ -15,7 +15,11 @@ constexpr uint32_t wordElements = 4;          // that rows in scratch are padded
 
 uint32_t valueDimOf(const VkfProblem& problem) { return problem.valueDim != 0 ? problem.valueDim : problem.headDim; }
 
-double bytesOf(VkfType type) { return static_cast<double>(vkfTypeBytes(type)); }
+// Of one element; those of block types are fractions.
+double bytesOf(VkfType type) {
+    const uint32_t elements = vkfBlockElements(type);
+    return static_cast<double>(vkfStoredBytes(type, elements)) / elements;
+}
 
 int64_t roundUp(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 

@@ -62,6 +62,7 @@ void addPrefillShapeOptions(CLI::App& command, PrefillShapes& shapes) {
         ->capture_default_str();
     command.add_option("--tokens", shapes.tokens, "sequences x rows")->capture_default_str();
     command.add_option("--width", shapes.width, "heads x head dimension")->capture_default_str();
+    addOneTypeCacheOptions(command, shapes.cache);
 }
 
 std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes) {
@@ -78,6 +79,7 @@ std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes) {
                         problem.queryRows = problem.keys = rows;
                         problem.headDim = dim;
                         problem.q = problem.k = problem.v = problem.o = dense(parseType("--types", type));
+                        applyCacheOptions(shapes.cache, problem);
                         problem.causal = causal ? 1 : 0;
                         addProblems(shapes, problem, problems);
                     }

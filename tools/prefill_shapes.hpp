@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cache.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -23,6 +24,7 @@ struct PrefillShapes {
     std::vector<std::string> paths = {"auto"};
     std::string causal = "both";
     std::string batchOne = "both";
+    CacheOptions cache{}; // one type for k and v
 };
 
 void addPrefillShapeOptions(CLI::App& command, PrefillShapes& shapes);

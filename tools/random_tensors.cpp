@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "random_tensors.hpp"
 
+#include <array>
 #include <limits>
 
 #include "block_mask.hpp"
+#include "cache.hpp"
 #include "vkflash/reference.h"
 
 namespace vkf::tools {
@@ -11,9 +13,16 @@ namespace vkf::tools {
 namespace {
 
 std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& generator) {
-    std::vector<std::byte> bytes(elements * vkfTypeBytes(type));
-    for (uint64_t i = 0; i < elements; ++i)
-        vkfStoreElement(type, bytes.data(), i, generator.nextNormal());
+    std::vector<std::byte> bytes(vkfStoredBytes(type, elements));
+    std::array<float, 32> block{};
+    for (uint64_t i = 0; i < elements; ++i) {
+        const double x = generator.nextNormal();
+        block[i % block.size()] = static_cast<float>(x);
+        if (vkfBlockElements(type) == 1)
+            vkfStoreElement(type, bytes.data(), i, x);
+        else if (i % block.size() == block.size() - 1)
+            vkfQuantizeBlocks(type, block.data(), 1, &bytes[vkfStoredBytes(type, i + 1 - block.size())]);
+    }
     return bytes;
 }
 
@@ -58,6 +67,7 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
         for (uint32_t i = 0; i < problem.batch; ++i)
             keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
     blockMask = randomBlockMask(problem, blockDensity, generator.next());
+    blockTable = shuffledPages(problem);
 }
 
 host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
@@ -69,6 +79,7 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     tensors.lse = problem.lse ? lse.data() : nullptr;
     tensors.keyLengths = problem.keyLengths ? keyLengths.data() : nullptr;
     tensors.blockMask = problem.maskBlock ? blockMask.data() : nullptr;
+    tensors.blockTable = problem.paging.enabled ? blockTable.data() : nullptr;
     return tensors;
 }
 

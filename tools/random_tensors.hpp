@@ -36,6 +36,7 @@ struct RandomTensors {
     std::vector<float> lse;
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask;
+    std::vector<int32_t> blockTable;
 
     // o and lse are filled with NaN, so that an element that is not written is found. blockDensity is the share of
     // open blocks, if the problem has a block mask.

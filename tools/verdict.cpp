@@ -18,6 +18,7 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.v = tensors.v;
     inputs.keyLengths = tensors.keyLengths;
     inputs.blockMask = tensors.blockMask;
+    inputs.blockTable = tensors.blockTable;
     return inputs;
 }
 

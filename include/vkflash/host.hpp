@@ -178,7 +178,7 @@ private:
 };
 
 // Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
-// many elements). lse, weights, keyLengths and blockMask are used if the problem asks for them.
+// many elements). lse, weights, keyLengths, blockMask and blockTable are used if the problem asks for them.
 struct HostTensors {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -188,6 +188,7 @@ struct HostTensors {
     float* lse = nullptr;
     const uint32_t* blockMask = nullptr;
     float* weights = nullptr;
+    const int32_t* blockTable = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -196,7 +197,7 @@ public:
     Attention(Device& device, const VkfProblem& problem);
 
     const Plan& plan() const noexcept { return plan_; }
-    // q, k, v, keyLengths, blockMask. The bytes between rows are uploaded too, so they must be readable.
+    // q, k, v, keyLengths, blockMask, blockTable. The bytes between rows are uploaded too, so they must be readable.
     void upload(const HostTensors& tensors);
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
     // is called after each step with the share done, 1 at the end.
@@ -209,7 +210,7 @@ public:
 private:
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, scratch_;
+    Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
 };
 
 struct AttentionReport {

@@ -43,8 +43,15 @@ extern "C" {
 
 typedef uint32_t VkfBool;
 
-/* Storage type of a tensor's elements. Block types hold 32 elements along the head dimension, in
- * the GGUF layouts. */
+/* Storage type of a tensor's elements. Block types, of k and v alone, hold 32 elements along the head dimension in
+ * the GGUF layouts, little-endian: an fp16 scale d; of q4_1 and q5_1 an fp16 minimum m; of q5_0 and q5_1 four bytes of
+ * fifth bits, bit e of element e; then codes. Those of q8_0 are signed bytes, of the others nibbles, element e in the
+ * low half of byte e, element e + 16 in its high half. In fp32 an element is
+ *
+ *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
+ *                                         d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
+ *
+ * vkfQuantizeBlocks (reference.h) makes them on the CPU. */
 typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_F32 = 0,
     VKF_TYPE_F16 = 1,
@@ -91,7 +98,8 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  * dimension is contiguous. All three strides zero means the dense layout [batch, heads, rows, dim].
  * For [batch, rows, heads, dim] give rowStride = heads * dim and headStride = dim. A stride of zero
  * beside nonzero ones repeats that dimension (inputs only). Every element address, as base +
- * element offset * element size, is computed in 64 bits. */
+ * element offset * element size, is computed in 64 bits. Of block types strides are in elements too, and
+ * they and the dim are multiples of 32, so that they are whole blocks. */
 typedef struct VkfTensor {
     VkfType type;
     uint32_t reserved; /* 0 */
@@ -120,12 +128,18 @@ typedef struct VkfBias {
 } VkfBias;
 
 /* K and V in pages: logical key j of sequence b lies in page table[b * maxPages + j / pageSize], row
- * j % pageSize. The tensors' batchStride is then the stride between pages. */
+ * j % pageSize, of both. The table is binding blockTable, int32 [batch, maxPages], read on the device. k and v are then
+ * [pages, kvHeads, pageSize, dim]: batchStride is the stride from page to page. For [pages, pageSize, kvHeads, dim]
+ * give rowStride = kvHeads * dim, headStride = dim and batchStride = pageSize * kvHeads * dim.
+ *
+ * Sequences may share pages. An entry is not used unless its page holds a key under the sequence's length, so that the
+ * others may hold anything. One that is used and not in [0, pages) makes the device read outside of k and v, which is
+ * undefined; nothing can check it there. */
 typedef struct VkfPaging {
     VkfBool enabled;
     uint32_t pageSize; /* rows, a power of two */
-    uint32_t maxPages; /* entries of the block table for each sequence */
-    uint32_t reserved; /* 0 */
+    uint32_t maxPages; /* entries of the block table for each sequence; maxPages * pageSize >= keys */
+    uint32_t pages;    /* that k and v have */
 } VkfPaging;
 
 /* Probabilities dropped by a counter-based generator over (batch, head, row, key); kept ones are
@@ -151,8 +165,8 @@ typedef struct VkfProblem {
     VkfPath path;
 
     VkfTensor q; /* [batch, queryHeads, queryRows, headDim] */
-    VkfTensor k; /* [batch, kvHeads, keys, headDim] */
-    VkfTensor v; /* [batch, kvHeads, keys, valueDim] */
+    VkfTensor k; /* [batch, kvHeads, keys, headDim], or pages */
+    VkfTensor v; /* [batch, kvHeads, keys, valueDim], or pages; its type may be another than that of k */
     VkfTensor o; /* [batch, queryHeads, queryRows, valueDim]; elements must not overlap */
 
     float scale;   /* 0 = 1 / sqrt(headDim) */
@@ -215,7 +229,7 @@ typedef struct VkfProblem {
 VKF_API VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message);
 
 /* The strides of one of the problem's tensors with the dense default filled in, and how far it
- * reaches. */
+ * reaches. Of k and v in pages, batch is the number of pages and rows those of a page. */
 typedef enum VkfTensorRole VKF_INT32_ENUM {
     VKF_TENSOR_Q = 0,
     VKF_TENSOR_K = 1,
@@ -234,7 +248,8 @@ typedef struct VkfTensorLayout {
     uint64_t batchStride;
     uint64_t headStride;
     uint64_t rowStride;
-    uint64_t elements; /* from the first to one past the last that is touched; 0 if empty */
+    uint64_t elements; /* from the first to one past the last that is touched; 0 if empty. vkfStoredBytes tells
+                          their bytes. */
 } VkfTensorLayout;
 
 /* For a problem that vkfCheckProblem accepts. Thread-safe. */
@@ -265,6 +280,12 @@ VKF_API VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem);
 
 /* Bytes of one element of F32, F16 or BF16; 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);
+
+/* Elements that are stored together: 32 of block types, 1 of F32, F16 and BF16; 0 for other types. */
+VKF_API uint32_t vkfBlockElements(VkfType type);
+
+/* Bytes of that many neighbouring elements, a multiple of vkfBlockElements; 0 for other types than it knows. */
+VKF_API uint64_t vkfStoredBytes(VkfType type, uint64_t elements);
 
 /* "f32", "f16", ...; never NULL. */
 VKF_API const char* vkfTypeName(VkfType type);

@@ -25,7 +25,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * sums by fused multiply-add in the order of the index, base-2 exponentials, o rounded to its
      * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
      * another order.) With a productType, each p is rounded to it on its way into the product p v,
-     * and enters l unrounded, as in a kernel on matrix units. */
+     * and enters l unrounded, as in a kernel on matrix units; elements of k and v of block types are
+     * rounded to it on their way into both products, and of fp16 infinite past the largest. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
      * one rounding or in two. */
@@ -53,8 +54,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
-/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths and blockMask may be
- * NULL if the problem has none. */
+/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths, blockMask and blockTable may
+ * be NULL if the problem has none. An entry of the block table that is used must be in [0, paging.pages). */
 typedef struct VkfReferenceInputs {
     size_t structSize;
     const void* q;
@@ -62,6 +63,7 @@ typedef struct VkfReferenceInputs {
     const void* v;
     const int32_t* keyLengths;
     const uint32_t* blockMask;
+    const int32_t* blockTable;
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {
@@ -77,7 +79,7 @@ typedef struct VkfReferenceOptions {
     /* Called now and then from the calling thread with the share done, 0 to 1. Optional. */
     void (*progress)(void* user, double share);
     void* user;
-    /* Type in which p enters the product p v, of the plan that made o (VkfPlanInfo::productType):
+    /* Type in which p, and k and v of block types, enter products, of the plan that made o (VkfPlanInfo::productType):
      * VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16, VKF_TYPE_BF16. The fp64 algorithms ignore it. */
     VkfType productType;
     uint32_t reserved; /* 0 */
@@ -126,11 +128,25 @@ VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 
 /* ---- Types ------------------------------------------------------------------------------------ */
 
-/* Reads and writes one element of F32, F16 or BF16. Writing rounds to nearest, ties to even; a finite
- * value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. Of other
+/* Reads and writes one element of F32, F16 or BF16; of block types it reads. Writing rounds to nearest, ties to even;
+ * a finite value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. Of other
  * types nothing is written and NaN is read. */
 VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
+
+/* Makes `count` blocks of a block type from 32 * count values, in fp32 as ggml does:
+ *
+ *     q8_0        d = largest |x| / 127                        code = round(x / d), halves away from zero
+ *     q4_0, q5_0  d = x of the largest |x|, the first of       code = trunc(x / d + 8.5), at most 15, or
+ *                 equals, with its sign / -8, or / -16                trunc(x / d + 16.5), at most 31
+ *     q4_1, q5_1  m = min x, d = (max x - m) / 15, or / 31     code = trunc((x - m) / d + 0.5), at most 15, or 31
+ *
+ * where x / d is x * (1 / d), and x * 0 if |d| < 2^-126; d and m are stored rounded as by vkfStoreElement. A block
+ * with a value, or a d, that is not finite gets a NaN for d, and zeros: all its elements are NaN. Of other types
+ * nothing is written. */
+VKF_API void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks);
+/* Reads them: 32 * count values, exactly the elements that the kernels see. Of other types they are NaN. */
+VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float* values);
 
 /* ---- Verdict ---------------------------------------------------------------------------------- */
 

@@ -256,8 +256,8 @@ VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate*
 
 /* Device memory of one tensor or array: either an address, or a buffer created with
  * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32, int32 and blockMask; q, k and v to VkfPlanInfo::inputAlignment. size = bytes
- * available from there, checked if not zero. */
+ * size, 4 bytes at least for fp32, int32 and blockMask, 2 for block types; q, k and v to VkfPlanInfo::inputAlignment.
+ * size = bytes available from there, checked if not zero. */
 typedef struct VkfBinding {
     VkDeviceAddress address; /* used if not zero */
     VkBuffer buffer;         /* used if address is zero */
@@ -274,17 +274,18 @@ typedef struct VkfBindings {
     VkfBinding o;
     VkfBinding lse;
     VkfBinding keyLengths;
-    VkfBinding scratch;   /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
-                             run at the same time. */
-    VkfBinding blockMask; /* 4 bytes for each word of vkfBlockMaskLayout */
-    VkfBinding weights;   /* of problems with weights */
+    VkfBinding scratch;    /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
+                              run at the same time. */
+    VkfBinding blockMask;  /* 4 bytes for each word of vkfBlockMaskLayout */
+    VkfBinding weights;    /* of problems with weights */
+    VkfBinding blockTable; /* int32 [batch, paging.maxPages], of problems with paging */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render
  * pass, of a queue family with compute. Allocates nothing; takes under two microseconds.
  *
  * Disturbs the compute pipeline binding and push constants, no descriptor sets.
- * Barriers: writes to q, k, v, keyLengths and blockMask must have been made available to
+ * Barriers: writes to q, k, v, keyLengths, blockMask and blockTable must have been made available to
  * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse,
  * weights and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
  * anything reads o, lse or weights. Barriers between the plan's own dispatches are recorded by the library. */

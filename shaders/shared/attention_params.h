@@ -34,8 +34,8 @@ using Float = float;
  * 0 unless a stride passes 4 GiB). Rows and keys stay below 2^30, and the window is clamped to that,
  * so that i + offset +- window fits an int.
  *
- * With a block mask its address stands in the place of the window, low half first, and the window is in
- * specialization constants. */
+ * With a block mask its address stands in the place of the window, low half first, or with pages that of the
+ * block table; the window is then in specialization constants. */
 struct AttentionParams {
     Address q;
     Address k;
@@ -71,6 +71,21 @@ struct AttentionParams {
 #define VKF_STORED_F32 0
 #define VKF_STORED_F16 1
 #define VKF_STORED_BF16 2
+#define VKF_STORED_Q8_0 4
+#define VKF_STORED_Q4_0 5
+#define VKF_STORED_Q4_1 6
+#define VKF_STORED_Q5_0 7
+#define VKF_STORED_Q5_1 8
+
+/* Block types: VKF_BLOCK_ELEMENTS elements in an fp16 scale, perhaps an fp16 minimum, perhaps a word of fifth bits,
+ * and codes of four or eight bits, in this order. */
+#define VKF_BLOCK_ELEMENTS 32
+#define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
+#define VKF_BLOCK_HAS_MINIMUM(type) ((type) == VKF_STORED_Q4_1 || (type) == VKF_STORED_Q5_1)
+#define VKF_BLOCK_HAS_FIFTH_BITS(type) ((type) == VKF_STORED_Q5_0 || (type) == VKF_STORED_Q5_1)
+#define VKF_BLOCK_FIFTH_BITS_AT(type) (VKF_BLOCK_HAS_MINIMUM(type) ? 4 : 2)
+#define VKF_BLOCK_CODES_AT(type) (VKF_BLOCK_FIFTH_BITS_AT(type) + (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 4 : 0))
+#define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + ((type) == VKF_STORED_Q8_0 ? 32 : 16))
 
 /* Specialization constants. The first group is the tile of the kernels in plain arithmetic, the second the
  * problem. */
@@ -115,7 +130,7 @@ struct AttentionParams {
 #define VKF_ID_MASK_BLOCK 35     /* rows and keys of a block; 0 = no block mask */
 #define VKF_ID_MASK_BATCH_STRIDE 36 /* words from one sequence's mask to the next */
 #define VKF_ID_MASK_HEAD_STRIDE 37
-#define VKF_ID_WINDOW_LEFT 38    /* of a call with a block mask */
+#define VKF_ID_WINDOW_LEFT 38    /* of a call with a block mask or pages */
 #define VKF_ID_WINDOW_RIGHT 39
 /* The fifth group is of the unfused path. */
 #define VKF_ID_ROW_WORDS 40      /* words of four scores that an invocation of the softmax keeps of its row */
@@ -124,7 +139,10 @@ struct AttentionParams {
 /* The sixth is of path key_outer. */
 #define VKF_ID_KEY_OUTER 43      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 #define VKF_ID_SEQUENCES 44
-#define VKF_ID_COUNT 45
+/* The seventh is of pages. */
+#define VKF_ID_PAGE_ROWS 45      /* rows of a page, a power of two; 0 = no pages */
+#define VKF_ID_MAX_PAGES 46      /* entries of the block table for a sequence */
+#define VKF_ID_COUNT 47
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8
@@ -159,8 +177,9 @@ struct AttentionParams {
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
 
 /* Words of 16 bytes in which the decode kernels load rows of k and v: fours of elements in one, and words in a
- * row. */
-#define VKF_WORD_QUADS(type) ((type) == VKF_STORED_F32 ? 1 : 2)
+ * row. Of block types a word is a piece of a block (block_types.glsl), which takes fewer bytes in memory. */
+#define VKF_WORD_QUADS(type)                                                                                     \
+    ((type) == VKF_STORED_F32 ? 1 : VKF_IS_BLOCK_TYPE(type) && (type) != VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_ROW_WORDS(dim, type) (((dim) + 4 * VKF_WORD_QUADS(type) - 1) / (4 * VKF_WORD_QUADS(type)))
 #define VKF_LANE_WORDS(dim, type, lanes) ((VKF_ROW_WORDS(dim, type) + (lanes) - 1) / (lanes))
 /* Shared memory of the decode kernel in plain arithmetic, in 16-byte words: q as fp32, and one row of o of

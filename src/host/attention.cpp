@@ -12,7 +12,7 @@
 namespace vkf::host {
 namespace {
 
-uint64_t tensorBytes(const VkfTensorLayout& layout) { return layout.elements * vkfTypeBytes(layout.type); }
+uint64_t tensorBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole role) {
     return device.createBuffer(tensorBytes(vkfTensorLayout(&problem, role)));
@@ -27,6 +27,10 @@ uint64_t weightsBytes(const VkfProblem& problem) { return lseBytes(problem) * pr
 uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
 
 uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
+
+uint64_t blockTableBytes(const VkfProblem& problem) {
+    return uint64_t{problem.batch} * problem.paging.maxPages * sizeof(int32_t);
+}
 
 void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
     if (pointer == nullptr && bytes > 0) {
@@ -103,6 +107,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.maskBlock != 0) {
         blockMask_ = device.createBuffer(blockMaskBytes(problem));
     }
+    if (problem.paging.enabled != 0) {
+        blockTable_ = device.createBuffer(blockTableBytes(problem));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -114,6 +121,7 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, v_, tensors.v, "v");
     uploadAll(device_, keyLengths_, tensors.keyLengths, "keyLengths");
     uploadAll(device_, blockMask_, tensors.blockMask, "blockMask");
+    uploadAll(device_, blockTable_, tensors.blockTable, "blockTable");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -155,6 +163,7 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.weights = weights_.binding();
     bindings.keyLengths = keyLengths_.binding();
     bindings.blockMask = blockMask_.binding();
+    bindings.blockTable = blockTable_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

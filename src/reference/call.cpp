@@ -43,6 +43,31 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+// That every page that holds a key exists.
+VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
+    const VkfPaging& paging = call.problem.paging;
+    if (paging.enabled == 0 || call.problem.keys == 0 || call.empty()) {
+        return VKF_SUCCESS;
+    }
+    if (call.inputs.blockTable == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockTable is null");
+    }
+    for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
+        const int64_t keys = maskOf(call.problem, call.keyLength(batch)).keys;
+        const int64_t used = (keys + paging.pageSize - 1) / paging.pageSize;
+        for (uint64_t i = 0; i < static_cast<uint64_t>(used); i++) {
+            const uint64_t entry = batch * uint64_t{paging.maxPages} + i;
+            const int64_t page = call.inputs.blockTable[entry];
+            if (page < 0 || page >= paging.pages) {
+                return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                            "inputs.blockTable[%llu] is %lld; there are pages 0 to %u",
+                            static_cast<unsigned long long>(entry), static_cast<long long>(page), paging.pages - 1);
+            }
+        }
+    }
+    return VKF_SUCCESS;
+}
+
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
     if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_RECOMPUTE) {
@@ -111,8 +136,10 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }
-    if (const VkfResult result = checkInputs(*call, message); result != VKF_SUCCESS) {
-        return result;
+    for (const auto check : {checkInputs, checkBlockTable}) {
+        if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
+            return result;
+        }
     }
     return completeOptions(call, message);
 }

@@ -33,6 +33,19 @@ struct Call {
         return {inputs.blockMask + batch * problem.blockMaskBatchStride + queryHead * problem.blockMaskHeadStride,
                 problem.maskBlock, blockMaskLayout.rowWords};
     }
+    // Where row `key` of k or v lies: its page, or its sequence, and the row there.
+    struct KeyPlace {
+        uint64_t batch;
+        uint64_t row;
+    };
+    KeyPlace keyPlace(uint32_t batch, uint64_t key) const {
+        const VkfPaging& paging = problem.paging;
+        if (paging.enabled == 0) {
+            return {batch, key};
+        }
+        const int32_t page = inputs.blockTable[batch * uint64_t{paging.maxPages} + key / paging.pageSize];
+        return {static_cast<uint64_t>(page), key % paging.pageSize};
+    }
     int64_t keyLength(uint32_t batch) const {
         return problem.keyLengths != 0 ? inputs.keyLengths[batch] : int64_t{problem.keys};
     }

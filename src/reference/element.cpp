@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "element.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include <vkflash/reference.h>
+
+#include "../problem.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -64,6 +67,29 @@ uint16_t encode16(const Format& format, double x) {
     return static_cast<uint16_t>(sign | (magnitude < infinity ? magnitude : infinity - 1U));
 }
 
+// Element after element of blocks, each of which is dequantised once.
+class BlockReader {
+public:
+    BlockReader(VkfType type, const void* base, BlockRounding rounding)
+        : type_(type), base_(static_cast<const unsigned char*>(base)), rounding_(rounding) {}
+
+    float operator()(uint64_t element) {
+        const uint64_t block = element / VKF_BLOCK_ELEMENTS;
+        if (block != block_) {
+            dequantizeBlock(type_, base_ + block * VKF_BLOCK_BYTES(type_), values_.data(), rounding_);
+            block_ = block;
+        }
+        return values_[element % VKF_BLOCK_ELEMENTS];
+    }
+
+private:
+    VkfType type_;
+    const unsigned char* base_;
+    BlockRounding rounding_;
+    uint64_t block_ = std::numeric_limits<uint64_t>::max();
+    std::array<float, VKF_BLOCK_ELEMENTS> values_{};
+};
+
 } // namespace
 
 Format formatOf(VkfType type) {
@@ -90,8 +116,9 @@ double roundElement(VkfType type, double x) {
 }
 
 template <typename Real>
-void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step) {
-    const auto load = [&](const auto& element) {
+void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
+                  BlockRounding rounding) {
+    const auto load = [&](auto&& element) {
         for (uint32_t i = 0; i < count; i++) {
             to[i * step] = static_cast<Real>(element(first + i));
         }
@@ -101,19 +128,21 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
         return load([base](uint64_t i) { return floatOfF16(readBits<uint16_t>(base, i)); });
     case VKF_TYPE_BF16:
         return load([base](uint64_t i) { return floatOfBf16(readBits<uint16_t>(base, i)); });
-    default:
+    case VKF_TYPE_F32:
         return load([base](uint64_t i) { return readBits<float>(base, i); });
+    default:
+        return load(BlockReader(type, base, rounding));
     }
 }
 
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t);
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t, BlockRounding);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t, BlockRounding);
 
 } // namespace vkf::reference
 
 double vkfLoadElement(VkfType type, const void* base, uint64_t element) {
     using namespace vkf::reference;
-    if (base == nullptr || vkfTypeBytes(type) == 0) {
+    if (base == nullptr || vkfBlockElements(type) == 0) {
         return std::numeric_limits<double>::quiet_NaN();
     }
     double value{};

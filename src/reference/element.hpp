@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Storage types of tensor elements: F32, F16 and BF16. Every stored value is a float exactly.
+// Storage types of tensor elements. Every stored value is a float exactly.
 #pragma once
 
 #include <bit>
@@ -55,8 +55,19 @@ private:
     float shifter_;
 };
 
+// How elements of block types are rounded, if at all: to a 16-bit type, of which those past the largest become
+// infinite, as a device computes them in fp16. There, with a minimum, it may round the product of scale and code first.
+struct BlockRounding {
+    VkfType type = VKF_TYPE_F32; // none
+    bool twice = false;
+};
+
+// The 32 elements of a block.
+void dequantizeBlock(VkfType type, const void* from, float* values, BlockRounding rounding = {});
+
 // Reads `count` neighbouring elements from index `first` on and writes them `step` places apart.
 template <typename Real>
-void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step);
+void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
+                  BlockRounding rounding = {});
 
 } // namespace vkf::reference

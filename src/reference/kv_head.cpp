@@ -14,15 +14,33 @@ KvHead makeKvHead(const Call& call) {
     return head;
 }
 
+namespace {
+
+// What a kernel does to elements of block types on their way into a product of 16-bit types.
+BlockRounding roundingOf(const Call& call) {
+    switch (call.options.algorithm) {
+    case VKF_REFERENCE_TILED_FP32:
+        return {call.options.productType, false};
+    case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
+        return {call.options.productType, true};
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);
+    const BlockRounding rounding = roundingOf(call);
     for (int64_t key = keys.begin; key < keys.end; key++) {
         const auto row = static_cast<uint64_t>(key);
-        float* group = to->k.data() + row / lanes * lanes * to->headDim;
-        loadElements(k.type, call.inputs.k, elementOf(k, batch, kvHead, row), k.dim, group + row % lanes, lanes);
-        loadElements(v.type, call.inputs.v, elementOf(v, batch, kvHead, row), v.dim, to->v.data() + row * to->columns,
-                     1);
+        const Call::KeyPlace place = call.keyPlace(batch, row);
+        float* ofK = to->k.data() + row / lanes * lanes * to->headDim + row % lanes;
+        float* ofV = to->v.data() + row * to->columns;
+        loadElements(k.type, call.inputs.k, elementOf(k, place.batch, kvHead, place.row), k.dim, ofK, lanes, rounding);
+        loadElements(v.type, call.inputs.v, elementOf(v, place.batch, kvHead, place.row), v.dim, ofV, 1, rounding);
     }
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <set>
 #include <sstream>
 
 namespace vkf::test {
@@ -13,18 +15,29 @@ namespace {
 constexpr uint32_t poison = 0xffffffffU; // NaN in every type
 constexpr uint64_t guardBytes = 256;
 
-double extremeNaN() { return std::numeric_limits<double>::quiet_NaN(); }
+// Elements from `first` on; of block types they are quantised.
+void storeRow(VkfType type, std::vector<std::byte>& bytes, uint64_t first, const std::vector<double>& row) {
+    if (vkfBlockElements(type) > 1) {
+        const std::vector<float> values(row.begin(), row.end());
+        vkfQuantizeBlocks(type, values.data(), row.size() / vkfBlockElements(type),
+                          &bytes[vkfStoredBytes(type, first)]);
+        return;
+    }
+    for (uint64_t d = 0; d < row.size(); d++) {
+        vkfStoreElement(type, bytes.data(), first + d, row[d]);
+    }
+}
 
 std::vector<std::byte> randomTensor(const VkfTensorLayout& layout, double magnitude, std::mt19937_64& random) {
-    std::vector<std::byte> bytes(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
+    std::vector<std::byte> bytes(vkfStoredBytes(layout.type, layout.elements), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, magnitude);
+    std::vector<double> values(layout.dim);
     for (uint64_t b = 0; b < layout.batch; b++) {
         for (uint64_t h = 0; h < layout.heads; h++) {
             for (uint64_t row = 0; row < layout.rows; row++) {
                 const uint64_t first = b * layout.batchStride + h * layout.headStride + row * layout.rowStride;
-                for (uint64_t d = 0; d < layout.dim; d++) {
-                    vkfStoreElement(layout.type, bytes.data(), first + d, normal(random));
-                }
+                std::generate(values.begin(), values.end(), [&] { return normal(random); });
+                storeRow(layout.type, bytes, first, values);
             }
         }
     }
@@ -36,6 +49,26 @@ int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths
         return problem.keys;
     }
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
+}
+
+// A page of its own, at random, for every page of keys of every sequence.
+std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
+                                      std::mt19937_64& random) {
+    if (problem.paging.enabled == 0) {
+        return {};
+    }
+    std::vector<int32_t> pages(problem.paging.pages);
+    std::iota(pages.begin(), pages.end(), 0);
+    std::shuffle(pages.begin(), pages.end(), random);
+    std::vector<int32_t> table;
+    for (uint32_t b = 0; b < problem.batch; b++) {
+        for (int64_t i = 0; i < problem.paging.maxPages; i++) {
+            const bool used = i * problem.paging.pageSize < keysOf(problem, keyLengths, b);
+            table.push_back(used ? pages.back() : std::array{-1, std::numeric_limits<int32_t>::max()}[i % 2]);
+            pages.resize(pages.size() - (used ? 1 : 0));
+        }
+    }
+    return table;
 }
 
 // Keys of a KV head that some query row of some head sees.
@@ -63,14 +96,25 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // what one does not see another may
     }
-    for (uint32_t b = 0; b < layout.batch; b++) {
+    std::set<std::array<uint64_t, 3>> seenRows; // page or sequence, head, row
+    for (uint32_t b = 0; b < problem.batch; b++) {
         for (uint64_t h = 0; h < layout.heads; h++) {
             const std::vector<bool> seen = seenKeys(problem, inputs, b, h);
-            for (uint64_t j = 0; j < layout.rows; j++) {
-                for (uint64_t d = 0; d < layout.dim && !seen[j]; d++) {
-                    vkfStoreElement(layout.type, bytes.data(),
-                                    b * layout.batchStride + h * layout.headStride + j * layout.rowStride + d,
-                                    extremeNaN());
+            for (uint64_t j = 0; j < problem.keys; j++) {
+                if (seen[j]) {
+                    const auto [page, row] = inputs.placeOf(problem, b, j);
+                    seenRows.insert({page, h, row});
+                }
+            }
+        }
+    }
+    const std::vector<double> poisoned(layout.dim, std::numeric_limits<double>::quiet_NaN());
+    for (uint64_t b = 0; b < layout.batch; b++) {
+        for (uint64_t h = 0; h < layout.heads; h++) {
+            for (uint64_t row = 0; row < layout.rows; row++) {
+                if (!seenRows.contains({b, h, row})) {
+                    storeRow(layout.type, bytes,
+                             b * layout.batchStride + h * layout.headStride + row * layout.rowStride, poisoned);
                 }
             }
         }
@@ -171,6 +215,13 @@ VkfProblem problemOf(const Shape& shape) {
     return problem;
 }
 
+void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
+    problem.paging.enabled = 1;
+    problem.paging.pageSize = pageSize;
+    problem.paging.maxPages = (problem.keys + pageSize - 1) / pageSize + 1;
+    problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
+}
+
 std::string describe(const VkfProblem& p) {
     std::ostringstream text;
     text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
@@ -183,6 +234,9 @@ std::string describe(const VkfProblem& p) {
     }
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
+    }
+    if (p.paging.enabled != 0) {
+        text << " pages of " << p.paging.pageSize << ", " << p.paging.maxPages << " of " << p.paging.pages;
     }
     if (p.maskBlock != 0) {
         text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
@@ -199,7 +253,17 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.v = v.data();
     inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
     inputs.blockMask = blockMask.empty() ? nullptr : blockMask.data();
+    inputs.blockTable = blockTable.empty() ? nullptr : blockTable.data();
     return inputs;
+}
+
+std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const {
+    const VkfPaging& paging = problem.paging;
+    if (paging.enabled == 0) {
+        return {batch, key};
+    }
+    const int32_t page = blockTable[batch * paging.maxPages + key / paging.pageSize];
+    return {static_cast<uint64_t>(page), key % paging.pageSize};
 }
 
 Inputs makeInputs(const VkfProblem& problem, const Data& data) {
@@ -210,6 +274,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.v = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_V), data.magnitude, random);
     inputs.keyLengths = data.keyLengths;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
+    inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -246,6 +311,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
         problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * problem.keys : 0;
     Guarded weights(device, weightCount * sizeof(float));
     Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
+    Guarded blockTable(device, inputs.blockTable.size() * sizeof(int32_t));
     Guarded blockMask(device, inputs.blockMask.size() * sizeof(uint32_t));
     Guarded scratch(device, plan.info().scratchBytes);
     const auto upload = [&](const Guarded& to, const void* from, uint64_t bytes) {
@@ -257,6 +323,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     upload(k, inputs.k.data(), inputs.k.size());
     upload(v, inputs.v.data(), inputs.v.size());
     upload(lengths, inputs.keyLengths.data(), inputs.keyLengths.size() * sizeof(int32_t));
+    upload(blockTable, inputs.blockTable.data(), inputs.blockTable.size() * sizeof(int32_t));
     upload(blockMask, inputs.blockMask.data(), inputs.blockMask.size() * sizeof(uint32_t));
 
     VkfBindings bindings{};
@@ -269,6 +336,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.weights = weights.binding();
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
+    bindings.blockTable = blockTable.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <vkflash/host.hpp>
@@ -28,6 +29,9 @@ struct Shape {
 };
 VkfProblem problemOf(const Shape& shape);
 
+// Puts K and V into pages of that many rows, some more of them than keys need.
+void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages);
+
 // A one-line account of a problem, for INFO and for finding a failing case again.
 std::string describe(const VkfProblem& problem);
 
@@ -38,7 +42,7 @@ struct Data {
     double blockDensity = 0.5;         // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;              // elements between the guard and the first element
-    // Last changes to the inputs, as fp32 through vkfStoreElement.
+    // Last changes to the inputs.
     std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit{};
 };
 
@@ -47,7 +51,10 @@ struct Inputs {
     std::vector<std::byte> q, k, v;
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
+    std::vector<int32_t> blockTable{}; // pages in any order; entries of no key are no pages
     VkfReferenceInputs reference() const;
+    // Page, or sequence, and row there of a key.
+    std::pair<uint64_t, uint64_t> placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const;
 };
 Inputs makeInputs(const VkfProblem& problem, const Data& data);
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Pieces of block types (block_types.glsl) as the 16-bit words of eight elements that a matrix unit takes: in fp16
+// arithmetic where matrices are fp16, because a code and its offset are exact there and the one rounding left is that
+// of the element. One that is past the largest fp16 becomes infinite.
+#ifndef VKF_BLOCK_HALVES_GLSL
+#define VKF_BLOCK_HALVES_GLSL
+
+#include "block_types.glsl"
+
+#ifdef VKF_MATRIX_BF16
+uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
+    vec4 x = dequantize(codes, fifth, scale_minimum, type);
+    return uvec2(packBf16(x.xy), packBf16(x.zw));
+}
+#else
+uint scaledHalves(uint bytes, f16vec2 scale, uint type) {
+    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + codeOffset(type)); // 2^10 + code
+    return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
+}
+
+uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
+    uint bytes = codeBytes(codes, fifth, type);
+    f16vec2 scale = unpackFloat2x16(scale_minimum);
+    return uvec2(scaledHalves((bytes & 0xffu) | (bytes & 0xff00u) << 8, scale, type),
+                 scaledHalves((bytes >> 16 & 0xffu) | (bytes & 0xff000000u) >> 8, scale, type));
+}
+#endif
+
+// One of the words of eight elements that a piece has: one of q8_0, else two.
+uvec4 pieceWord(uvec4 piece, uint word, uint type) {
+    uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
+    uint fifth = piece.w >> 8 * word;
+    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type),
+                 dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
+}
+
+// Eight elements of any row, from a multiple of eight on.
+uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
+    uint in_block = column % VKF_BLOCK_ELEMENTS;
+    if (type == VKF_STORED_Q8_0) {
+        return pieceWord(gatherPiece(row_address, column / 8, type), 0, type);
+    }
+    uint piece = column / VKF_BLOCK_ELEMENTS * 2 + in_block % 16 / 8;
+    return pieceWord(gatherPiece(row_address, piece, type), in_block / 16, type);
+}
+
+#endif

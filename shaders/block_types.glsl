@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of block types (attention_params.h) and their elements as fp32, bit for bit those of the definition: a
+// product of scale and code is exact in fp32, and a minimum is added with one rounding.
+//
+// What a kernel loads at a time is a piece of a block, VKF_PIECE_BYTES of codes with what belongs to them, in four
+// words: two of codes, one of scale and minimum, one of fifth bits, a nibble for each four elements. A piece of
+// q8_0 has 8 elements in a row; of the other types it has 8 of the first half of the block and the 8 that lie 16
+// farther, whose codes share their bytes.
+#ifndef VKF_BLOCK_TYPES_GLSL
+#define VKF_BLOCK_TYPES_GLSL
+
+#define VKF_PIECE_BYTES 8
+
+uint piecesOfBlock(uint type) {
+    return type == VKF_STORED_Q8_0 ? 4 : 2;
+}
+
+// Where a piece's block begins, in bytes from its row.
+uint blockOffset(uint piece, uint type) {
+    return piece / piecesOfBlock(type) * VKF_BLOCK_BYTES(type);
+}
+
+uint codesOffset(uint piece, uint type) {
+    return blockOffset(piece, type) + VKF_BLOCK_CODES_AT(type) + piece % piecesOfBlock(type) * VKF_PIECE_BYTES;
+}
+
+// Those of a piece's elements, out of the block's.
+uint fifthBitsOf(uint piece, uint of_block) {
+    uint shift = piece % 2 * 8;
+    return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
+}
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer RowWords {
+    uint word[];
+};
+
+// A piece of a row that is whole words of four bytes, and starts on one. Blocks may start in the middle of a word:
+// then what is needed is put together of neighbours, none of which lies outside of the row.
+uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
+    RowWords row = RowWords(row_address);
+    uint codes = codesOffset(piece, type);
+    uint header = blockOffset(piece, type);
+    uvec2 low = uvec2(row.word[codes / 4], row.word[codes / 4 + 1]);
+    if (VKF_BLOCK_BYTES(type) % 4 == 0) {
+        uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? row.word[header / 4 + 1] : 0;
+        return uvec4(low, row.word[header / 4], fifthBitsOf(piece, fifth));
+    }
+    uint last = row.word[(codes + VKF_PIECE_BYTES - 1) / 4];
+    bool split = codes % 4 != 0;
+    uvec2 joined = uvec2(low.x >> 16 | low.y << 16, low.y >> 16 | last << 16);
+    uint first = row.word[header / 4];
+    uint fifth = 0;
+    if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+        uint next = row.word[header / 4 + 1];
+        fifth = header % 4 == 0 ? first >> 16 | next << 16 : next;
+    }
+    return uvec4(split ? joined : low, header % 4 == 0 ? first & 0xffffu : first >> 16, fifthBitsOf(piece, fifth));
+}
+
+#ifdef VKF_STORAGE_16BIT
+uint loadHalf(uvec2 row_address, uint offset) {
+    return uint(HalfWord(add64(row_address, uvec2(offset, 0))).value);
+}
+
+// Four bytes of a row that may start anywhere.
+uint loadHalves(uvec2 row_address, uint offset) {
+    return loadHalf(row_address, offset) | loadHalf(row_address, offset + 2) << 16;
+}
+
+uint loadScale(uvec2 row_address, uint block, uint type) {
+    return VKF_BLOCK_HAS_MINIMUM(type) ? loadHalves(row_address, block) : loadHalf(row_address, block);
+}
+#endif
+
+// A piece of any row.
+uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
+#ifdef VKF_STORAGE_16BIT
+    uint codes = codesOffset(piece, type);
+    uint header = blockOffset(piece, type);
+    uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? loadHalves(row_address, header + VKF_BLOCK_FIFTH_BITS_AT(type)) : 0;
+    return uvec4(loadHalves(row_address, codes), loadHalves(row_address, codes + 4),
+                 loadScale(row_address, header, type), fifthBitsOf(piece, fifth));
+#else
+    return uvec4(0);
+#endif
+}
+
+// Four codes of a word as bytes, codeOffset too large: those of q8_0 without their sign; else the low halves of the
+// word's bytes, each with a bit of `fifth` above it.
+uint codeBytes(uint codes, uint fifth, uint type) {
+    if (type == VKF_STORED_Q8_0) {
+        return codes ^ 0x80808080u;
+    }
+    uint nibbles = codes & 0x0f0f0f0fu;
+    if (!VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+        return nibbles;
+    }
+    return nibbles | (fifth & 1u) << 4 | (fifth & 2u) << 11 | (fifth & 4u) << 18 | (fifth & 8u) << 25;
+}
+
+float codeOffset(uint type) {
+    if (type == VKF_STORED_Q8_0) {
+        return 128.0;
+    }
+    return VKF_BLOCK_HAS_MINIMUM(type) ? 0.0 : VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0 : 8.0;
+}
+
+// Four elements of a word of codes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
+// longer to make.
+vec4 dequantize(uint codes, uint fifth, uint scale_minimum, uint type) {
+    uint packed = codeBytes(codes, fifth, type);
+    uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
+    vec2 scale = unpackHalf2x16(scale_minimum);
+    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + codeOffset(type))) * scale.x;
+    return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
+}
+
+// Four elements of a piece: of q8_0 two such quads, else two of the first half of the block, two of the second.
+vec4 pieceQuad(uvec4 piece, uint quad, uint type) {
+    uint codes = quad % 2 == 0 ? piece.x : piece.y;
+    return dequantize(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, piece.z, type);
+}
+
+// Of a quad's first element.
+uint pieceColumn(uint piece, uint quad, uint type) {
+    if (type == VKF_STORED_Q8_0) {
+        return piece * 8 + quad * 4;
+    }
+    return piece / 2 * VKF_BLOCK_ELEMENTS + quad / 2 * 16 + piece % 2 * 8 + quad % 2 * 4;
+}
+
+// Elements [4 quad, 4 quad + 4) of any row.
+vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
+#ifdef VKF_STORAGE_16BIT
+    uint block = quad / 8 * VKF_BLOCK_BYTES(type);
+    uint element = quad % 8 * 4;
+    bool nibbles = type != VKF_STORED_Q8_0;
+    uint byte = nibbles ? element % 16 : element;
+    uint codes = loadHalves(row_address, block + VKF_BLOCK_CODES_AT(type) + byte);
+    uint fifth = 0;
+    if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+        fifth = loadHalf(row_address, block + VKF_BLOCK_FIFTH_BITS_AT(type) + element / 16 * 2) >> element % 16;
+    }
+    return dequantize(nibbles && element >= 16 ? codes >> 4 : codes, fifth, loadScale(row_address, block, type), type);
+#else
+    return vec4(0.0);
+#endif
+}
+
+// Four elements of any row of any type, zeros past its end.
+vec4 loadElements4(uvec2 row_address, uint column, uint dim, uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return column < dim ? loadBlockQuad(row_address, column / 4, type) : vec4(0.0);
+    }
+    return loadRow4(row_address, column, dim, type);
+}
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// Where the keys of a sequence lie: one row after the other, or in pages that the block table tells. Pages are
+// numbers to look up once for a key, and for all columns of its k and its v.
+#ifndef VKF_PAGING_GLSL
+#define VKF_PAGING_GLSL
+
+layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequence
+
+const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
+
+// The key must be one of the sequence's, else there may be no page. 0 without pages.
+uint pageOf(uint batch, uint key) {
+    if (!PAGED) {
+        return 0;
+    }
+    uvec2 table = uvec2(params.window_left, params.window_right);
+    uvec2 of_sequence = add64(table, multiply64(batch, MAX_PAGES * 4));
+    return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
+}
+
+// Of one KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
+uvec2 keyHeadAddress(uvec2 base, uint tensor, uint batch, uint kv_head) {
+    return headAddress(base, tensor, PAGED ? 0 : batch, kv_head);
+}
+
+// Address of a key's row, given the head's and its page.
+uvec2 keyAddress(uvec2 head_address, uint tensor, uint page, uint key) {
+    if (!PAGED) {
+        return rowAddress(head_address, tensor, key);
+    }
+    uvec2 page_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
+    return rowAddress(page_address, tensor, key % PAGE);
+}
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// Block types: how 32 values become a scale, perhaps a minimum, and codes, and back. Every operation is one of
+// fp32, in the order that ggml has, so that bytes are the same.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include <vkflash/reference.h>
+
+#include "../problem.hpp"
+#include "element.hpp"
+
+namespace vkf::reference {
+namespace {
+
+constexpr size_t size = VKF_BLOCK_ELEMENTS;
+using Values = std::array<float, size>;
+using Codes = std::array<int, size>; // as they are stored: signed ones of q8_0, else not negative
+
+constexpr size_t minimumAt = 2; // bytes from the scale
+
+int bitsOf(VkfType type) {
+    if (type == VKF_TYPE_Q8_0) {
+        return 8;
+    }
+    return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 5 : 4;
+}
+
+// Added to a code before it is scaled: codes of 4 and 5 bits without a minimum lie around 0.
+int codeOffset(VkfType type) {
+    return type == VKF_TYPE_Q8_0 || VKF_BLOCK_HAS_MINIMUM(type) ? 0 : -(1 << (bitsOf(type) - 1));
+}
+
+float loadF16(const unsigned char* from) { return static_cast<float>(vkfLoadElement(VKF_TYPE_F16, from, 0)); }
+
+void storeF16(unsigned char* to, float x) { vkfStoreElement(VKF_TYPE_F16, to, 0, static_cast<double>(x)); }
+
+void storeCodes(VkfType type, const Codes& codes, unsigned char* block) {
+    unsigned char* to = block + VKF_BLOCK_CODES_AT(type);
+    if (type == VKF_TYPE_Q8_0) {
+        std::transform(codes.begin(), codes.end(), to, [](int code) { return static_cast<unsigned char>(code); });
+        return;
+    }
+    std::array<unsigned char, 4> fifthBits{};
+    for (size_t e = 0; e < size; e++) {
+        const auto code = static_cast<unsigned>(codes[e]);
+        unsigned char& byte = to[e % (size / 2)];
+        byte = static_cast<unsigned char>(e < size / 2 ? code & 15U : byte | (code & 15U) << 4);
+        fifthBits[e / 8] = static_cast<unsigned char>(fifthBits[e / 8] | (code >> 4) << e % 8);
+    }
+    if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+        std::copy(fifthBits.begin(), fifthBits.end(), block + VKF_BLOCK_FIFTH_BITS_AT(type));
+    }
+}
+
+Codes loadCodes(VkfType type, const unsigned char* block) {
+    const unsigned char* from = block + VKF_BLOCK_CODES_AT(type);
+    Codes codes{};
+    for (size_t e = 0; e < size; e++) {
+        if (type == VKF_TYPE_Q8_0) {
+            codes[e] = from[e] < 128 ? from[e] : from[e] - 256;
+            continue;
+        }
+        codes[e] = e < size / 2 ? from[e] & 15 : from[e - size / 2] >> 4;
+        if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
+            codes[e] |= (block[VKF_BLOCK_FIFTH_BITS_AT(type) + e / 8] >> e % 8 & 1) << 4;
+        }
+    }
+    return codes;
+}
+
+// How values map to codes: (x - minimum) / scale.
+struct Scaling {
+    float scale;
+    float minimum; // 0 if the type has none
+};
+
+Scaling scalingOf(VkfType type, const Values& values) {
+    const auto steps = static_cast<float>((1 << bitsOf(type)) - 1);
+    if (VKF_BLOCK_HAS_MINIMUM(type)) {
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        return {(*most - *least) / steps, *least};
+    }
+    float largest = 0.0F;
+    for (const float x : values) {
+        largest = std::abs(x) > std::abs(largest) ? x : largest;
+    }
+    return {type == VKF_TYPE_Q8_0 ? std::abs(largest) / 127.0F : largest / static_cast<float>(codeOffset(type)), 0.0F};
+}
+
+int codeOf(VkfType type, float steps) {
+    if (type == VKF_TYPE_Q8_0) {
+        return static_cast<int>(std::round(steps));
+    }
+    const int most = (1 << bitsOf(type)) - 1;
+    return std::min(most, static_cast<int>(steps + (0.5F - static_cast<float>(codeOffset(type)))));
+}
+
+void quantizeBlock(VkfType type, const Values& values, unsigned char* block) {
+    std::memset(block, 0, VKF_BLOCK_BYTES(type));
+    const bool finite = std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    const Scaling scaling = finite ? scalingOf(type, values) : Scaling{};
+    if (!finite || !std::isfinite(scaling.scale)) {
+        storeF16(block, std::numeric_limits<float>::quiet_NaN());
+        return;
+    }
+    storeF16(block, scaling.scale);
+    if (VKF_BLOCK_HAS_MINIMUM(type)) {
+        storeF16(block + minimumAt, scaling.minimum);
+    }
+    const float inverse = std::abs(scaling.scale) < std::numeric_limits<float>::min() ? 0.0F : 1.0F / scaling.scale;
+    Codes codes{};
+    for (size_t e = 0; e < size; e++) {
+        const float steps = (values[e] - scaling.minimum) * inverse;
+        codes[e] = codeOf(type, steps);
+    }
+    storeCodes(type, codes, block);
+}
+
+// To the rounding's type, once; past the largest number it is infinite.
+float rounded(const BlockRounding& rounding, double x) {
+    if (rounding.type == VKF_TYPE_F32) {
+        return static_cast<float>(x);
+    }
+    constexpr double overflow = 65520.0;
+    return static_cast<float>(rounding.type == VKF_TYPE_F16 && std::abs(x) >= overflow
+                                  ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                                  : roundElement(rounding.type, x));
+}
+
+} // namespace
+
+void dequantizeBlock(VkfType type, const void* from, float* values, BlockRounding rounding) {
+    const auto* block = static_cast<const unsigned char*>(from);
+    const bool twice = rounding.twice && rounding.type == VKF_TYPE_F16 && VKF_BLOCK_HAS_MINIMUM(type);
+    const float scale = loadF16(block);
+    const float minimum = VKF_BLOCK_HAS_MINIMUM(type) ? loadF16(block + minimumAt) : 0.0F;
+    const Codes codes = loadCodes(type, block);
+    for (size_t e = 0; e < size; e++) {
+        const float exact = scale * static_cast<float>(codes[e] + codeOffset(type));
+        const float x = twice ? rounded(rounding, static_cast<double>(exact)) : exact;
+        values[e] = VKF_BLOCK_HAS_MINIMUM(type) ? x + minimum : x;
+        values[e] = rounded(rounding, static_cast<double>(values[e]));
+    }
+}
+
+} // namespace vkf::reference
+
+void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks) {
+    using namespace vkf::reference;
+    if (!vkf::isBlockType(type)) {
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        Values block{};
+        std::copy_n(values + i * size, size, block.begin());
+        quantizeBlock(type, block, static_cast<unsigned char*>(blocks) + i * VKF_BLOCK_BYTES(type));
+    }
+}
+
+void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float* values) {
+    using namespace vkf::reference;
+    if (!vkf::isBlockType(type)) {
+        std::fill_n(values, count * size, std::numeric_limits<float>::quiet_NaN());
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        dequantizeBlock(type, static_cast<const unsigned char*>(blocks) + i * VKF_BLOCK_BYTES(type), values + i * size);
+    }
+}

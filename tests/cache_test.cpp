@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+//
+// K and V in pages and in block types, on every path that takes them. Pages are shuffled; pages, rows and entries of
+// the block table that belong to nobody are poisoned.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "support/call.hpp"
+#include "support/dice.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::Dice;
+using vkf::test::Variation;
+
+constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 256};
+constexpr std::array<uint32_t, 3> splits = {0, 1, 3};
+constexpr std::array<uint32_t, 6> headDims = {32, 64, 96, 128, 160, 256};
+constexpr std::array<uint32_t, 6> sizes = {1, 7, 31, 64, 65, 113};
+constexpr std::array<uint32_t, 4> groups = {1, 4, 5, 8};
+
+VkfType storedType(Dice& dice) { return static_cast<VkfType>(dice.below(3)); }
+
+VkfType cacheType(Dice& dice) { return dice.oneIn(4) ? storedType(dice) : blockTypes[dice.below(blockTypes.size())]; }
+
+// Strides that leave gaps of whole blocks, heads or rows outermost.
+void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
+    if (dice.oneIn(2)) {
+        return;
+    }
+    const uint64_t block = vkfBlockElements(tensor.type);
+    const uint64_t step = dim + block * dice.below(3);
+    if (dice.oneIn(2)) {
+        tensor.rowStride = step;
+        tensor.headStride = rows * step + block * dice.below(3);
+        tensor.batchStride = heads * tensor.headStride + block * dice.below(3);
+    } else {
+        tensor.headStride = step;
+        tensor.rowStride = heads * step + block * dice.below(3);
+        tensor.batchStride = rows * tensor.rowStride + block * dice.below(3);
+    }
+}
+
+void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
+    p.causal = dice.oneIn(2) ? 1 : 0;
+    p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
+    if (dice.oneIn(3)) {
+        p.window = {1, 0, static_cast<int64_t>(dice.below(120)) - 1, static_cast<int64_t>(dice.below(120)) - 1};
+    }
+    if (dice.oneIn(2)) {
+        p.keyLengths = 1;
+        for (uint32_t b = 0; b < p.batch; b++) {
+            data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
+        }
+    }
+}
+
+VkfProblem randomCache(Dice& dice, Data& data, bool fewRows) {
+    vkf::test::Shape shape;
+    shape.B = 1 + dice.below(3);
+    shape.Hkv = 1 + dice.below(3);
+    shape.H = shape.Hkv * dice.of(groups);
+    shape.Nq = fewRows ? 1 + dice.below(4) : dice.of(sizes);
+    shape.Nk = fewRows ? 1 + dice.below(500) : dice.of(sizes);
+    shape.D = dice.of(headDims);
+    shape.Dv = dice.oneIn(2) ? dice.of(headDims) : shape.D;
+    VkfProblem p = vkf::test::problemOf(shape);
+    p.q.type = storedType(dice);
+    p.o.type = storedType(dice);
+    p.k.type = cacheType(dice);
+    p.v.type = cacheType(dice);
+    uint64_t rows = shape.Nk;
+    if (!dice.oneIn(3)) {
+        rows = dice.of(pageSizes);
+        vkf::test::setPages(p, static_cast<uint32_t>(rows), dice.below(4));
+    }
+    scatter(dice, p.k, shape.Hkv, rows, shape.D);
+    scatter(dice, p.v, shape.Hkv, rows, shape.Dv);
+    p.softcap = dice.oneIn(5) ? 10.0F : 0.0F;
+    p.scale = dice.oneIn(5) ? -0.1F : 0.0F;
+    chooseMasks(dice, p, data);
+    return p;
+}
+
+// q of a 16-bit type that the device multiplies, k and v of its type or of block types.
+void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
+    const auto fit = [&p](VkfType type) {
+        p.k.type = vkfBlockElements(p.k.type) == 1 ? type : p.k.type;
+        p.v.type = vkfBlockElements(p.v.type) == 1 ? type : p.v.type;
+        p.q.type = type;
+    };
+    fit(p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type);
+    p.path = VKF_PATH_COOPMAT;
+    if (vkfIsSupported(vkf::test::deviceOf(variation).context(), &p, nullptr) != VKF_SUCCESS) {
+        fit(VKF_TYPE_F16);
+    }
+}
+
+void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
+    const bool decode = variation.path == VKF_PATH_DECODE;
+    const bool coopmat = variation.path == VKF_PATH_COOPMAT;
+    for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
+        Dice dice(seed);
+        Data data;
+        data.seed = seed;
+        VkfProblem problem = randomCache(dice, data, decode);
+        if (coopmat) {
+            makeTypesFitMatrices(variation, problem);
+        }
+        if (decode) {
+            problem.kvSplits = dice.of(splits);
+        }
+        apply(variation, problem);
+        INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
+        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
+// The paths that take caches, one of each kind of kernel.
+constexpr std::array<size_t, 4> cacheVariations = {0, 4, 6, 8};
+
+VkfProblem cacheOf(const vkf::test::Shape& shape, VkfType kType, VkfType vType, uint32_t pageSize) {
+    VkfProblem problem = vkf::test::problemOf(shape);
+    problem.k.type = kType;
+    problem.v.type = vType;
+    if (pageSize != 0) {
+        vkf::test::setPages(problem, pageSize, 3);
+    }
+    return problem;
+}
+
+void checkOn(const Variation& variation, VkfProblem problem, const vkf::test::Inputs& inputs) {
+    apply(variation, problem);
+    INFO(variation.name << ": " << vkf::test::describe(problem));
+    const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+}
+
+// The scale of a block of a row of v, of the first KV head.
+void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t batch, uint64_t key, double scale) {
+    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    const auto [page, row] = inputs.placeOf(problem, batch, key);
+    const uint64_t element = page * v.batchStride + row * v.rowStride;
+    vkfStoreElement(VKF_TYPE_F16, &inputs.v[vkfStoredBytes(v.type, element)], 0, scale);
+}
+
+// Pages of `from` one after the other, as the same call without pages has them.
+vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
+    plain = problem;
+    plain.paging = {};
+    vkf::test::Inputs to = from;
+    to.blockTable.clear();
+    for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
+        const VkfTensorLayout paged = vkfTensorLayout(&problem, role);
+        const VkfTensorLayout dense = vkfTensorLayout(&plain, role);
+        const std::vector<std::byte>& source = role == VKF_TENSOR_K ? from.k : from.v;
+        std::vector<std::byte>& target = role == VKF_TENSOR_K ? to.k : to.v;
+        target.resize(vkfStoredBytes(dense.type, dense.elements));
+        for (uint64_t b = 0; b < problem.batch; b++) {
+            for (uint64_t h = 0; h < dense.heads; h++) {
+                for (uint64_t j = 0; j < problem.keys; j++) {
+                    const auto [page, row] = from.placeOf(problem, b, j);
+                    const uint64_t first = page * paged.batchStride + h * paged.headStride + row * paged.rowStride;
+                    const uint64_t place = b * dense.batchStride + h * dense.headStride + j * dense.rowStride;
+                    std::memcpy(&target[vkfStoredBytes(dense.type, place)], &source[vkfStoredBytes(dense.type, first)],
+                                vkfStoredBytes(dense.type, dense.dim));
+                }
+            }
+        }
+    }
+    return to;
+}
+
+} // namespace
+
+TEST_CASE("random caches agree with the reference on the scalar path", "[cache]") {
+    runSeeds(vkf::test::variations[0], 1, 12);
+    runSeeds(vkf::test::variations[2], 100, 4);
+}
+
+TEST_CASE("random caches agree with the reference on the decode path", "[cache]") {
+    runSeeds(vkf::test::variations[6], 1000, 16);
+    runSeeds(vkf::test::variations[8], 1100, 6);
+}
+
+TEST_CASE("random caches agree with the reference on cooperative matrices", "[cache_coopmat]") {
+    runSeeds(vkf::test::variations[4], 2000, 12);
+    runSeeds(vkf::test::variations[5], 2100, 4);
+}
+
+TEST_CASE("every block type is read as k and as v, in whole words and not", "[cache]") {
+    for (size_t i = 0; i < blockTypes.size(); i++) {
+        const VkfType other = blockTypes[(i + 1) % blockTypes.size()];
+        for (const uint32_t dim : {32U, 64U}) { // rows of one block start between words
+            const VkfProblem problem = cacheOf({1, 2, 1, 3, 70, dim}, blockTypes[i], other, 0);
+            checkOn(vkf::test::variations[6], problem, vkf::test::makeInputs(problem, {}));
+        }
+    }
+}
+
+TEST_CASE("every block type is read as k and as v on cooperative matrices", "[cache_coopmat]") {
+    for (size_t i = 0; i < blockTypes.size(); i++) {
+        const VkfType other = blockTypes[(i + 1) % blockTypes.size()];
+        for (const uint32_t dim : {32U, 64U}) {
+            const VkfProblem problem =
+                cacheOf({1, 1, 1, 9, 30, dim, 0, VKF_TYPE_F16}, blockTypes[i], other, dim == 32 ? 0 : 16);
+            checkOn(vkf::test::variations[4], problem, vkf::test::makeInputs(problem, {}));
+        }
+    }
+}
+
+TEST_CASE("pages give the bits of the same keys without pages", "[cache]") {
+    for (const size_t variation : cacheVariations) {
+        for (const uint32_t pageSize : {1U, 16U}) {
+            VkfProblem problem =
+                cacheOf({2, 2, 2, 5, 100, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, pageSize);
+            apply(vkf::test::variations[variation], problem);
+            problem.causal = 1;
+            const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+            VkfProblem plain{};
+            const vkf::test::Inputs plainInputs = withoutPages(problem, inputs, plain);
+            vkf::host::Device& device = vkf::test::deviceOf(vkf::test::variations[variation]);
+            INFO(vkf::test::variations[variation].name);
+            const vkf::test::Outcome paged = vkf::test::runCall(device, problem, inputs);
+            const vkf::test::Outcome contiguous = vkf::test::runCall(device, plain, plainInputs);
+            CHECK(paged.passed());
+            CHECK(paged.o == contiguous.o);
+            CHECK(paged.lse == contiguous.lse);
+        }
+    }
+}
+
+TEST_CASE("sequences may share pages", "[cache]") {
+    for (const size_t variation : cacheVariations) {
+        VkfProblem problem = cacheOf({2, 2, 1, 2, 60, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 16);
+        problem.paging.pages = 5; // for eight pages of keys
+        problem.keyLengths = 1;
+        vkf::test::Inputs inputs =
+            vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false});
+        inputs.keyLengths[1] = 40;
+        std::copy_n(inputs.blockTable.begin(), 3, inputs.blockTable.begin() + problem.paging.maxPages);
+        checkOn(vkf::test::variations[variation], problem, inputs);
+    }
+}
+
+TEST_CASE("a scale that is no finite number reaches the rows that see its block, and no others", "[cache]") {
+    for (const size_t variation : cacheVariations) {
+        for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+            VkfProblem problem = cacheOf({1, 1, 1, 12, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, 4);
+            problem.causal = 1;
+            problem.o.type = VKF_TYPE_F32;
+            vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+            setScale(problem, inputs, 0, 33, scale); // rows from 5 on see it
+            checkOn(vkf::test::variations[variation], problem, inputs);
+        }
+    }
+}
+
+TEST_CASE("elements past the largest fp16 are right in fp32, and infinite in products of fp16", "[cache]") {
+    VkfProblem problem = cacheOf({1, 1, 1, 9, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_Q8_0, 0);
+    problem.causal = 1;
+    problem.o.type = VKF_TYPE_F32;
+    vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+    for (const uint64_t key : {0U, 35U}) { // seen by all rows, and by some
+        setScale(problem, inputs, 0, key, 20000.0);
+    }
+    for (const size_t variation : cacheVariations) {
+        checkOn(vkf::test::variations[variation], problem, inputs);
+    }
+}
+
+TEST_CASE("a cache may have no keys at all", "[cache]") {
+    for (const size_t variation : cacheVariations) {
+        VkfProblem problem = cacheOf({2, 1, 1, 3, 0, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
+        checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
+        problem = cacheOf({2, 1, 1, 3, 20, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
+        problem.keyLengths = 1;
+        checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {.keyLengths = {0, -3}}));
+    }
+}
