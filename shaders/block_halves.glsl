@@ -8,14 +8,16 @@
 
 #include "block_types.glsl"
 
+#ifdef VKF_CACHES
+
 #ifdef VKF_MATRIX_BF16
 uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
-    vec4 x = dequantize(codes, fifth, scale_minimum, type);
+    vec4 x = dequantize(codeBytes(codes, fifth, type), scale_minimum, type);
     return uvec2(packBf16(x.xy), packBf16(x.zw));
 }
 #else
 uint scaledHalves(uint bytes, f16vec2 scale, uint type) {
-    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + codeOffset(type)); // 2^10 + code
+    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
 }
 
@@ -44,5 +46,17 @@ uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
     uint piece = column / VKF_BLOCK_ELEMENTS * 2 + in_block % 16 / 8;
     return pieceWord(gatherPiece(row_address, piece, type), in_block / 16, type);
 }
+
+#else
+
+uvec4 pieceWord(uvec4 piece, uint word, uint type) {
+    return uvec4(0);
+}
+
+uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
+    return uvec4(0);
+}
+
+#endif
 
 #endif

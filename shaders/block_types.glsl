@@ -10,20 +10,20 @@
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
+#ifdef VKF_CACHES
 #define VKF_PIECE_BYTES 8
 
-uint piecesOfBlock(uint type) {
-    return type == VKF_STORED_Q8_0 ? 4 : 2;
-}
-
-// Where a piece's block begins, in bytes from its row.
-uint blockOffset(uint piece, uint type) {
-    return piece / piecesOfBlock(type) * VKF_BLOCK_BYTES(type);
-}
-
-uint codesOffset(uint piece, uint type) {
-    return blockOffset(piece, type) + VKF_BLOCK_CODES_AT(type) + piece % piecesOfBlock(type) * VKF_PIECE_BYTES;
-}
+// Macros, for chains of calls are short in shaders: docs/tuning.md. Where a piece's block and codes begin, in bytes
+// from its row, and how much larger codeBytes are than codes.
+#define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
+#define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
+#define VKF_CODES_OFFSET(piece, type)                                                                            \
+    (VKF_BLOCK_OFFSET(piece, type) + VKF_BLOCK_CODES_AT(type) + (piece) % VKF_PIECES_OF_BLOCK(type) * VKF_PIECE_BYTES)
+#define VKF_CODE_OFFSET(type)                                                                                    \
+    ((type) == VKF_STORED_Q8_0          ? 128.0                                                                  \
+     : VKF_BLOCK_HAS_MINIMUM(type)      ? 0.0                                                                    \
+     : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
+                                        : 8.0)
 
 // Those of a piece's elements, out of the block's.
 uint fifthBitsOf(uint piece, uint of_block) {
@@ -39,8 +39,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Row
 // then what is needed is put together of neighbours, none of which lies outside of the row.
 uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
     RowWords row = RowWords(row_address);
-    uint codes = codesOffset(piece, type);
-    uint header = blockOffset(piece, type);
+    uint codes = VKF_CODES_OFFSET(piece, type);
+    uint header = VKF_BLOCK_OFFSET(piece, type);
     uvec2 low = uvec2(row.word[codes / 4], row.word[codes / 4 + 1]);
     if (VKF_BLOCK_BYTES(type) % 4 == 0) {
         uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? row.word[header / 4 + 1] : 0;
@@ -60,24 +60,27 @@ uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
 
 #ifdef VKF_STORAGE_16BIT
 uint loadHalf(uvec2 row_address, uint offset) {
-    return uint(HalfWord(add64(row_address, uvec2(offset, 0))).value);
+    return uint(HalfRow(row_address).element[offset / 2]);
 }
 
 // Four bytes of a row that may start anywhere.
 uint loadHalves(uvec2 row_address, uint offset) {
-    return loadHalf(row_address, offset) | loadHalf(row_address, offset + 2) << 16;
+    HalfRow row = HalfRow(row_address);
+    return uint(row.element[offset / 2]) | uint(row.element[offset / 2 + 1]) << 16;
 }
 
 uint loadScale(uvec2 row_address, uint block, uint type) {
-    return VKF_BLOCK_HAS_MINIMUM(type) ? loadHalves(row_address, block) : loadHalf(row_address, block);
+    HalfRow row = HalfRow(row_address);
+    uint minimum = VKF_BLOCK_HAS_MINIMUM(type) ? uint(row.element[block / 2 + 1]) << 16 : 0u;
+    return uint(row.element[block / 2]) | minimum;
 }
 #endif
 
 // A piece of any row.
 uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
 #ifdef VKF_STORAGE_16BIT
-    uint codes = codesOffset(piece, type);
-    uint header = blockOffset(piece, type);
+    uint codes = VKF_CODES_OFFSET(piece, type);
+    uint header = VKF_BLOCK_OFFSET(piece, type);
     uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? loadHalves(row_address, header + VKF_BLOCK_FIFTH_BITS_AT(type)) : 0;
     return uvec4(loadHalves(row_address, codes), loadHalves(row_address, codes + 4),
                  loadScale(row_address, header, type), fifthBitsOf(piece, fifth));
@@ -86,7 +89,7 @@ uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
 #endif
 }
 
-// Four codes of a word as bytes, codeOffset too large: those of q8_0 without their sign; else the low halves of the
+// Four codes of a word as bytes, VKF_CODE_OFFSET too large: those of q8_0 without their sign; else the low halves of the
 // word's bytes, each with a bit of `fifth` above it.
 uint codeBytes(uint codes, uint fifth, uint type) {
     if (type == VKF_STORED_Q8_0) {
@@ -99,27 +102,19 @@ uint codeBytes(uint codes, uint fifth, uint type) {
     return nibbles | (fifth & 1u) << 4 | (fifth & 2u) << 11 | (fifth & 4u) << 18 | (fifth & 8u) << 25;
 }
 
-float codeOffset(uint type) {
-    if (type == VKF_STORED_Q8_0) {
-        return 128.0;
-    }
-    return VKF_BLOCK_HAS_MINIMUM(type) ? 0.0 : VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0 : 8.0;
-}
-
-// Four elements of a word of codes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
+// Four elements from their codeBytes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
 // longer to make.
-vec4 dequantize(uint codes, uint fifth, uint scale_minimum, uint type) {
-    uint packed = codeBytes(codes, fifth, type);
+vec4 dequantize(uint packed, uint scale_minimum, uint type) {
     uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
-    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + codeOffset(type))) * scale.x;
+    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + VKF_CODE_OFFSET(type))) * scale.x;
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 
 // Four elements of a piece: of q8_0 two such quads, else two of the first half of the block, two of the second.
 vec4 pieceQuad(uvec4 piece, uint quad, uint type) {
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
-    return dequantize(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, piece.z, type);
+    return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
 }
 
 // Of a quad's first element.
@@ -142,11 +137,37 @@ vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
     if (VKF_BLOCK_HAS_FIFTH_BITS(type)) {
         fifth = loadHalf(row_address, block + VKF_BLOCK_FIFTH_BITS_AT(type) + element / 16 * 2) >> element % 16;
     }
-    return dequantize(nibbles && element >= 16 ? codes >> 4 : codes, fifth, loadScale(row_address, block, type), type);
+    uint bytes = codeBytes(nibbles && element >= 16 ? codes >> 4 : codes, fifth, type);
+    return dequantize(bytes, loadScale(row_address, block, type), type);
 #else
     return vec4(0.0);
 #endif
 }
+
+#else
+
+// Kernels that are built for plain types know the names alone.
+uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
+    return uvec4(0);
+}
+
+uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
+    return uvec4(0);
+}
+
+vec4 pieceQuad(uvec4 piece, uint quad, uint type) {
+    return vec4(0.0);
+}
+
+uint pieceColumn(uint piece, uint quad, uint type) {
+    return 0;
+}
+
+vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
+    return vec4(0.0);
+}
+
+#endif
 
 // Four elements of any row of any type, zeros past its end.
 vec4 loadElements4(uvec2 row_address, uint column, uint dim, uint type) {

@@ -13,7 +13,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
 
 #ifdef VKF_STORAGE_16BIT
 uint halfAt(uvec2 row_address, uint column, uint dim) {
-    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
+    return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }
 #endif
 

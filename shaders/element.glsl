@@ -10,6 +10,9 @@
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer HalfWord {
     uint16_t value;
 };
+layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer HalfRow {
+    uint16_t element[];
+};
 #endif
 
 #define VKF_LARGEST_F16 65504.0
@@ -57,7 +60,7 @@ float loadElement(uvec2 address, uint type) {
     }
 #ifdef VKF_STORAGE_16BIT
     uint bits = uint(HalfWord(address).value);
-    return type == VKF_STORED_F16 ? unpackHalf2x16(bits).x : unpackBf16(bits).x;
+    return type == VKF_STORED_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
 #else
     return 0.0;
 #endif

@@ -30,7 +30,7 @@ uvec2 halfRowAddress(HalfRows rows, uint row) {
 }
 
 uint halfAt(uvec2 row_address, uint column, uint dim) {
-    return column < dim ? uint(HalfWord(add64(row_address, uvec2(column * 2, 0))).value) : 0u;
+    return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }
 
 // Eight elements from `column` on, zeros where there is nothing.

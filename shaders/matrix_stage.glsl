@@ -128,25 +128,21 @@ void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
     }
 }
 
-// Eight elements of a row of k or v that need not be whole words, zeros where there is nothing.
-uvec4 keyHalvesAt(HalfRows rows, uint tensor, uint type, uint key, uint column, uint dim) {
-    if (!PAGED && !VKF_IS_BLOCK_TYPE(type)) {
-        return halvesAt(rows, key, column, dim);
-    }
-    if (key >= rows.count || column >= dim) {
-        return uvec4(0);
-    }
-    uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
-    if (VKF_IS_BLOCK_TYPE(type)) {
-        return loadBlockWord(address, column, type);
-    }
-    return gatherHalves(address, column, dim);
-}
-
+// Rows that need not be whole words, eight elements at a time.
 void placeElements(HalfRows rows, uint tensor, uint type, uint key_begin, uint dim, uint words, uint begin,
                    uint row_words, bool finite, uint thread) {
     [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-        uvec4 word = keyHalvesAt(rows, tensor, type, key_begin + place / words, place % words * 8, dim);
+        uint key = key_begin + place / words;
+        uint column = place % words * 8;
+        uvec4 word = uvec4(0); // where there is nothing
+        if (key < rows.count && column < dim) {
+            uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+            if (VKF_IS_BLOCK_TYPE(type)) {
+                word = loadBlockWord(address, column, type);
+            } else {
+                word = gatherHalves(address, column, dim);
+            }
+        }
         stage[begin + place / words * row_words + place % words] = finite ? finiteHalves(word) : word;
     }
 }

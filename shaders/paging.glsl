@@ -11,12 +11,16 @@ const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
 // The key must be one of the sequence's, else there may be no page. 0 without pages.
 uint pageOf(uint batch, uint key) {
+#ifdef VKF_CACHES
     if (!PAGED) {
         return 0;
     }
     uvec2 table = uvec2(params.window_left, params.window_right);
     uvec2 of_sequence = add64(table, multiply64(batch, MAX_PAGES * 4));
     return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
+#else
+    return 0;
+#endif
 }
 
 // Of one KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
@@ -26,11 +30,13 @@ uvec2 keyHeadAddress(uvec2 base, uint tensor, uint batch, uint kv_head) {
 
 // Address of a key's row, given the head's and its page.
 uvec2 keyAddress(uvec2 head_address, uint tensor, uint page, uint key) {
-    if (!PAGED) {
-        return rowAddress(head_address, tensor, key);
+#ifdef VKF_CACHES
+    if (PAGED) {
+        head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
+        key %= PAGE;
     }
-    uvec2 page_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
-    return rowAddress(page_address, tensor, key % PAGE);
+#endif
+    return rowAddress(head_address, tensor, key);
 }
 
 #endif

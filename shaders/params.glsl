@@ -33,7 +33,11 @@ layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
-const bool PAGED = PAGE_ROWS != 0; // k and v are
+#ifdef VKF_CACHES // k and v may be paged or of block types
+const bool PAGED = PAGE_ROWS != 0;
+#else
+const bool PAGED = false;
+#endif
 
 layout(push_constant, std430) uniform PushConstants {
     AttentionParams params;

@@ -50,10 +50,12 @@ Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head,
 
 // The row must exist.
 uvec2 addressOfRow(Rows source, uint row) {
+    uvec2 address = source.address;
     if (hasPages(source.tensor)) {
-        return keyAddress(source.address, source.tensor, pageOf(source.batch, row), row);
+        address = add64(address, strideOffset(pageOf(source.batch, row), params.batch_stride[source.tensor]));
+        row %= PAGE;
     }
-    return add64(source.address, multiply64(row, source.row_stride));
+    return add64(address, multiply64(row, source.row_stride));
 }
 
 // A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
@@ -81,8 +83,12 @@ vec4 fetchWord(uvec2 piece, uint row_stride, uint type, uint row, uint word) {
 
 // The same of k or v, whose rows may lie in pages and be made of blocks.
 vec4 fetchKeyWord(Rows source, uvec2 piece, uint type, uint first_row, uint first_word, uint row, uint word) {
-    if (PAGED || VKF_IS_BLOCK_TYPE(type)) {
-        return rowWord(addressOfRow(source, first_row + row), type, first_word + word);
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadBlockQuad(addressOfRow(source, first_row + row), first_word + word, type);
+    }
+    if (PAGED) {
+        uvec2 address = addressOfRow(source, first_row + row);
+        return loadAligned4(add64(address, uvec2((first_word + word) * 4 * elementBytes(type), 0)), type);
     }
     return fetchWord(piece, source.row_stride, type, row, word);
 }

@@ -10,6 +10,13 @@ bool isFusedCoopmat(Kernel kernel) {
     return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16;
 }
 
+// Whether k and v may be paged or of block types.
+bool takesCaches(Kernel kernel) {
+    return kernel == Kernel::attentionScalar || kernel == Kernel::attentionDecode || isFusedCoopmat(kernel);
+}
+
+bool isCache(const VkfProblem& p) { return p.paging.enabled != 0 || isBlockType(p.k.type) || isBlockType(p.v.type); }
+
 bool isCoopmat(Kernel kernel) {
     constexpr std::array unfused = {Kernel::standardScoresCoopmat, Kernel::standardScoresCoopmatBf16,
                                     Kernel::standardOutputCoopmat, Kernel::standardOutputCoopmatBf16};
@@ -52,6 +59,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     });
     phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     phase.variant.exchange = isFusedCoopmat(kernel) && schedule_->matrix.exchanged;
+    phase.variant.caches = takesCaches(kernel) && isCache(problem_.given);
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);

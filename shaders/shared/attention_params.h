@@ -80,7 +80,11 @@ struct AttentionParams {
 /* Block types: VKF_BLOCK_ELEMENTS elements in an fp16 scale, perhaps an fp16 minimum, perhaps a word of fifth bits,
  * and codes of four or eight bits, in this order. */
 #define VKF_BLOCK_ELEMENTS 32
+#if defined(__cplusplus) || defined(VKF_CACHES)
 #define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
+#else /* shaders for k and v of plain types leave the code for others out */
+#define VKF_IS_BLOCK_TYPE(type) false
+#endif
 #define VKF_BLOCK_HAS_MINIMUM(type) ((type) == VKF_STORED_Q4_1 || (type) == VKF_STORED_Q5_1)
 #define VKF_BLOCK_HAS_FIFTH_BITS(type) ((type) == VKF_STORED_Q5_0 || (type) == VKF_STORED_Q5_1)
 #define VKF_BLOCK_FIFTH_BITS_AT(type) (VKF_BLOCK_HAS_MINIMUM(type) ? 4 : 2)
