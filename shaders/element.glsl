@@ -84,6 +84,12 @@ vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
                 loadElementOrZero(row_address, column + 3, dim, type));
 }
 
+// The same, in one piece where it can be.
+vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4) {
+    return aligned4 && column + 4 <= dim ? loadAligned4(add64(row_address, uvec2(column * elementBytes(type), 0)), type)
+                                         : loadRow4(row_address, column, dim, type);
+}
+
 // Four elements as they are stored: whole words of fp32, or two words of 16-bit pairs.
 uvec4 packWords(vec4 x, uint type) {
     if (type == VKF_STORED_F32) {

@@ -23,6 +23,7 @@ std::string binaryName(const Variant& variant) {
                                         "attention_decode_matrix",
                                         "attention_decode_matrix_bf16",
                                         "merge_splits",
+                                        "merge_parts",
                                         "finish_rows",
                                         "standard_scores",
                                         "standard_scores_coopmat",

@@ -6,6 +6,7 @@
 #ifndef VKFLASH_REFERENCE_H
 #define VKFLASH_REFERENCE_H
 
+#include "merge.h"
 #include "problem.h"
 #include "types.h"
 
@@ -125,6 +126,13 @@ VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double
                                      double* weights);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
+
+/* ---- Merge ----------------------------------------------------------------------------------- */
+
+/* Merges partial results, laid out as the problem says, in fp64. o: dense [batch, heads, rows, dim]; lse: dense [batch,
+ * heads, rows], or NULL. Refuses what vkfCheckMerge refuses. Thread-safe. */
+VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
+                                    double* lse, VkfMessage* message);
 
 /* ---- Types ------------------------------------------------------------------------------------ */
 

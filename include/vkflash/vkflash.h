@@ -26,6 +26,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include "merge.h"
 #include "problem.h"
 #include "types.h"
 
@@ -35,6 +36,7 @@ extern "C" {
 
 typedef struct VkfContext_T* VkfContext;
 typedef struct VkfPlan_T* VkfPlan;
+typedef struct VkfMerge_T* VkfMerge;
 
 /* ---- Device requirements ------------------------------------------------------------------- */
 
@@ -297,6 +299,31 @@ VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, c
  * and nothing else writing scratch in between; the result then has the same bits. */
 VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                        uint32_t firstStep, uint32_t stepCount, VkfMessage* message);
+
+/* ---- Merge ----------------------------------------------------------------------------------- */
+
+/* Checks the problem and creates the pipeline that goes with it, if it is not there yet. merge.h tells what is
+ * merged. Immutable like a plan: any number of threads may record it at once. */
+VKF_API VkfResult vkfCreateMerge(VkfContext context, const VkfMergeProblem* problem, VkfMerge* merge,
+                                 VkfMessage* message);
+
+/* NULL is ignored. Recorded command buffers stay valid. */
+VKF_API void vkfDestroyMerge(VkfMerge merge);
+
+/* Addresses of one merge; outputs overlap no input. */
+typedef struct VkfMergeBindings {
+    size_t structSize;
+    VkfBinding parts;   /* o_k */
+    VkfBinding partLse; /* lse_k, fp32 */
+    VkfBinding o;
+    VkfBinding lse; /* if the problem has it */
+} VkfMergeBindings;
+
+/* Records the merge. Allocates nothing. Parts are added up in an order that their number fixes: the same inputs give
+ * the same bits each time. What vkfCmdAttention says of command buffer, disturbed state and barriers holds, with parts
+ * and partLse for inputs and o and lse for outputs. */
+VKF_API VkfResult vkfCmdMerge(VkCommandBuffer commandBuffer, VkfMerge merge, const VkfMergeBindings* bindings,
+                              VkfMessage* message);
 
 /* ---- Shaders in this build ------------------------------------------------------------------- */
 

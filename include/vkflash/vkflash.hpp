@@ -61,6 +61,7 @@ private:
 
 using Context = Unique<VkfContext, vkfDestroyContext>;
 using Plan = Unique<VkfPlan, vkfDestroyPlan>;
+using Merge = Unique<VkfMerge, vkfDestroyMerge>;
 
 } // namespace vkf
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "tensor.hpp"
+
+#include "message.hpp"
+#include "problem.hpp"
+
+namespace vkf {
+
+VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,
+                 VkfMessage* message) {
+    if (vkfTypeBytes(tensor.type) == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is none of f32, f16, bf16", vkfTypeName(tensor.type),
+                    name);
+    }
+    if (tensor.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    }
+    layout->type = tensor.type;
+    layout->batchStride = tensor.batchStride;
+    layout->headStride = tensor.headStride;
+    layout->rowStride = tensor.rowStride;
+    if (tensor.batchStride == 0 && tensor.headStride == 0 && tensor.rowStride == 0) {
+        layout->rowStride = layout->dim;
+        layout->headStride = uint64_t{layout->rows} * layout->dim;
+        layout->batchStride = layout->headStride * layout->heads;
+    }
+    if (!reach(*layout, &layout->elements)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
+    }
+    if (use == TensorUse::output && layout->elements != 0 && !isInjective(*layout)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s make elements overlap", name);
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf
