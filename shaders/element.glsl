@@ -114,9 +114,8 @@ void storeElement(uvec2 row_address, uint column, uint dim, uint type, uvec4 wor
 #endif
 }
 
-// Elements [column, column + 4) of a row of `dim` elements; nothing past its end.
-void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
-    uvec4 words = packWords(x, type);
+// Elements [column, column + 4) of a row of `dim` elements, packed; nothing past its end.
+void storeWords4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, uvec4 words) {
     if (!aligned4 || column + 4 > dim) {
         storeElement(row_address, column, dim, type, words, 0);
         storeElement(row_address, column, dim, type, words, 1);
@@ -130,6 +129,10 @@ void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned
     } else {
         Word2(address).value = words.xy;
     }
+}
+
+void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
+    storeWords4(row_address, column, dim, type, aligned4, packWords(x, type));
 }
 
 #endif

@@ -24,6 +24,8 @@ std::string binaryName(const Variant& variant) {
                                         "attention_decode_matrix_bf16",
                                         "merge_splits",
                                         "merge_parts",
+                                        "append_rows",
+                                        "advance_lengths",
                                         "finish_rows",
                                         "standard_scores",
                                         "standard_scores_coopmat",

@@ -7,7 +7,7 @@
 
 namespace vkf {
 
-enum class TensorUse { input, output };
+enum class TensorUse { input, output, cache }; // a cache may have block types
 
 // Fills in strides and reach of *layout, whose shape the caller gives, from the tensor's description.
 VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,

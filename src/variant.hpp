@@ -20,6 +20,8 @@ enum class Kernel : uint32_t {
     attentionDecodeMatrixBf16,
     mergeSplits,
     mergeParts,
+    appendRows,
+    advanceLengths,
     finishRows,
     standardScores,
     standardScoresCoopmat,
