@@ -19,6 +19,7 @@
 #include <vkflash/reference.h>
 #include <vkflash/vkflash.hpp>
 
+#include "../shaders/shared/append_params.h"
 #include "support/device.hpp"
 #include "support/guarded.hpp"
 
@@ -368,9 +369,9 @@ TEST_CASE("random appends write the bytes of the reference, and no other, the sa
         const Inputs inputs = randomInputs(p, random);
         const Results results = runDevice(p, inputs);
         check(p, inputs, results);
-        CHECK(runDevice(p, inputs) == results);
+        CHECK((runDevice(p, inputs) == results));
         if (p.q.type == p.rotatedQ.type) {
-            CHECK(runDevice(p, inputs, QueryPlace::inPlace).rotatedQ == results.rotatedQ);
+            CHECK((runDevice(p, inputs, QueryPlace::inPlace).rotatedQ == results.rotatedQ));
         }
     }
 }
@@ -462,6 +463,21 @@ TEST_CASE("blocks of any scale are those of the reference quantiser, halves and 
         INFO(vkfTypeName(type));
         check(p, inputs, runDevice(p, inputs));
     }
+}
+
+TEST_CASE("an append may have more workgroups than a dispatch's first dimension takes", "[append]") {
+    constexpr uint32_t rows = 2 * VKF_APPEND_GROUPS * 128 + 77; // 128 rows of one element in a workgroup
+    const VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = rows, .keys = rows - 1, .headDim = 1});
+    std::vector<float> numbers(rows);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    Inputs inputs;
+    inputs.lengths = {0};
+    inputs.newK = inputs.newV = bytesOf(numbers);
+    const Results results = runDevice(p, inputs);
+    numbers.pop_back();
+    CHECK((results.k == bytesOf(numbers))); // in parentheses, or a failure would print them
+    CHECK((results.v == bytesOf(numbers)));
+    CHECK(results.guardsIntact);
 }
 
 TEST_CASE("advancing adds the rows to each length and stops at the cache's end", "[append]") {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -225,7 +226,7 @@ TEST_CASE("merges of random parts agree with the reference, bits the same on a s
         const Merged merged = runMerge(p, parts);
         checkMerged(p, parts, merged);
         const Merged again = runMerge(p, parts);
-        CHECK(again.o == merged.o);
+        CHECK((again.o == merged.o));
         CHECK(std::memcmp(again.lse.data(), merged.lse.data(), merged.lse.size() * sizeof(float)) == 0);
     }
 }
@@ -291,6 +292,32 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
             VKF_SUCCESS);
     INFO("o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error " << verdict.lseError);
     CHECK(verdict.passed != 0);
+}
+
+TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
+    // 57 parts are shared by 8 groups of lanes, so that 32 rows fill a workgroup. Parts overlap: part k is number k for
+    // every row, and counts in row i if k + i is a multiple of 57.
+    constexpr uint32_t parts = 57;
+    VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 32 + 100, 1);
+    p.part.headStride = 1; // and none from row to row
+    p.partStride = 1;
+    p.lsePartStride = 1;
+    std::vector<float> numbers(parts);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    Parts given{std::vector<std::byte>(sizeof(float) * parts), std::vector<float>(p.rows + parts - 1, -infinity)};
+    std::memcpy(given.o.data(), numbers.data(), given.o.size());
+    for (size_t i = 0; i < given.lse.size(); i += parts) {
+        given.lse[i] = 2.0F;
+    }
+    const Merged merged = runMerge(p, given);
+    std::vector<float> o(p.rows);
+    std::memcpy(o.data(), merged.o.data(), merged.o.size());
+    uint64_t wrong = 0;
+    for (uint32_t i = 0; i < p.rows; i++) {
+        wrong += o[i] == static_cast<float>((parts - i % parts) % parts) && merged.lse[i] == 2.0F ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+    CHECK(merged.guardsIntact);
 }
 
 TEST_CASE("what is wrong with a merge is named", "[merge]") {

@@ -100,7 +100,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     auto mergeProblem = vkf::make<VkfMergeProblem>();
     mergeProblem.parts = mergeProblem.heads = mergeProblem.dim = 8;
     mergeProblem.batch = 1;
-    mergeProblem.rows = 1'000'000; // several dispatches
+    mergeProblem.rows = 10'000'000; // several dispatches
     vkf::Merge merge;
     REQUIRE(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), nullptr) == VKF_SUCCESS);
     auto appendProblem = vkf::make<VkfAppendProblem>();
