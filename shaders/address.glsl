@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// 64-bit addresses as uvec2 (low, high), so that no device needs shaderInt64.
+// Addresses of the rows of an attention call's tensors.
 #ifndef VKF_ADDRESS_GLSL
 #define VKF_ADDRESS_GLSL
 
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_buffer_reference_uvec2 : require
-
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Word {
-    uint value;
-};
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer Word2 {
-    uvec2 value;
-};
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer Word4 {
-    uvec4 value;
-};
-
-uvec2 add64(uvec2 a, uvec2 b) {
-    uint carry;
-    uint low = uaddCarry(a.x, b.x, carry);
-    return uvec2(low, a.y + b.y + carry);
-}
-
-uvec2 multiply64(uint a, uint b) {
-    uint low, high;
-    umulExtended(a, b, high, low);
-    return uvec2(low, high);
-}
+#include "address64.glsl"
 
 // index * stride, where the stride was stored shifted right by STRIDE_SHIFT bits.
 uvec2 strideOffset(uint index, uint stride) {

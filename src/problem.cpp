@@ -208,8 +208,8 @@ VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
     return layout;
 }
 
-// Distance from the first element to one past the last, false if it passes 2^62 - 1 elements:
-// the bytes of more would not fit 64 bits.
+} // namespace
+
 bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
     constexpr uint64_t most = (uint64_t{1} << 62) - 1;
     *elements = 0;
@@ -230,9 +230,8 @@ bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
     return true;
 }
 
-// Whether no two elements share an address: sorted by stride, each dimension steps over all that the
-// smaller ones reach.
 bool isInjective(const VkfTensorLayout& layout) {
+    // Sorted by stride, each dimension steps over all that the smaller ones reach.
     std::array<std::array<uint64_t, 2>, 3> dimensions = {
         {{layout.batchStride, layout.batch}, {layout.headStride, layout.heads}, {layout.rowStride, layout.rows}}};
     std::sort(dimensions.begin(), dimensions.end());
@@ -249,7 +248,6 @@ bool isInjective(const VkfTensorLayout& layout) {
     return true;
 }
 
-// That a tensor of a block type is made of whole blocks.
 VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessage* message) {
     const struct {
         uint64_t elements;
@@ -269,6 +267,8 @@ VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessag
     }
     return VKF_SUCCESS;
 }
+
+namespace {
 
 VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
     const char* name = roleNames[static_cast<size_t>(role)];

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 
+#include "binding.hpp"
 #include "context.hpp"
 #include "message.hpp"
 #include "plan.hpp"
@@ -21,42 +22,6 @@ struct Addresses {
     VkDeviceAddress blockMask = 0;
     VkDeviceAddress blockTable = 0;
 };
-
-struct Need {
-    const char* name;
-    const VkfBinding* binding;
-    VkDeviceAddress* address;
-    uint64_t bytes; // 0 = nothing is touched
-    uint64_t alignment;
-};
-
-VkfResult resolve(const VkfPlan_T& plan, const Need& need, VkfMessage* message) {
-    if (need.bytes == 0) {
-        return VKF_SUCCESS;
-    }
-    const VkfBinding& binding = *need.binding;
-    VkDeviceAddress base = binding.address;
-    if (base == 0 && binding.buffer != VK_NULL_HANDLE) {
-        VkBufferDeviceAddressInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-        info.buffer = binding.buffer;
-        base = plan.context->functions.vkGetBufferDeviceAddress(plan.context->device, &info);
-    }
-    if (base == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
-    }
-    *need.address = base + binding.offset;
-    if (*need.address % need.alignment != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the address of %s, 0x%llx, is not aligned to %llu bytes",
-                    need.name, static_cast<unsigned long long>(*need.address),
-                    static_cast<unsigned long long>(need.alignment));
-    }
-    if (binding.size != 0 && binding.size < need.bytes) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", need.name,
-                    static_cast<unsigned long long>(need.bytes), static_cast<unsigned long long>(binding.size));
-    }
-    return VKF_SUCCESS;
-}
 
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
@@ -89,7 +54,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
-        if (const VkfResult result = resolve(plan, need, message); result != VKF_SUCCESS) {
+        if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
             return result;
         }
     }

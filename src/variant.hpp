@@ -19,6 +19,9 @@ enum class Kernel : uint32_t {
     attentionDecodeMatrix,
     attentionDecodeMatrixBf16,
     mergeSplits,
+    mergeParts,
+    appendRows,
+    advanceLengths,
     finishRows,
     standardScores,
     standardScoresCoopmat,
@@ -29,6 +32,7 @@ enum class Kernel : uint32_t {
     standardOutputCoopmatBf16
 };
 
+// By constant id; kernels other than attention have ids of their own, in their headers.
 using Constants = std::array<uint32_t, VKF_ID_COUNT>;
 
 struct Variant {

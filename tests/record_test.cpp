@@ -5,12 +5,16 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include <vkflash/vkflash.hpp>
 
+#include "append.hpp"
 #include "context.hpp"
+#include "merge.hpp"
 #include "plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -29,19 +33,23 @@ struct Recorded {
 };
 
 std::vector<Recorded> recorded;
-vkf::shared::AttentionParams pushed;
+vkf::shared::AttentionParams pushed; // of a merge, the bytes of its own
+uint32_t pushedBytes;
+std::array<uint32_t, 3> dispatchedGroups;
 VkMemoryBarrier memoryBarrier;
 
 VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {
     recorded.push_back({Command::bind});
 }
 
-VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t,
+VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t size,
                                 const void* values) {
-    pushed = *static_cast<const vkf::shared::AttentionParams*>(values);
+    std::memcpy(&pushed, values, size);
+    pushedBytes = size;
 }
 
-VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t, uint32_t) {
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
+    dispatchedGroups = {x, y, z};
     recorded.push_back({Command::dispatch, pushed.first_item, x});
 }
 
@@ -256,4 +264,29 @@ TEST_CASE("bindings of block types are as long as their blocks", "[record]") {
     fixture.bindings.k.address = 0x1001;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a merge of more workgroups than a dispatch takes goes on in the next one", "[record]") {
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfMerge_T merge{};
+    merge.context = &context;
+    merge.params.row_count = 1 + 8 * 2 * context.caps.maxGroupCount;
+    merge.params.dim = 33;
+    merge.rowsOfWorkgroup = 8;
+    merge.columnsOfWorkgroup = 32;
+    const auto bindings = vkf::make<VkfMergeBindings>();
+    const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(&merge); // nobody looks behind it
+    recorded.clear();
+    REQUIRE(vkfCmdMerge(commandBuffer, &merge, &bindings, nullptr) == VKF_SUCCESS);
+    const uint32_t most = context.caps.maxGroupCount;
+    const auto items = [](const Recorded& r) { return r.items; };
+    REQUIRE(recorded.size() == 4);
+    CHECK(items(recorded[1]) == most);
+    CHECK(items(recorded[2]) == most);
+    CHECK(items(recorded[3]) == 1);
+    CHECK(dispatchedGroups == std::array<uint32_t, 3>{1, 2, 1});
+    vkf::shared::MergeParams last{};
+    REQUIRE(pushedBytes == sizeof last);
+    std::memcpy(&last, &pushed, sizeof last);
+    CHECK(last.first_item == 2 * most);
 }

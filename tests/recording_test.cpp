@@ -93,6 +93,54 @@ TEST_CASE("the test program counts allocations", "[library]") {
     CHECK(allocationCount() - before == 3);
 }
 
+TEST_CASE("recording a merge and an append allocates nothing, refused or not", "[library]") {
+    const vkf::Context context = createContext();
+    char nothingBehind = 0;
+    const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
+    auto mergeProblem = vkf::make<VkfMergeProblem>();
+    mergeProblem.parts = mergeProblem.heads = mergeProblem.dim = 8;
+    mergeProblem.batch = 1;
+    mergeProblem.rows = 10'000'000; // several dispatches
+    vkf::Merge merge;
+    REQUIRE(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), nullptr) == VKF_SUCCESS);
+    auto appendProblem = vkf::make<VkfAppendProblem>();
+    appendProblem.batch = appendProblem.kvHeads = appendProblem.queryHeads = appendProblem.rows = 2;
+    appendProblem.keys = appendProblem.headDim = 8;
+    appendProblem.rotary.pairs = VKF_ROTARY_HALVES;
+    vkf::Append append;
+    REQUIRE(vkfCreateAppend(context.get(), &appendProblem, append.put(), nullptr) == VKF_SUCCESS);
+
+    VkfBinding made{};
+    made.address = 4096;
+    auto mergeBindings = vkf::make<VkfMergeBindings>();
+    mergeBindings.parts = mergeBindings.partLse = mergeBindings.o = made;
+    auto appendBindings = vkf::make<VkfAppendBindings>();
+    for (VkfBinding* binding : {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v,
+                                &appendBindings.lengths, &appendBindings.q, &appendBindings.rotatedQ}) {
+        *binding = made;
+    }
+    const auto nothing = vkf::make<VkfAppendBindings>();
+    VkfMessage message{};
+
+    dispatches = 0;
+    const size_t before = allocationCount();
+    const VkfResult merged = vkfCmdMerge(commands, merge.get(), &mergeBindings, &message);
+    const size_t ofMerge = dispatches;
+    const VkfResult appended = vkfCmdAppend(commands, append.get(), &appendBindings, &message);
+    const VkfResult advanced = vkfCmdAdvance(commands, append.get(), &made, &message);
+    const VkfResult refused = vkfCmdAppend(commands, append.get(), &nothing, &message);
+    const size_t allocated = allocationCount() - before;
+
+    INFO(message.text);
+    CHECK(merged == VKF_SUCCESS);
+    CHECK(appended == VKF_SUCCESS);
+    CHECK(advanced == VKF_SUCCESS);
+    CHECK(refused == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(ofMerge > 1);
+    CHECK(dispatches - ofMerge == 3);
+    CHECK(allocated == 0);
+}
+
 TEST_CASE("recording allocates nothing, refused or not", "[library]") {
     const vkf::Context context = createContext();
     // Not a handle of the driver's: only the replacements ever see it.

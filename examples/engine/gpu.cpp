@@ -125,15 +125,8 @@ void Gpu::createMemory() {
 void Gpu::createCommands() {
     VkCommandPoolCreateInfo poolInfo{};
     poolInfo.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-    poolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     poolInfo.queueFamilyIndex = queueFamily_;
     check(vkCreateCommandPool(device_, &poolInfo, nullptr, &pool_), "vkCreateCommandPool");
-    VkCommandBufferAllocateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    info.commandPool = pool_;
-    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    info.commandBufferCount = 1;
-    check(vkAllocateCommandBuffers(device_, &info, &commands_), "vkAllocateCommandBuffers");
     VkFenceCreateInfo fenceInfo{};
     fenceInfo.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     check(vkCreateFence(device_, &fenceInfo, nullptr, &fence_), "vkCreateFence");
@@ -157,24 +150,43 @@ Allocation Gpu::allocate(size_t bytes) {
     return {address_ + offset, mapped_ + offset};
 }
 
-void Gpu::frame(const std::function<void(VkCommandBuffer)>& record) {
+void Gpu::frame(const std::function<void(VkCommandBuffer)>& commands) {
+    const VkCommandBuffer commandBuffer = record(commands);
+    submit(commandBuffer);
+    vkFreeCommandBuffers(device_, pool_, 1, &commandBuffer);
+}
+
+VkCommandBuffer Gpu::record(const std::function<void(VkCommandBuffer)>& commands) {
+    VkCommandBufferAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool_;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    VkCommandBuffer commandBuffer = VK_NULL_HANDLE;
+    check(vkAllocateCommandBuffers(device_, &info, &commandBuffer), "vkAllocateCommandBuffers");
     VkCommandBufferBeginInfo begin{};
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    check(vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
-    record(commands_);
+    check(vkBeginCommandBuffer(commandBuffer, &begin), "vkBeginCommandBuffer");
     VkMemoryBarrier barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    vkCmdPipelineBarrier(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0,
+                         1, &barrier, 0, nullptr, 0, nullptr);
+    commands(commandBuffer);
     barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
-                         nullptr, 0, nullptr);
-    check(vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
-    VkSubmitInfo submit{};
-    submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-    submit.commandBufferCount = 1;
-    submit.pCommandBuffers = &commands_;
-    check(vkQueueSubmit(queue_, 1, &submit, fence_), "vkQueueSubmit");
+    vkCmdPipelineBarrier(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                         &barrier, 0, nullptr, 0, nullptr);
+    check(vkEndCommandBuffer(commandBuffer), "vkEndCommandBuffer");
+    return commandBuffer;
+}
+
+void Gpu::submit(VkCommandBuffer commandBuffer) {
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commandBuffer;
+    check(vkQueueSubmit(queue_, 1, &info, fence_), "vkQueueSubmit");
     check(vkWaitForFences(device_, 1, &fence_, VK_TRUE, UINT64_MAX), "vkWaitForFences");
     check(vkResetFences(device_, 1, &fence_), "vkResetFences");
 }

@@ -32,7 +32,12 @@ public:
 
     Allocation allocate(size_t bytes);
     // Records a frame, submits it and waits for it.
-    void frame(const std::function<void(VkCommandBuffer)>& record);
+    void frame(const std::function<void(VkCommandBuffer)>& commands);
+    // Records commands that can be submitted any number of times, as long as the engine lives. They see what
+    // earlier submissions wrote.
+    VkCommandBuffer record(const std::function<void(VkCommandBuffer)>& commands);
+    // Submits them and waits.
+    void submit(VkCommandBuffer commandBuffer);
 
 private:
     void createDevice();
@@ -51,6 +56,5 @@ private:
     std::byte* mapped_ = nullptr;
     size_t used_ = 0;
     VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
 };

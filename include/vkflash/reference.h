@@ -6,6 +6,8 @@
 #ifndef VKFLASH_REFERENCE_H
 #define VKFLASH_REFERENCE_H
 
+#include "append.h"
+#include "merge.h"
 #include "problem.h"
 #include "types.h"
 
@@ -125,6 +127,37 @@ VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double
                                      double* weights);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
+
+/* ---- Merge ----------------------------------------------------------------------------------- */
+
+/* Merges partial results, laid out as the problem says, in fp64. o: dense [batch, heads, rows, dim]; lse: dense [batch,
+ * heads, rows], or NULL. Refuses what vkfCheckMerge refuses. Thread-safe. */
+VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
+                                    double* lse, VkfMessage* message);
+
+/* ---- Append ---------------------------------------------------------------------------------- */
+
+/* Host memory of one append, laid out as the problem says. Those that the problem does not use, and newLengths, may be
+ * NULL. q may be rotatedQ, and lengths newLengths. */
+typedef struct VkfAppendBuffers {
+    size_t structSize;
+    const void* newK;
+    const void* newV;
+    void* k;
+    void* v;
+    const int32_t* lengths;
+    int32_t* newLengths;
+    const int32_t* blockTable;
+    const void* q;
+    void* rotatedQ;
+    const float* cos;
+    const float* sin;
+} VkfAppendBuffers;
+
+/* What vkfCmdAppend does, on the CPU. Rotations are in fp64 and rounded once; without rotation the bytes are those of
+ * the kernels. Refuses what vkfCheckAppend refuses. Thread-safe. */
+VKF_API VkfResult vkfReferenceAppend(const VkfAppendProblem* problem, const VkfAppendBuffers* buffers,
+                                     VkfMessage* message);
 
 /* ---- Types ------------------------------------------------------------------------------------ */
 

@@ -26,6 +26,8 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include "append.h"
+#include "merge.h"
 #include "problem.h"
 #include "types.h"
 
@@ -35,6 +37,8 @@ extern "C" {
 
 typedef struct VkfContext_T* VkfContext;
 typedef struct VkfPlan_T* VkfPlan;
+typedef struct VkfMerge_T* VkfMerge;
+typedef struct VkfAppend_T* VkfAppend;
 
 /* ---- Device requirements ------------------------------------------------------------------- */
 
@@ -297,6 +301,71 @@ VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, c
  * and nothing else writing scratch in between; the result then has the same bits. */
 VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                        uint32_t firstStep, uint32_t stepCount, VkfMessage* message);
+
+/* ---- Merge ----------------------------------------------------------------------------------- */
+
+/* Checks the problem and creates the pipeline that goes with it, if it is not there yet. merge.h tells what is
+ * merged. Immutable like a plan: any number of threads may record it at once. */
+VKF_API VkfResult vkfCreateMerge(VkfContext context, const VkfMergeProblem* problem, VkfMerge* merge,
+                                 VkfMessage* message);
+
+/* NULL is ignored. Recorded command buffers stay valid. */
+VKF_API void vkfDestroyMerge(VkfMerge merge);
+
+/* Addresses of one merge; outputs overlap no input. */
+typedef struct VkfMergeBindings {
+    size_t structSize;
+    VkfBinding parts;   /* o_k */
+    VkfBinding partLse; /* lse_k, fp32 */
+    VkfBinding o;
+    VkfBinding lse; /* if the problem has it */
+} VkfMergeBindings;
+
+/* Records the merge. Allocates nothing. Parts are added up in an order that their number fixes: the same inputs give
+ * the same bits each time. What vkfCmdAttention says of command buffer, disturbed state and barriers holds, with parts
+ * and partLse for inputs and o and lse for outputs. */
+VKF_API VkfResult vkfCmdMerge(VkCommandBuffer commandBuffer, VkfMerge merge, const VkfMergeBindings* bindings,
+                              VkfMessage* message);
+
+/* ---- Append ---------------------------------------------------------------------------------- */
+
+/* Checks the problem and creates the pipelines that go with it, if they are not there yet. append.h tells what is
+ * appended. Objects that differ in rows alone share pipelines. Immutable like a plan: any number of threads may record
+ * it at once. */
+VKF_API VkfResult vkfCreateAppend(VkfContext context, const VkfAppendProblem* problem, VkfAppend* append,
+                                  VkfMessage* message);
+
+/* NULL is ignored. Recorded command buffers stay valid. */
+VKF_API void vkfDestroyAppend(VkfAppend append);
+
+/* Addresses of one append, aligned to the element size, of block types to 2 bytes. Those that the problem does not use
+ * are ignored. Outputs overlap no input, but for a q rotated in place. */
+typedef struct VkfAppendBindings {
+    size_t structSize;
+    VkfBinding newK;
+    VkfBinding newV;
+    VkfBinding k; /* the cache */
+    VkfBinding v;
+    VkfBinding lengths;    /* int32 [batch], before the append */
+    VkfBinding newLengths; /* optional; int32 [batch], written: min(length + rows, keys). Not where lengths is. */
+    VkfBinding blockTable; /* int32 [batch, paging.maxPages] */
+    VkfBinding q;
+    VkfBinding rotatedQ;
+    VkfBinding cos; /* fp32 [rotary.tableRows, rotary.dim / 2] */
+    VkfBinding sin;
+} VkfAppendBindings;
+
+/* Records the append: a dispatch for k and v and one for q, which may run side by side. Allocates nothing. What
+ * vkfCmdAttention says of command buffer, disturbed state and barriers holds; k, v, newLengths and rotatedQ are the
+ * outputs. Rows that are dropped leave the cache as it is. */
+VKF_API VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, const VkfAppendBindings* bindings,
+                               VkfMessage* message);
+
+/* Records lengths[b] = min(lengths[b] + rows, keys), for the end of a step. All that reads the old lengths must have
+ * ended: place a barrier before, from COMPUTE_SHADER to COMPUTE_SHADER, and one after, before anything reads the
+ * new ones. */
+VKF_API VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
+                                VkfMessage* message);
 
 /* ---- Shaders in this build ------------------------------------------------------------------- */
 

@@ -61,6 +61,8 @@ private:
 
 using Context = Unique<VkfContext, vkfDestroyContext>;
 using Plan = Unique<VkfPlan, vkfDestroyPlan>;
+using Merge = Unique<VkfMerge, vkfDestroyMerge>;
+using Append = Unique<VkfAppend, vkfDestroyAppend>;
 
 } // namespace vkf
 

@@ -9,11 +9,10 @@
 #include <set>
 #include <sstream>
 
+#include "guarded.hpp"
+
 namespace vkf::test {
 namespace {
-
-constexpr uint32_t poison = 0xffffffffU; // NaN in every type
-constexpr uint64_t guardBytes = 256;
 
 // Elements from `first` on; of block types they are quantised.
 void storeRow(VkfType type, std::vector<std::byte>& bytes, uint64_t first, const std::vector<double>& row) {
@@ -120,33 +119,6 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
         }
     }
 }
-
-// A device buffer with guards on both sides of the part that a call may touch.
-struct Guarded {
-    host::Buffer buffer;
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-
-    Guarded(host::Device& device, uint64_t size, uint64_t shift = 0) : offset(guardBytes + shift), bytes(size) {
-        buffer = device.createBuffer((2 * guardBytes + shift + size + 3) / 4 * 4);
-        device.fill(buffer, poison);
-    }
-    VkfBinding binding() const {
-        VkfBinding b = buffer.binding(offset);
-        b.size = bytes;
-        return b;
-    }
-    std::vector<std::byte> download(host::Device& device) const {
-        std::vector<std::byte> all(buffer.size());
-        device.download(all.data(), buffer, all.size());
-        return all;
-    }
-    bool intact(const std::vector<std::byte>& all) const {
-        const auto isPoison = [](std::byte b) { return b == std::byte{0xff}; };
-        return std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(offset), isPoison) &&
-               std::all_of(all.begin() + static_cast<std::ptrdiff_t>(offset + bytes), all.end(), isPoison);
-    }
-};
 
 bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) {
     const uint64_t size = vkfTypeBytes(layout.type);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "cpu_model.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <vkflash/reference.h>
+
+namespace {
+
+using Rows = std::vector<double>;
+
+// Row by row: weight x.
+Rows multiply(const std::vector<float>& weight, const Rows& x, uint32_t inputs) {
+    const size_t outputs = weight.size() / inputs;
+    Rows y(x.size() / inputs * outputs);
+    for (size_t i = 0; i < y.size(); i++) {
+        const double* row = &x[i / outputs * inputs];
+        const float* of = &weight[i % outputs * inputs];
+        for (uint32_t j = 0; j < inputs; j++) {
+            y[i] += static_cast<double>(of[j]) * row[j];
+        }
+    }
+    return y;
+}
+
+Rows rmsNorm(const std::vector<float>& weight, const Rows& x) {
+    Rows y(x.size());
+    for (size_t begin = 0; begin < x.size(); begin += width) {
+        double sum = 0.0;
+        for (uint32_t i = 0; i < width; i++) {
+            sum += x[begin + i] * x[begin + i];
+        }
+        for (uint32_t i = 0; i < width; i++) {
+            y[begin + i] = x[begin + i] / std::sqrt(sum / width + 1e-5) * static_cast<double>(weight[i]);
+        }
+    }
+    return y;
+}
+
+Rows swiglu(const Rows& gateAndUp) {
+    Rows y(gateAndUp.size() / 2);
+    for (size_t i = 0; i < y.size(); i++) {
+        const size_t at = i / hidden * 2 * hidden + i % hidden;
+        y[i] = gateAndUp[at] / (1.0 + std::exp(-gateAndUp[at])) * gateAndUp[at + hidden];
+    }
+    return y;
+}
+
+void add(Rows& x, const Rows& y) {
+    for (size_t i = 0; i < x.size(); i++) {
+        x[i] += y[i];
+    }
+}
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS) {
+        throw std::runtime_error(message.text);
+    }
+}
+
+} // namespace
+
+CpuModel::CpuModel(const Weights& weights, const std::vector<int32_t>& blockTable)
+    : weights_(weights), blockTable_(blockTable), caches_(layers) {
+    const VkfAppendProblem problem = appendProblem(1);
+    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    for (Cache& cache : caches_) {
+        cache.k.resize(vkfStoredBytes(layout.k.type, layout.k.elements));
+        cache.v.resize(vkfStoredBytes(layout.v.type, layout.v.elements));
+    }
+}
+
+std::vector<double> CpuModel::attention(Cache& cache, std::vector<float>& qkv, uint32_t rows) {
+    VkfMessage message{};
+    int32_t newLength = 0;
+    const VkfAppendProblem append = appendProblem(rows);
+    auto buffers = vkf::make<VkfAppendBuffers>();
+    buffers.q = buffers.rotatedQ = qkv.data();
+    buffers.newK = &qkv[size_t{heads} * headDim];
+    buffers.newV = &qkv[size_t{heads + kvHeads} * headDim];
+    buffers.k = cache.k.data();
+    buffers.v = cache.v.data();
+    buffers.lengths = &length_;
+    buffers.newLengths = &newLength;
+    buffers.blockTable = blockTable_.data();
+    check(vkfReferenceAppend(&append, &buffers, &message), message);
+
+    const VkfProblem problem = attentionProblem(rows);
+    auto inputs = vkf::make<VkfReferenceInputs>();
+    inputs.q = qkv.data();
+    inputs.k = cache.k.data();
+    inputs.v = cache.v.data();
+    inputs.keyLengths = &newLength;
+    inputs.blockTable = blockTable_.data();
+    std::vector<double> dense(size_t{rows} * width); // [heads, rows, headDim]
+    check(vkfReferenceAttention(&problem, &inputs, nullptr, dense.data(), nullptr, &message), message);
+    std::vector<double> o(dense.size());
+    for (size_t i = 0; i < o.size(); i++) {
+        const size_t row = i / width;
+        const size_t head = i % width / headDim;
+        o[i] = dense[(head * rows + row) * headDim + i % headDim];
+    }
+    return o;
+}
+
+std::vector<double> CpuModel::forward(const std::vector<int32_t>& tokens) {
+    const auto rows = static_cast<uint32_t>(tokens.size());
+    Rows x;
+    for (const int32_t token : tokens) {
+        const auto begin = weights_.embedding.begin() + static_cast<std::ptrdiff_t>(token) * width;
+        x.insert(x.end(), begin, begin + width);
+    }
+    for (uint32_t i = 0; i < layers; i++) {
+        const Layer& layer = weights_.layer[i];
+        const Rows qkv = multiply(layer.qkv, rmsNorm(layer.attentionNorm, x), width);
+        std::vector<float> stored(qkv.begin(), qkv.end());
+        add(x, multiply(layer.attentionOutput, attention(caches_[i], stored, rows), width));
+        const Rows gateAndUp = multiply(layer.gateAndUp, rmsNorm(layer.mlpNorm, x), width);
+        add(x, multiply(layer.down, swiglu(gateAndUp), hidden));
+    }
+    length_ += static_cast<int32_t>(rows);
+    const Rows last(x.end() - width, x.end());
+    return multiply(weights_.output, rmsNorm(weights_.norm, last), width);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// The runtime's own kernels: all that is not attention.
+#pragma once
+
+#include <volk.h>
+
+#include <array>
+
+enum class Kernel { embed, rmsNorm, matvec, swiglu, sample };
+
+// As shaders/arguments.glsl has them.
+struct Arguments {
+    VkDeviceAddress weight = 0;
+    VkDeviceAddress source = 0;
+    VkDeviceAddress target = 0;
+    VkDeviceAddress tokens = 0;
+    VkDeviceAddress lengths = 0;
+    uint32_t width = 0;
+    uint32_t outputs = 0;
+    uint32_t rows = 0;
+    uint32_t add = 0;
+};
+
+class Kernels {
+public:
+    explicit Kernels(VkDevice device);
+    ~Kernels();
+    Kernels(const Kernels&) = delete;
+    Kernels& operator=(const Kernels&) = delete;
+
+    // Workgroups: x across a row, one row each in y. Everything before is waited for.
+    void record(VkCommandBuffer commandBuffer, Kernel kernel, const Arguments& arguments, uint32_t x, uint32_t y) const;
+
+private:
+    VkDevice device_;
+    VkPipelineLayout layout_ = VK_NULL_HANDLE;
+    std::array<VkPipeline, 5> pipelines_{};
+};
+
+void recordBarrier(VkCommandBuffer commandBuffer);

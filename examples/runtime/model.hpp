@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// The model: a decoder as llama has it, small, with random weights; and where its keys and values are kept.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <vkflash/vkflash.hpp>
+
+constexpr uint32_t layers = 2;
+constexpr uint32_t heads = 8;
+constexpr uint32_t kvHeads = 2;
+constexpr uint32_t headDim = 64;
+constexpr uint32_t vocabulary = 256;
+constexpr uint32_t width = heads * headDim;
+constexpr uint32_t qkvWidth = (heads + 2 * kvHeads) * headDim; // a row of q, k and v side by side
+constexpr uint32_t hidden = 1024;                              // of the MLP
+constexpr uint32_t context = 256;                              // tokens that the cache has room for
+
+// The cache. Any type that vkfCmdAppend writes, and any page size, do; with fp32 and fp16 the logits are nearer.
+constexpr VkfType cacheType = VKF_TYPE_Q8_0;
+constexpr uint32_t pageSize = 16; // rows
+constexpr uint32_t pages = context / pageSize;
+
+// Matrices are [outputs, inputs].
+struct Layer {
+    std::vector<float> attentionNorm;
+    std::vector<float> qkv;
+    std::vector<float> attentionOutput;
+    std::vector<float> mlpNorm;
+    std::vector<float> gateAndUp;
+    std::vector<float> down;
+};
+
+struct Weights {
+    std::vector<float> embedding;
+    std::vector<Layer> layer;
+    std::vector<float> norm;
+    std::vector<float> output;
+};
+
+inline Weights randomWeights() {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal(0.0F, 1.0F);
+    const auto matrix = [&](uint32_t outputs, uint32_t inputs) {
+        std::vector<float> values(size_t{outputs} * inputs);
+        for (float& value : values) {
+            value = normal(random) / std::sqrt(static_cast<float>(inputs));
+        }
+        return values;
+    };
+    const auto norm = [&] {
+        std::vector<float> values(width);
+        for (float& value : values) {
+            value = 1.0F + 0.1F * normal(random);
+        }
+        return values;
+    };
+    Weights weights;
+    weights.embedding = matrix(vocabulary, width);
+    for (uint32_t i = 0; i < layers; i++) {
+        weights.layer.push_back({norm(), matrix(qkvWidth, width), matrix(width, width), norm(),
+                                 matrix(2 * hidden, width), matrix(width, hidden)});
+    }
+    weights.norm = norm();
+    weights.output = matrix(vocabulary, width);
+    return weights;
+}
+
+// The `heads` heads that start at a column of the rows of q, k and v.
+inline VkfTensor partOfQkv(uint32_t rows) {
+    VkfTensor tensor = vkf::dense(VKF_TYPE_F32);
+    tensor.batchStride = uint64_t{rows} * qkvWidth;
+    tensor.headStride = headDim;
+    tensor.rowStride = qkvWidth;
+    return tensor;
+}
+
+inline VkfPaging paging() { return {1, pageSize, pages, pages}; }
+
+// `rows` new tokens: their k and v go into the cache, their q is rotated in place.
+inline VkfAppendProblem appendProblem(uint32_t rows) {
+    auto problem = vkf::make<VkfAppendProblem>();
+    problem.batch = 1;
+    problem.kvHeads = kvHeads;
+    problem.queryHeads = heads;
+    problem.rows = rows;
+    problem.keys = context;
+    problem.headDim = headDim;
+    problem.newK = problem.newV = problem.q = problem.rotatedQ = partOfQkv(rows);
+    problem.k = problem.v = vkf::dense(cacheType);
+    problem.paging = paging();
+    problem.rotary.pairs = VKF_ROTARY_HALVES;
+    return problem;
+}
+
+// They see what the cache holds, each up to its own position.
+inline VkfProblem attentionProblem(uint32_t rows) {
+    auto problem = vkf::make<VkfProblem>();
+    problem.batch = 1;
+    problem.queryHeads = heads;
+    problem.kvHeads = kvHeads;
+    problem.queryRows = rows;
+    problem.keys = context;
+    problem.headDim = headDim;
+    problem.q = partOfQkv(rows);
+    problem.k = problem.v = vkf::dense(cacheType);
+    problem.o = vkf::rowsFirst(VKF_TYPE_F32, rows, heads, headDim);
+    problem.causal = 1;
+    problem.keyLengths = 1;
+    problem.paging = paging();
+    return problem;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// fp32 to 16 bits in integer arithmetic, to nearest, ties to even, the same bits on every device: Vulkan leaves the
+// rounding of packHalf2x16 to the driver. A finite value past the largest stores the largest.
+#ifndef VKF_ROUND16_GLSL
+#define VKF_ROUND16_GLSL
+
+#define FP32_INFINITY 0x7f800000u
+
+// Bits of value / 2^shift, ties to even; shift from 1 to 24.
+uint shiftRounded(uint value, uint shift) {
+    return (value + (1u << (shift - 1)) - 1u + (value >> shift & 1u)) >> shift;
+}
+
+uint roundF16(float x) {
+    uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    if (magnitude >= FP32_INFINITY) {
+        return sign | (magnitude == FP32_INFINITY ? 0x7c00u : 0x7e00u);
+    }
+    if (magnitude >= 113u << 23) { // normal in fp16 too
+        return sign | min(shiftRounded(magnitude, 13) - (112u << 10), 0x7bffu);
+    }
+    uint shift = 126u - (magnitude >> 23); // to steps of 2^-24
+    return shift > 24u ? sign : sign | shiftRounded((magnitude & 0x7fffffu) | 0x800000u, shift);
+}
+
+uint roundBf16(float x) {
+    uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    if (magnitude >= FP32_INFINITY) {
+        return sign | (magnitude == FP32_INFINITY ? 0x7f80u : 0x7fc0u);
+    }
+    return sign | min(shiftRounded(magnitude, 16), 0x7f7fu);
+}
+
+// Four elements as storeWords4 takes them.
+uvec4 roundWords(vec4 x, uint type) {
+    if (type == VKF_STORED_F32) {
+        return floatBitsToUint(x);
+    }
+    uvec4 bits = type == VKF_STORED_F16 ? uvec4(roundF16(x.x), roundF16(x.y), roundF16(x.z), roundF16(x.w))
+                                        : uvec4(roundBf16(x.x), roundBf16(x.y), roundBf16(x.z), roundBf16(x.w));
+    return uvec4(bits.x | bits.y << 16, bits.z | bits.w << 16, 0, 0);
+}
+
+#endif

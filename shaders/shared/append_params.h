@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What append_rows.comp, advance_lengths.comp and the library must agree on. A dispatch has one tensor, q, or two, k
+ * and v; strides are in bytes: batch, head, row. Those of a cache are specialization constants: they are the same for
+ * any number of new rows. */
+#ifndef VKF_APPEND_PARAMS_H
+#define VKF_APPEND_PARAMS_H
+
+#include "attention_params.h"
+
+#ifdef __cplusplus
+namespace vkf::shared {
+#endif
+
+struct AppendParams {
+    Address source[2];
+    Address target[2];
+    Address lengths;
+    Address new_lengths; /* 0 = not written */
+    Address block_table;
+    Address cos_table;
+    Address sin_table;
+    Address stride[6];   /* of the two sources; of q: of the source, then of the target */
+    Uint rows;           /* new rows of each sequence */
+    Uint row_count;      /* of all heads of all sequences; of advance_lengths: sequences */
+};
+
+#define VKF_MAX_APPEND_DIM 1024
+/* Workgroups of a dispatch's first dimension; the third counts on. */
+#define VKF_APPEND_GROUPS 32768
+
+#define VKF_PAIRS_HALVES 1
+#define VKF_PAIRS_INTERLEAVED 2
+
+/* Specialization constants. Pairs of ids are of the two tensors. */
+#define VKF_APPEND_ID_WORKGROUP_SIZE 0
+#define VKF_APPEND_ID_LANES 1         /* invocations that share a row, a power of two */
+#define VKF_APPEND_ID_HEADS 2
+#define VKF_APPEND_ID_SOURCE_TYPE 3   /* and 4 */
+#define VKF_APPEND_ID_TARGET_TYPE 5   /* and 6 */
+#define VKF_APPEND_ID_DIM 7           /* and 8 */
+#define VKF_APPEND_ID_CACHE 9         /* bool: rows go where the lengths say; else, of q, to their own place */
+#define VKF_APPEND_ID_KEYS 10
+#define VKF_APPEND_ID_PAGE_SIZE 11    /* 0 = no pages */
+#define VKF_APPEND_ID_MAX_PAGES 12
+#define VKF_APPEND_ID_PAGES 13
+#define VKF_APPEND_ID_PAIRS 14        /* 0 = nothing is rotated */
+#define VKF_APPEND_ID_ROTARY_DIM 15
+#define VKF_APPEND_ID_RATIO_LOW 16    /* base^(-2 / dim) as a 64-bit fraction */
+#define VKF_APPEND_ID_RATIO_HIGH 17
+#define VKF_APPEND_ID_TABLE_ROWS 18
+#define VKF_APPEND_ID_CACHE_STRIDE 19 /* and 11 more: batch, head, row of k, then of v, the low half of each first */
+
+#ifdef __cplusplus
+static_assert(sizeof(AppendParams) == 128);
+static_assert(VKF_APPEND_ID_CACHE_STRIDE + 12 <= VKF_ID_COUNT);
+} // namespace vkf::shared
+#endif
+
+#endif

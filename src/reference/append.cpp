@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+//
+// New rows into a cache, row by row: rotated in fp64, rounded once.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <vkflash/reference.h>
+
+#include "../boundary.hpp"
+#include "../versioned.hpp"
+
+namespace vkf::reference {
+namespace {
+
+struct Place {
+    uint64_t batch;
+    uint64_t head;
+    uint64_t row;
+};
+
+uint64_t elementOf(const VkfTensorLayout& layout, const Place& place) {
+    return place.batch * layout.batchStride + place.head * layout.headStride + place.row * layout.rowStride;
+}
+
+class Append {
+public:
+    Append(const VkfAppendProblem& problem, const VkfAppendBuffers& buffers)
+        : p_(problem), buffers_(buffers), layout_(vkfAppendLayout(&problem)),
+          rotaryDim_(p_.rotary.dim != 0 ? p_.rotary.dim : p_.headDim),
+          base_(p_.rotary.base != 0.0F ? static_cast<double>(p_.rotary.base) : 10000.0) {}
+
+    void run() const {
+        for (uint32_t b = 0; b < p_.batch; b++) {
+            const auto length = static_cast<uint32_t>(std::clamp<int64_t>(buffers_.lengths[b], 0, p_.keys));
+            for (uint32_t i = 0; i < p_.rows; i++) {
+                for (uint32_t h = 0; h < p_.kvHeads; h++) {
+                    appendRow({b, h, i}, uint64_t{length} + i);
+                }
+                for (uint32_t h = 0; h < p_.queryHeads; h++) {
+                    const Place place{b, h, i};
+                    std::vector<double> q = load(buffers_.q, layout_.q, place);
+                    rotate(q, uint64_t{length} + i);
+                    store(buffers_.rotatedQ, layout_.rotatedQ, place, q);
+                }
+            }
+            if (buffers_.newLengths != nullptr) {
+                buffers_.newLengths[b] = static_cast<int32_t>(std::min<uint64_t>(uint64_t{length} + p_.rows, p_.keys));
+            }
+        }
+    }
+
+private:
+    void appendRow(const Place& from, uint64_t position) const {
+        Place to{from.batch, from.head, position};
+        if (position >= p_.keys) {
+            return;
+        }
+        if (p_.paging.enabled != 0) {
+            const uint64_t entry = from.batch * p_.paging.maxPages + position / p_.paging.pageSize;
+            const int32_t page = buffers_.blockTable[entry];
+            if (page < 0 || static_cast<uint32_t>(page) >= p_.paging.pages) {
+                return;
+            }
+            to.batch = static_cast<uint64_t>(page);
+            to.row = position % p_.paging.pageSize;
+        }
+        std::vector<double> k = load(buffers_.newK, layout_.newK, from);
+        if (p_.rotary.pairs != VKF_ROTARY_OFF) {
+            rotate(k, position);
+        }
+        store(buffers_.k, layout_.k, to, k);
+        store(buffers_.v, layout_.v, to, load(buffers_.newV, layout_.newV, from));
+    }
+
+    // Cosine and sine.
+    std::pair<double, double> turned(uint64_t position, uint32_t t) const {
+        if (p_.rotary.tableRows != 0) {
+            const uint64_t row = std::min<uint64_t>(position, p_.rotary.tableRows - 1);
+            const uint64_t at = row * (rotaryDim_ / 2) + t;
+            return {buffers_.cos[at], buffers_.sin[at]};
+        }
+        const double angle = static_cast<double>(position) * std::pow(base_, -2.0 * t / rotaryDim_);
+        return {std::cos(angle), std::sin(angle)};
+    }
+
+    void rotate(std::vector<double>& row, uint64_t position) const {
+        const bool halves = p_.rotary.pairs == VKF_ROTARY_HALVES;
+        for (uint32_t t = 0; t < rotaryDim_ / 2; t++) {
+            double& x = row[halves ? t : 2 * t];
+            double& y = row[halves ? t + rotaryDim_ / 2 : 2 * t + 1];
+            const auto [c, s] = turned(position, t);
+            const double turnedX = x * c - y * s;
+            y = x * s + y * c;
+            x = turnedX;
+        }
+    }
+
+    static std::vector<double> load(const void* base, const VkfTensorLayout& layout, const Place& place) {
+        std::vector<double> row(layout.dim);
+        const uint64_t first = elementOf(layout, place);
+        for (uint32_t d = 0; d < layout.dim; d++) {
+            row[d] = vkfLoadElement(layout.type, base, first + d);
+        }
+        return row;
+    }
+
+    static void store(void* base, const VkfTensorLayout& layout, const Place& place, const std::vector<double>& row) {
+        const uint64_t first = elementOf(layout, place);
+        const uint32_t block = vkfBlockElements(layout.type);
+        if (block > 1) {
+            const std::vector<float> values(row.begin(), row.end());
+            vkfQuantizeBlocks(layout.type, values.data(), values.size() / block,
+                              static_cast<unsigned char*>(base) + vkfStoredBytes(layout.type, first));
+            return;
+        }
+        for (uint32_t d = 0; d < layout.dim; d++) {
+            vkfStoreElement(layout.type, base, first + d, row[d]);
+        }
+    }
+
+    const VkfAppendProblem& p_;
+    const VkfAppendBuffers& buffers_;
+    VkfAppendLayout layout_;
+    uint32_t rotaryDim_;
+    double base_;
+};
+
+VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffers, VkfMessage* message) {
+    VkfAppendBuffers given{};
+    if (const VkfResult result = vkfCheckAppend(problem, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = readVersioned(buffers, &given, "buffers", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const bool paged = problem->paging.enabled != 0;
+    const bool tables = problem->rotary.pairs != VKF_ROTARY_OFF && problem->rotary.tableRows != 0;
+    const struct {
+        const void* buffer;
+        bool needed;
+        const char* name;
+    } needs[] = {
+        {given.newK, true, "newK"},
+        {given.newV, true, "newV"},
+        {given.k, true, "k"},
+        {given.v, true, "v"},
+        {given.lengths, true, "lengths"},
+        {given.q, problem->queryHeads != 0, "q"},
+        {given.rotatedQ, problem->queryHeads != 0, "rotatedQ"},
+        {given.blockTable, paged, "blockTable"},
+        {given.cos, tables, "cos"},
+        {given.sin, tables, "sin"},
+    };
+    for (const auto& need : needs) {
+        if (need.needed && need.buffer == nullptr) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", need.name);
+        }
+    }
+    Append(*problem, given).run();
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf::reference
+
+VkfResult vkfReferenceAppend(const VkfAppendProblem* problem, const VkfAppendBuffers* buffers, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::reference::append(problem, buffers, message); });
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// Partial results of any origin become one: lse = ln sum exp(lse_k), o = sum exp(lse_k - lse) o_k.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <vkflash/reference.h>
+
+#include "../boundary.hpp"
+
+namespace vkf::reference {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// lse_k of one row, an infinity of either sign as the empty part's.
+std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse, uint64_t row) {
+    std::vector<double> of(p.parts);
+    for (uint32_t k = 0; k < p.parts; k++) {
+        const double x = lse[k * layout.lsePartStride + row];
+        of[k] = std::isinf(x) ? -infinity : x;
+    }
+    return of;
+}
+
+double logSumExp(const std::vector<double>& lse) {
+    double largest = -infinity;
+    for (const double x : lse) {
+        largest = std::isnan(x) ? x : std::max(largest, x); // a NaN stays: it is never less
+    }
+    if (largest == -infinity) {
+        return -infinity;
+    }
+    double sum = 0.0;
+    for (const double x : lse) {
+        sum += std::exp(x - largest);
+    }
+    return largest + std::log(sum);
+}
+
+void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void* parts, uint64_t firstElement,
+              const std::vector<double>& lse, double merged, double* o) {
+    std::fill_n(o, p.dim, 0.0);
+    for (uint32_t k = 0; k < p.parts; k++) {
+        if (lse[k] == -infinity) {
+            continue;
+        }
+        const double weight = std::exp(lse[k] - merged);
+        for (uint32_t d = 0; d < p.dim; d++) {
+            o[d] += weight * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
+        }
+    }
+}
+
+VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o, double* lse,
+                VkfMessage* message) {
+    if (const VkfResult result = vkfCheckMerge(problem, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (parts == nullptr || partLse == nullptr || o == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "parts, partLse or o is null");
+    }
+    const VkfMergeProblem& p = *problem;
+    const VkfMergeLayout layout = vkfMergeLayout(problem);
+    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
+    for (uint64_t row = 0; row < rows; row++) {
+        const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
+        const double merged = logSumExp(ofParts);
+        const uint64_t head = row / p.rows;
+        const uint64_t element = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
+                                 row % p.rows * layout.part.rowStride;
+        mergeRow(p, layout, parts, element, ofParts, merged, o + row * p.dim);
+        if (lse != nullptr) {
+            lse[row] = merged;
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf::reference
+
+VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
+                            double* lse, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::reference::merge(problem, parts, partLse, o, lse, message); });
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+//
+// vkfCmdMerge against the reference and against attention over all keys at once.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <vkflash/host.hpp>
+#include <vkflash/reference.h>
+#include <vkflash/vkflash.hpp>
+
+#include "support/call.hpp"
+#include "support/device.hpp"
+#include "support/guarded.hpp"
+
+namespace {
+
+using vkf::test::Guarded;
+using vkf::test::testDevice;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
+
+VkfMergeProblem mergeOf(uint32_t parts, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
+    auto problem = vkf::make<VkfMergeProblem>();
+    problem.parts = parts;
+    problem.batch = batch;
+    problem.heads = heads;
+    problem.rows = rows;
+    problem.dim = dim;
+    problem.lse = 1;
+    return problem;
+}
+
+struct Parts {
+    std::vector<std::byte> o;
+    std::vector<float> lse;
+};
+
+// Some parts of some rows are empty, by an infinity of either sign, and their o is NaN; row 0 has no other.
+Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
+    const VkfMergeLayout layout = vkfMergeLayout(&p);
+    Parts parts{std::vector<std::byte>(layout.partElements * vkfTypeBytes(p.part.type), std::byte{0xff}),
+                std::vector<float>(layout.lseElements, std::numeric_limits<float>::quiet_NaN())};
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal(0.0F, 1.0F);
+    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
+    for (uint32_t k = 0; k < p.parts; k++) {
+        for (uint64_t row = 0; row < rows; row++) {
+            const bool empty = row == 0 || random() % 4 == 0;
+            parts.lse[k * layout.lsePartStride + row] = !empty              ? spread * normal(random)
+                                                        : random() % 2 == 0 ? infinity
+                                                                            : -infinity;
+            const uint64_t head = row / p.rows;
+            const uint64_t first = k * layout.partStride + head / p.heads * layout.part.batchStride +
+                                   head % p.heads * layout.part.headStride + row % p.rows * layout.part.rowStride;
+            for (uint32_t d = 0; d < p.dim && !empty; d++) {
+                vkfStoreElement(p.part.type, parts.o.data(), first + d, static_cast<double>(normal(random)));
+            }
+        }
+    }
+    return parts;
+}
+
+struct Merged {
+    std::vector<std::byte> o; // the tensor's span, gaps included
+    std::vector<float> lse;
+    bool guardsIntact = false;
+};
+
+Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
+    vkf::host::Device& device = testDevice();
+    const VkfMergeLayout layout = vkfMergeLayout(&problem);
+    const uint64_t rows = uint64_t{problem.batch} * problem.heads * problem.rows;
+    const Guarded partBuffer(device, parts.o.size());
+    const Guarded partLse(device, parts.lse.size() * sizeof(float));
+    const Guarded o(device, layout.o.elements * vkfTypeBytes(layout.o.type));
+    const Guarded lse(device, problem.lse != 0 ? rows * sizeof(float) : 0);
+    device.upload(partBuffer.buffer, parts.o.data(), partBuffer.bytes, partBuffer.offset);
+    device.upload(partLse.buffer, parts.lse.data(), partLse.bytes, partLse.offset);
+
+    vkf::Merge merge;
+    VkfMessage message{};
+    const VkfResult created = vkfCreateMerge(device.context(), &problem, merge.put(), &message);
+    INFO(message.text);
+    REQUIRE(created == VKF_SUCCESS);
+    auto bindings = vkf::make<VkfMergeBindings>();
+    bindings.parts = partBuffer.binding();
+    bindings.partLse = partLse.binding();
+    bindings.o = o.binding();
+    bindings.lse = lse.binding();
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_SUCCESS);
+    });
+    const std::vector<std::byte> oAll = o.download(device);
+    const std::vector<std::byte> lseAll = lse.download(device);
+    Merged merged;
+    merged.o.assign(oAll.begin() + static_cast<std::ptrdiff_t>(o.offset),
+                    oAll.begin() + static_cast<std::ptrdiff_t>(o.offset + o.bytes));
+    merged.lse.resize(lse.bytes / sizeof(float));
+    std::memcpy(merged.lse.data(), lseAll.data() + lse.offset, lse.bytes);
+    merged.guardsIntact = o.intact(oAll) && lse.intact(lseAll);
+    return merged;
+}
+
+// The kernel's arithmetic in its simplest order, for the size of an honest error: fp32, then o rounded.
+double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const Parts& parts, uint64_t row,
+                 uint64_t firstElement, uint32_t column) {
+    const auto lseOf = [&](uint32_t k) { return parts.lse[k * layout.lsePartStride + row]; };
+    float m = -infinity;
+    for (uint32_t k = 0; k < p.parts; k++) {
+        m = std::isinf(lseOf(k)) ? m : std::max(m, lseOf(k));
+    }
+    float l = 0.0F;
+    float o = 0.0F;
+    for (uint32_t k = 0; k < p.parts; k++) {
+        if (!std::isinf(lseOf(k))) {
+            const float weight = std::exp2((lseOf(k) - m) * 1.44269504F);
+            l += weight;
+            o += weight * static_cast<float>(vkfLoadElement(p.part.type, parts.o.data(),
+                                                            k * layout.partStride + firstElement + column));
+        }
+    }
+    float stored{};
+    vkfStoreElement(p.o.type, &stored, 0, l == 0.0F ? 0.0 : static_cast<double>(o / l));
+    return vkfLoadElement(p.o.type, &stored, 0);
+}
+
+// Checks every element of o and lse, and that nothing else of o's span was written.
+void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& merged) {
+    const VkfMergeLayout layout = vkfMergeLayout(&p);
+    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
+    std::vector<double> o(rows * p.dim);
+    std::vector<double> lse(rows);
+    REQUIRE(vkfReferenceMerge(&p, parts.o.data(), parts.lse.data(), o.data(), lse.data(), nullptr) == VKF_SUCCESS);
+
+    double error = 0.0;
+    double honestError = 0.0;
+    double largest = 0.0;
+    uint64_t wrongRows = 0;
+    std::vector<bool> written(merged.o.size(), false);
+    const uint64_t bytes = vkfTypeBytes(p.o.type);
+    for (uint64_t row = 0; row < rows; row++) {
+        const uint64_t head = row / p.rows;
+        const uint64_t at = head / p.heads * layout.o.batchStride + head % p.heads * layout.o.headStride +
+                            row % p.rows * layout.o.rowStride;
+        const uint64_t from = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
+                              row % p.rows * layout.part.rowStride;
+        for (uint32_t d = 0; d < p.dim; d++) {
+            const double exact = o[row * p.dim + d];
+            const double value = vkfLoadElement(p.o.type, merged.o.data(), at + d);
+            const bool isNumber = lse[row] == -static_cast<double>(infinity) ? value == 0.0 : std::isfinite(value);
+            wrongRows += isNumber ? 0 : 1;
+            error = std::max(error, std::abs(value - exact));
+            honestError = std::max(honestError, std::abs(fp32Merge(p, layout, parts, row, from, d) - exact));
+            largest = std::max(largest, std::abs(exact));
+        }
+        std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at * bytes), p.dim * bytes, true);
+        if (p.lse != 0) {
+            const double tolerance = 4.0 * 0x1p-23 * std::max(1.0, std::abs(lse[row]));
+            const auto value = static_cast<double>(merged.lse[row]);
+            wrongRows += value == lse[row] || std::abs(value - lse[row]) <= tolerance ? 0 : 1;
+        }
+    }
+    CHECK(wrongRows == 0);
+    const double step = p.o.type == VKF_TYPE_F32 ? 0x1p-23 : p.o.type == VKF_TYPE_F16 ? 0x1p-10 : 0x1p-7;
+    CHECK(error <= 2.0 * honestError + 4.0 * (p.o.type == VKF_TYPE_F32 ? step : 0.25 * step) * largest);
+    for (size_t i = 0; i < merged.o.size(); i++) {
+        if (!written[i] && merged.o[i] != std::byte{0xff}) {
+            FAIL("a gap of o was written");
+        }
+    }
+    CHECK(merged.guardsIntact);
+}
+
+} // namespace
+
+TEST_CASE("two parts of one row merge as computed by hand, an empty one and an infinite lse count nothing", "[merge]") {
+    // Weights 1 and 3 out of 4.
+    const float lse[] = {0.0F, std::log(3.0F), -infinity, infinity};
+    const float o[] = {4.0F, 8.0F, NAN, NAN};
+    VkfMergeProblem problem = mergeOf(4, 1, 1, 1, 1);
+    double merged = 0.0;
+    double mergedLse = 0.0;
+    REQUIRE(vkfReferenceMerge(&problem, o, lse, &merged, &mergedLse, nullptr) == VKF_SUCCESS);
+    CHECK(merged == Catch::Approx(7.0).epsilon(1e-7));
+    CHECK(mergedLse == Catch::Approx(std::log(4.0)).epsilon(1e-7));
+
+    Parts parts{std::vector<std::byte>(sizeof o), std::vector<float>(std::begin(lse), std::end(lse))};
+    std::memcpy(parts.o.data(), o, sizeof o);
+    const Merged onDevice = runMerge(problem, parts);
+    float value{};
+    std::memcpy(&value, onDevice.o.data(), sizeof value);
+    CHECK(value == Catch::Approx(7.0F).epsilon(1e-6));
+    CHECK(onDevice.lse[0] == Catch::Approx(std::log(4.0F)).epsilon(1e-6));
+}
+
+TEST_CASE("merges of random parts agree with the reference, bits the same on a second run", "[merge]") {
+    std::mt19937 random(71);
+    const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        VkfMergeProblem p = mergeOf(1 + below(seed % 5 == 0 ? 150 : 9), 1 + below(3), 1 + below(5), 1 + below(7),
+                                    1 + below(seed % 7 == 0 ? 700 : 140));
+        p.part.type = storedTypes[below(3)];
+        p.o.type = storedTypes[below(3)];
+        p.lse = below(4) != 0 ? 1 : 0;
+        if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
+            p.part = vkf::rowsFirst(p.part.type, p.rows, p.heads, p.dim + below(4));
+            p.partStride = vkfMergeLayout(&p).part.elements + below(5);
+            p.lsePartStride = uint64_t{p.batch} * p.heads * p.rows + below(3);
+        }
+        if (below(2) != 0) {
+            p.o = vkf::rowsFirst(p.o.type, p.rows, p.heads, p.dim + below(4));
+        }
+        INFO("seed " << seed << ": " << p.parts << " parts of " << p.batch << "x" << p.heads << "x" << p.rows << "x"
+                     << p.dim << ", " << vkfTypeName(p.part.type) << " to " << vkfTypeName(p.o.type));
+        const Parts parts = randomParts(p, seed, seed % 3 == 0 ? 100.0F : 3.0F);
+        const Merged merged = runMerge(p, parts);
+        checkMerged(p, parts, merged);
+        const Merged again = runMerge(p, parts);
+        CHECK((again.o == merged.o));
+        CHECK(std::memcmp(again.lse.data(), merged.lse.data(), merged.lse.size() * sizeof(float)) == 0);
+    }
+}
+
+TEST_CASE("a NaN in a part that counts reaches its row and no other", "[merge]") {
+    const VkfMergeProblem p = mergeOf(3, 1, 1, 2, 4);
+    Parts parts{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
+    parts.lse[2] = NAN; // part 1, row 0
+    const Merged merged = runMerge(p, parts);
+    CHECK(std::isnan(merged.lse[0]));
+    CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 0)));
+    CHECK(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 4) == 0.0);
+    CHECK(merged.lse[1] == Catch::Approx(std::log(3.0F)).epsilon(1e-6));
+}
+
+TEST_CASE("attention over two halves of the keys, merged, is attention over all of them", "[merge]") {
+    vkf::host::Device& device = testDevice();
+    const VkfProblem whole = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 3, .Nk = 100, .D = 40});
+    vkf::test::Data data;
+    data.poisonInvisibleKeys = false;
+    const vkf::test::Inputs inputs = vkf::test::makeInputs(whole, data);
+    const uint64_t rows = uint64_t{whole.batch} * whole.queryHeads * whole.queryRows;
+    const VkfMergeProblem p = mergeOf(2, whole.batch, whole.queryHeads, whole.queryRows, whole.headDim);
+
+    const Guarded q(device, inputs.q.size());
+    const Guarded k(device, inputs.k.size());
+    const Guarded v(device, inputs.v.size());
+    const Guarded partO(device, 2 * rows * whole.headDim * sizeof(float));
+    const Guarded partLse(device, 2 * rows * sizeof(float));
+    device.upload(q.buffer, inputs.q.data(), q.bytes, q.offset);
+    device.upload(k.buffer, inputs.k.data(), k.bytes, k.offset);
+    device.upload(v.buffer, inputs.v.data(), v.bytes, v.offset);
+    const uint32_t begins[] = {0, 37, whole.keys};
+    for (uint32_t part = 0; part < 2; part++) {
+        VkfProblem half = whole;
+        half.keys = begins[part + 1] - begins[part];
+        half.k = half.v = vkf::dense(VKF_TYPE_F32);
+        half.k.rowStride = half.v.rowStride = whole.headDim;
+        half.k.headStride = half.v.headStride = uint64_t{whole.keys} * whole.headDim;
+        half.k.batchStride = half.v.batchStride = half.k.headStride * whole.kvHeads;
+        const vkf::host::Plan plan(device, half);
+        const uint64_t keyBytes = uint64_t{begins[part]} * whole.headDim * sizeof(float);
+        auto bindings = vkf::make<VkfBindings>();
+        bindings.q = q.binding();
+        bindings.k = k.buffer.binding(k.offset + keyBytes);
+        bindings.v = v.buffer.binding(v.offset + keyBytes);
+        bindings.o = partO.buffer.binding(partO.offset + part * rows * whole.headDim * sizeof(float));
+        bindings.lse = partLse.buffer.binding(partLse.offset + part * rows * sizeof(float));
+        const vkf::host::Buffer scratch = device.createBuffer(plan.info().scratchBytes);
+        bindings.scratch = scratch.binding();
+        device.submit([&](VkCommandBuffer commandBuffer) {
+            CHECK(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+        });
+    }
+    Parts parts{std::vector<std::byte>(partO.bytes), std::vector<float>(2 * rows)};
+    device.download(parts.o.data(), partO.buffer, partO.bytes, partO.offset);
+    device.download(parts.lse.data(), partLse.buffer, partLse.bytes, partLse.offset);
+    const Merged merged = runMerge(p, parts);
+
+    const VkfReferenceInputs reference = inputs.reference();
+    auto verdict = vkf::make<VkfVerdict>();
+    REQUIRE(vkfReferenceVerify(&whole, &reference, nullptr, merged.o.data(), merged.lse.data(), &verdict, nullptr) ==
+            VKF_SUCCESS);
+    INFO("o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error " << verdict.lseError);
+    CHECK(verdict.passed != 0);
+}
+
+TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
+    // 57 parts are shared by 8 groups of lanes, so that 32 rows fill a workgroup. Parts overlap: part k is number k for
+    // every row, and counts in row i if k + i is a multiple of 57.
+    constexpr uint32_t parts = 57;
+    VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 32 + 100, 1);
+    p.part.headStride = 1; // and none from row to row
+    p.partStride = 1;
+    p.lsePartStride = 1;
+    std::vector<float> numbers(parts);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    Parts given{std::vector<std::byte>(sizeof(float) * parts), std::vector<float>(p.rows + parts - 1, -infinity)};
+    std::memcpy(given.o.data(), numbers.data(), given.o.size());
+    for (size_t i = 0; i < given.lse.size(); i += parts) {
+        given.lse[i] = 2.0F;
+    }
+    const Merged merged = runMerge(p, given);
+    std::vector<float> o(p.rows);
+    std::memcpy(o.data(), merged.o.data(), merged.o.size());
+    uint64_t wrong = 0;
+    for (uint32_t i = 0; i < p.rows; i++) {
+        wrong += o[i] == static_cast<float>((parts - i % parts) % parts) && merged.lse[i] == 2.0F ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+    CHECK(merged.guardsIntact);
+}
+
+TEST_CASE("what is wrong with a merge is named", "[merge]") {
+    VkfMessage message{};
+    const auto refusal = [&](auto change) {
+        VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);
+        change(problem);
+        CHECK(vkfCheckMerge(&problem, &message) != VKF_SUCCESS);
+        return std::string(message.text);
+    };
+    CHECK(refusal([](VkfMergeProblem& p) { p.parts = 0; }) == "parts is 0");
+    CHECK(refusal([](VkfMergeProblem& p) { p.dim = 0; }) == "dim is 0");
+    CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
+    CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
+          "batch * heads * rows is 2147483648, over the limit of 1073741823");
+    CHECK(refusal([](VkfMergeProblem& p) { p.lse = 2; }) == "lse is 2; it must be 0 or 1");
+    CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==
+          "type q8_0 of part is none of f32, f16, bf16");
+    CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");
+    CHECK(refusal([](VkfMergeProblem& p) { p.partStride = uint64_t{1} << 62; }) ==
+          "partStride reaches past 2^62 - 1 elements");
+    CHECK(refusal([](VkfMergeProblem& p) { p.structSize = 7; }).starts_with("structSize of problem is 7"));
+
+    const VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);
+    vkf::Merge merge;
+    REQUIRE(vkfCreateMerge(testDevice().context(), &problem, merge.put(), nullptr) == VKF_SUCCESS);
+    auto bindings = vkf::make<VkfMergeBindings>();
+    bindings.parts.address = bindings.partLse.address = bindings.o.address = 4096;
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(std::string(message.text) == "lse has neither address nor buffer");
+        bindings.lse.address = 4096;
+        bindings.parts.size = 2 * 2 * 3 * 8 * sizeof(float) - 1;
+        CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);
+    });
+}
+
+TEST_CASE("a merge without rows records nothing", "[merge]") {
+    const VkfMergeProblem problem = mergeOf(2, 1, 0, 3, 8);
+    vkf::Merge merge;
+    REQUIRE(vkfCreateMerge(testDevice().context(), &problem, merge.put(), nullptr) == VKF_SUCCESS);
+    const auto bindings = vkf::make<VkfMergeBindings>();
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, nullptr) == VKF_SUCCESS);
+    });
+}
