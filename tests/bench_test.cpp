@@ -103,6 +103,25 @@ TEST_CASE("bench decode measures every shape beside a plain read and checks it",
     CHECK(json["results"][1]["peers"].empty());
 }
 
+TEST_CASE("bench decode checks caches of block types in pages", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult result =
+        place.run("bench decode --heads 4 --kv-heads 2 --dim 32 --keys 100 --batch 2 --rows 1,3 "
+                  "--types f16 --kv-type q5_0 --page-size 8 --runs 1 --sample-heads 0 "
+                  "--json d.json");
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    const auto json = nlohmann::json::parse(place.read("d.json"));
+    REQUIRE(json["results"].size() == 2);
+    for (const auto& one : json["results"]) {
+        CHECK(one["kvType"] == "q5_0");
+        CHECK(one["pageSize"] == 8);
+        CHECK(one["cacheBytes"] == 2.0 * 2 * 2 * 100 * 22);
+        CHECK(one["error"] <= one["bound"]);
+    }
+}
+
 TEST_CASE("bench decode takes splits and paths", "[bench][gpu]") {
     needDevice();
     const Workplace place;

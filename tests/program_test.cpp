@@ -198,6 +198,10 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {usual + " --causal top-left --alignment bottom-right", "--alignment bottom-right|--causal top-left"},
                 {usual + " --path fast", "--path fast|scalar"},
                 {usual + " --precision half", "--precision half|fp32"},
+                {usual + " --kv-type q6", "--kv-type q6|f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+                {usual + " --v-type q8_0", "dim 24 of v is not a multiple of 32"},
+                {usual + " --page-size 3", "paging.pageSize is 3|power of two"},
+                {usual + " --page-size 4 --path standard", "--path standard|paging"},
                 {usual + " --output-type f64", "--output-type f64|f32, f16, bf16"},
                 {"plan --rows -1", "--rows"},
                 {"plan --rows 99999999999", "--rows"},
@@ -473,6 +477,33 @@ TEST_CASE("verify accepts random problems with every mask", "[program][gpu]") {
         CHECK(result.status == 0);
         CHECK_THAT(result.out, ContainsSubstring("right"));
     }
+}
+
+TEST_CASE("run keeps keys and values in pages and in block types", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    writeNpy(place, "q.npy", ElementType::f16, {2, 4, 3, 32}, 1);
+    writeNpy(place, "k.npy", ElementType::f16, {2, 2, 50, 32}, 2);
+    writeNpy(place, "v.npy", ElementType::f16, {2, 2, 50, 64}, 3);
+    const auto run = [&](const std::string& flags) {
+        const ProgramResult result = place.run("run --q q.npy --k k.npy --v v.npy --causal --verify -o o.npy " + flags);
+        INFO(flags << "\n" << result.out << result.err);
+        CHECK(result.status == 0);
+        return result.out;
+    };
+    run("");
+    const std::string plain = place.read("o.npy");
+    CHECK_THAT(run("--page-size 4"), ContainsSubstring("pages of 4"));
+    CHECK((place.read("o.npy") == plain)); // to the last bit
+    CHECK_THAT(run("--kv-type q4_1"), ContainsSubstring("f16,q4_1,q4_1->f16"));
+    CHECK((place.read("o.npy") != plain));
+    CHECK_THAT(run("--kv-type q8_0 --v-type q5_0 --page-size 16"), ContainsSubstring("f16,q8_0,q5_0->f16"));
+
+    const ProgramResult random = place.run(
+        "verify --batch 2 --heads 2 --rows 3 --keys 53 --dim 64 --k-type q5_1 --page-size 8 --random-lengths --lse");
+    INFO(random.out << random.err);
+    CHECK(random.status == 0);
+    CHECK_THAT(random.out, ContainsSubstring("right"));
 }
 
 TEST_CASE("demo checks its results and compares with the unfused way", "[program][gpu]") {
