@@ -36,7 +36,7 @@ constexpr uint32_t mostRegisters = 160;
 
 // Of the kernel on cooperative matrices. Up to so many rows plain arithmetic was faster (one row of 32 heads over 8
 // KV heads, 65536 keys: 79 us against 192), of 16 rows it was slower (349 us against 193).
-constexpr uint64_t mostPlainRows = 8;
+constexpr uint64_t mostPlainRows = 1;
 constexpr uint32_t decodeSubgroups = 4; // of a workgroup, unless rows ask for more
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostMatrixRegisters = 180;
