@@ -115,8 +115,24 @@ void rotateRow(uint begin, uint lane, uint position) {
     }
 }
 
+// Four elements, as storeRow4 does, but rounded the same on every device.
+void storeRounded4(uvec2 row, uint column, uint dim, uint type, vec4 x) {
+    uvec4 words = roundWords(x, type);
+    if (!isAligned4(row, 0, type) || column + 4 > dim) {
+        for (uint i = 0; i < 4; i++) {
+            storeElement(row, column, dim, type, words, i);
+        }
+        return;
+    }
+    uvec2 address = add64(row, uvec2(column * elementBytes(type), 0));
+    if (type == VKF_STORED_F32) {
+        Word4(address).value = words;
+    } else {
+        Word2(address).value = words.xy;
+    }
+}
+
 void storeStaged(uvec2 row, uint type, uint dim, uint begin, uint lane) {
-    bool aligned4 = isAligned4(row, 0, type);
     for (uint word = lane; word * 4 < dim; word += LANES) {
         uint first = begin + word * 4;
 #ifdef VKF_STORAGE_16BIT
@@ -127,7 +143,7 @@ void storeStaged(uvec2 row, uint type, uint dim, uint begin, uint lane) {
         }
 #endif
         vec4 x = vec4(staged[first], staged[first + 1], staged[first + 2], staged[first + 3]);
-        storeWords4(row, word * 4, dim, type, aligned4, roundWords(x, type));
+        storeRounded4(row, word * 4, dim, type, x);
     }
 }
 
@@ -149,7 +165,9 @@ void main() {
         uvec2 row = sourceRow(tensor, place);
         bool aligned4 = isAligned4(row, 0, type);
         for (uint word = lane; word * 4 < dim; word += LANES) {
-            vec4 x = loadRow4(row, word * 4, dim, type, aligned4);
+            vec4 x = aligned4 && word * 4 + 4 <= dim
+                         ? loadAligned4(add64(row, uvec2(word * 4 * elementBytes(type), 0)), type)
+                         : loadRow4(row, word * 4, dim, type);
             for (uint i = 0; i < 4; i++) {
                 staged[begin + word * 4 + i] = x[i];
             }

@@ -87,12 +87,6 @@ vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
                 loadElementOrZero(row_address, column + 3, dim, type));
 }
 
-// The same, in one piece where it can be.
-vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4) {
-    return aligned4 && column + 4 <= dim ? loadAligned4(add64(row_address, uvec2(column * elementBytes(type), 0)), type)
-                                         : loadRow4(row_address, column, dim, type);
-}
-
 // Four elements as they are stored: whole words of fp32, or two words of 16-bit pairs.
 uvec4 packWords(vec4 x, uint type) {
     if (type == VKF_STORED_F32) {
@@ -117,8 +111,9 @@ void storeElement(uvec2 row_address, uint column, uint dim, uint type, uvec4 wor
 #endif
 }
 
-// Elements [column, column + 4) of a row of `dim` elements, packed; nothing past its end.
-void storeWords4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, uvec4 words) {
+// Elements [column, column + 4) of a row of `dim` elements; nothing past its end.
+void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
+    uvec4 words = packWords(x, type);
     if (!aligned4 || column + 4 > dim) {
         storeElement(row_address, column, dim, type, words, 0);
         storeElement(row_address, column, dim, type, words, 1);
@@ -132,10 +127,6 @@ void storeWords4(uvec2 row_address, uint column, uint dim, uint type, bool align
     } else {
         Word2(address).value = words.xy;
     }
-}
-
-void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
-    storeWords4(row_address, column, dim, type, aligned4, packWords(x, type));
 }
 
 #endif

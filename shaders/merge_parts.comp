@@ -44,7 +44,10 @@ vec2 loadState(Place place, uint part) {
 
 vec4 loadPart(Place place, uint part) {
     uvec2 row = add64(place.row, multiply64(part, params.part_stride));
-    return loadRow4(row, place.column, params.dim, TYPE_PART, isAligned4(row, 0, TYPE_PART));
+    if (isAligned4(row, 0, TYPE_PART) && place.column + 4 <= params.dim) {
+        return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PART), 0)), TYPE_PART);
+    }
+    return loadRow4(row, place.column, params.dim, TYPE_PART);
 }
 
 float power(float x) {

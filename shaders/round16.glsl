@@ -34,7 +34,7 @@ uint roundBf16(float x) {
     return sign | min(shiftRounded(magnitude, 16), 0x7f7fu);
 }
 
-// Four elements as storeWords4 takes them.
+// Four elements as they are stored, like packWords.
 uvec4 roundWords(vec4 x, uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);
