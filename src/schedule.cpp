@@ -46,8 +46,9 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     made.path = chosenPath(caps, problem);
     ScheduleBuilder builder(caps, problem, &made);
     if (builder.needsStorage16() && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device");
+        return fail(
+            message, VKF_ERROR_UNSUPPORTED,
+            "tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device");
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");

@@ -35,8 +35,8 @@ uint64_t roundUp(uint64_t x, uint32_t multiple);
 VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple = 1,
                               uint32_t columnMultiple = 4);
 
-// Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts on
-// one. Then a path asks for aligned addresses; else it loads element by element.
+// Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts
+// on one. Then a path asks for aligned addresses; else it loads element by element.
 bool inWholeWords(const VkfTensorLayout& layout);
 
 // The same of q, k and v, whose offsets inside a tile must fit 32 bits besides.

@@ -289,3 +289,12 @@ TEST_CASE("a cache may have no keys at all", "[cache]") {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {.keyLengths = {0, -3}}));
     }
 }
+
+TEST_CASE("a long walk over small pages finds each of them", "[cache]") {
+    for (const size_t variation : cacheVariations) {
+        VkfProblem problem = cacheOf({2, 2, 1, 2, 500, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_Q8_0, 2);
+        problem.kvSplits =
+            vkf::test::variations[variation].path == VKF_PATH_DECODE ? 1 : 0; // one workgroup for all keys
+        checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
+    }
+}

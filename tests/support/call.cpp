@@ -120,6 +120,14 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
     }
 }
 
+template <typename T> Guarded uploaded(host::Device& device, const std::vector<T>& from) {
+    Guarded to(device, from.size() * sizeof(T));
+    if (!from.empty()) {
+        device.upload(to.buffer, from.data(), to.bytes, to.offset);
+    }
+    return to;
+}
+
 bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) {
     const uint64_t size = vkfTypeBytes(layout.type);
     std::vector<bool> written(o.size(), false);
@@ -274,29 +282,18 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkfTensorLayout(&problem, VKF_TENSOR_O);
     const uint64_t lseCount = problem.lse != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
-    Guarded q(device, inputs.q.size());
-    Guarded k(device, inputs.k.size());
-    Guarded v(device, inputs.v.size());
-    Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
-    Guarded lse(device, lseCount * sizeof(float));
+    const Guarded q = uploaded(device, inputs.q);
+    const Guarded k = uploaded(device, inputs.k);
+    const Guarded v = uploaded(device, inputs.v);
+    const Guarded lengths = uploaded(device, inputs.keyLengths);
+    const Guarded blockTable = uploaded(device, inputs.blockTable);
+    const Guarded blockMask = uploaded(device, inputs.blockMask);
+    const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
+    const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
         problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * problem.keys : 0;
-    Guarded weights(device, weightCount * sizeof(float));
-    Guarded lengths(device, inputs.keyLengths.size() * sizeof(int32_t));
-    Guarded blockTable(device, inputs.blockTable.size() * sizeof(int32_t));
-    Guarded blockMask(device, inputs.blockMask.size() * sizeof(uint32_t));
-    Guarded scratch(device, plan.info().scratchBytes);
-    const auto upload = [&](const Guarded& to, const void* from, uint64_t bytes) {
-        if (bytes != 0) {
-            device.upload(to.buffer, from, bytes, to.offset);
-        }
-    };
-    upload(q, inputs.q.data(), inputs.q.size());
-    upload(k, inputs.k.data(), inputs.k.size());
-    upload(v, inputs.v.data(), inputs.v.size());
-    upload(lengths, inputs.keyLengths.data(), inputs.keyLengths.size() * sizeof(int32_t));
-    upload(blockTable, inputs.blockTable.data(), inputs.blockTable.size() * sizeof(int32_t));
-    upload(blockMask, inputs.blockMask.data(), inputs.blockMask.size() * sizeof(uint32_t));
+    const Guarded weights(device, weightCount * sizeof(float));
+    const Guarded scratch(device, plan.info().scratchBytes);
 
     VkfBindings bindings{};
     bindings.structSize = sizeof bindings;
