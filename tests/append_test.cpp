@@ -185,9 +185,16 @@ double toleranceOf(VkfType type, double reference, double largest) {
 struct Comparison {
     uint64_t written = 0; // bytes
     uint64_t strays = 0;  // bytes that the reference leaves alone and the device does not
-    uint64_t unequal = 0; // bytes
+    uint64_t unequal = 0; // bytes, but for one NaN in the place of another
     uint64_t far = 0;     // elements out of tolerance
 };
+
+// Whether byte i lies in elements that are both NaN, whose bits devices choose.
+bool isNan(VkfType type, const Bytes& a, const Bytes& b, uint64_t i) {
+    const size_t bytes = vkfTypeBytes(type);
+    return bytes != 0 && std::isnan(vkfLoadElement(type, a.data(), i / bytes)) &&
+           std::isnan(vkfLoadElement(type, b.data(), i / bytes));
+}
 
 // A byte is written if two references with different fills agree on it.
 Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Bytes& ofOnes, const Bytes& ofZeros,
@@ -199,7 +206,8 @@ Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Byt
         const bool isWritten = ofOnes[i] == ofZeros[i];
         result.written += isWritten ? 1 : 0;
         result.strays += !isWritten && device[i] != std::byte{0xff} ? 1 : 0;
-        result.unequal += isWritten && device[i] != ofOnes[i] ? 1 : 0;
+        const bool differs = isWritten && device[i] != ofOnes[i];
+        result.unequal += differs && !isNan(layout.type, device, ofOnes, i) ? 1 : 0;
         if (isWritten && i % blockBytes == 0) {
             for (uint64_t e = i / blockBytes * block; e < (i / blockBytes + 1) * block; e++) {
                 const double exact = vkfLoadElement(layout.type, ofOnes.data(), e);

@@ -246,7 +246,7 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a 
     }
 }
 
-TEST_CASE("heads of a KV head are packed, into matrices where they fill half of one", "[schedule]") {
+TEST_CASE("heads of a KV head are packed, into matrices where there are several", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
     caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
@@ -254,19 +254,20 @@ TEST_CASE("heads of a KV head are packed, into matrices where they fill half of 
         VkfProblem problem = problemOf({1, heads, 8, rows, 65536, dim, 0, type});
         return schedule(caps, problem);
     };
-    // 4 rows in plain arithmetic: once over K and V for all of them.
-    vkf::Schedule plain = made(32, 1, 128, VKF_TYPE_F16);
+    // One row has nothing to share.
+    vkf::Schedule plain = made(8, 1, 128, VKF_TYPE_F16);
     CHECK(plain.path == VKF_PATH_DECODE);
     CHECK(plain.phases[0].variant.kernel == vkf::Kernel::attentionDecode);
-    CHECK(plain.tile.rows == 4);
+    CHECK(plain.tile.rows == 1);
     CHECK(plain.phases[0].items == 8 * plain.splits);
     CHECK(plain.productType == VKF_TYPE_F32);
-    // 12 of them: one matrix of rows.
-    vkf::Schedule matrix = made(32, 3, 128, VKF_TYPE_F16);
+    // 4 of them: once over K and V for all, in one matrix of rows; in fp32 without.
+    vkf::Schedule matrix = made(32, 1, 128, VKF_TYPE_F16);
     CHECK(matrix.phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
     CHECK(matrix.tile.rows == 16);
     CHECK(matrix.phases[0].items == 8 * matrix.splits);
     CHECK(matrix.productType == VKF_TYPE_F16);
+    CHECK(made(32, 1, 128, VKF_TYPE_F32).tile.rows == 4);
     CHECK(made(32, 16, 128, VKF_TYPE_F16).tile.rows == 64);
     // What spills, and what matrices do not multiply.
     CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
@@ -426,19 +427,22 @@ TEST_CASE("tiles of path decode say what stood against them", "[schedule]") {
         return objection.reason == reason && objection.value == value && objection.limit == limit;
     };
 
-    // Eight rows stay on plain arithmetic; 8 x 65536 / 64 tiles are enough without the first one's small ones.
-    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 8, 65536)));
+    // Without matrices; 8 x 65536 / 64 tiles are enough without the first one's small ones.
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(nullptr, 8, 65536)));
+    REQUIRE(tiles.size() == 12);
+    CHECK(stands(0, VKF_TILE_MANY_KEYS, 8192, 132));
+    CHECK(stands(1, VKF_TILE_REGISTERS, tiles[1].registers, 160));
+    CHECK(tiles[2].taken);
+    CHECK(tiles[2].tile == "groups=8 lanes=16 threadRows=8 threadKeys=4 splits=" + std::to_string(tiles[2].splits));
+    CHECK(tiles[2].workgroups == 8 * tiles[2].splits);
+    CHECK(stands(3, VKF_TILE_NOT_NEEDED, 0, 0));
+    choose(nullptr, 8, 1024);
+    CHECK(tiles[0].taken);
+    // One row has no use for a matrix of rows.
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 1, 65536)));
     REQUIRE(tiles.size() == 13);
-    CHECK(stands(0, VKF_TILE_FEW_ROWS, 8, 8));
+    CHECK(stands(0, VKF_TILE_FEW_ROWS, 1, 1));
     CHECK(tiles[0].rows == 16);
-    CHECK(stands(1, VKF_TILE_MANY_KEYS, 8192, 132));
-    CHECK(stands(2, VKF_TILE_REGISTERS, tiles[2].registers, 160));
-    CHECK(tiles[3].taken);
-    CHECK(tiles[3].tile == "groups=8 lanes=16 threadRows=8 threadKeys=4 splits=" + std::to_string(tiles[3].splits));
-    CHECK(tiles[3].workgroups == 8 * tiles[3].splits);
-    CHECK(stands(4, VKF_TILE_NOT_NEEDED, 0, 0));
-    choose(&layout, 8, 1024);
-    CHECK(tiles[1].taken);
 
     // More rows fill matrices; whatever is plain comes after them.
     CHECK(std::holds_alternative<vkf::DecodeMatrixPlan>(choose(&layout, 9, 65536)));
