@@ -159,10 +159,11 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
     // Every path lists tiles, of which it took one.
-    for (const std::string& path : {"coopmat", "decode", "standard", "key_outer"}) {
+    for (const std::string path : {"coopmat", "decode", "standard", "key_outer"}) {
         const ProgramResult other = place.run("plan --explain --rows 64 --dim 64 --type f16 --path " + path);
         INFO(other.err);
-        if (other.status == 0)
+        if (other.status == 0) {
             CHECK_THAT(other.out, ContainsSubstring(path) && ContainsSubstring("  taken"));
+        }
     }
 }
