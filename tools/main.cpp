@@ -82,8 +82,7 @@ int runProgram(int argc, char** argv) {
     vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
 
     try {
-        requireKnownCommand(program,
-                            std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(std::min(argc, 1)));
+        requireKnownCommand(program, std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0 ? 1 : 0));
         program.parse(argc, argv);
     } catch (const CLI::Success& answer) { // --help and --version
         program.exit(answer);
