@@ -259,7 +259,7 @@ TEST_CASE("the decode path agrees with the reference", "[attention_decode]") {
 }
 
 TEST_CASE("the decode path agrees with the reference in plain arithmetic", "[attention_decode_plain]") {
-    for (const size_t variation : {7, 8}) {
+    for (const size_t variation : {7U, 8U}) {
         runAll(vkf::test::variations[variation], casesOfOneType());
         runAll(vkf::test::variations[variation], casesOfDecode(types[variation - 6]));
     }

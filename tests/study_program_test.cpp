@@ -35,7 +35,7 @@ void writeArray(const Workplace& place, const std::string& name, const std::vect
     }
     std::vector<float> numbers(count);
     for (size_t i = 0; i < count; i++) {
-        numbers[i] = static_cast<float>((i * 37 + name[0]) % 19) / 8.0F - 1.0F;
+        numbers[i] = static_cast<float>((i * 37 + static_cast<unsigned char>(name[0])) % 19) / 8.0F - 1.0F;
     }
     place.write(name, vkf::tools::npyHeader(vkf::tools::ElementType::f32, shape) +
                           std::string(reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)));

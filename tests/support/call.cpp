@@ -63,7 +63,7 @@ std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vect
     for (uint32_t b = 0; b < problem.batch; b++) {
         for (int64_t i = 0; i < problem.paging.maxPages; i++) {
             const bool used = i * problem.paging.pageSize < keysOf(problem, keyLengths, b);
-            table.push_back(used ? pages.back() : std::array{-1, std::numeric_limits<int32_t>::max()}[i % 2]);
+            table.push_back(used ? pages.back() : (i % 2 == 0 ? -1 : std::numeric_limits<int32_t>::max()));
             pages.resize(pages.size() - (used ? 1 : 0));
         }
     }
