@@ -316,7 +316,7 @@ TEST_CASE("the reference reads the bits of a block mask in the order that the he
     Inputs inputs = vkf::test::makeInputs(problem, {});
     std::memset(inputs.k.data(), 0, inputs.k.size());
     for (uint64_t key = 0; key < 48; key++) {
-        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, static_cast<double>(key / 16));
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, static_cast<double>(key - key % 16) / 16.0);
     }
     inputs.blockMask = {5U, 2U, 0xfffffff8U, 6U}; // of two heads, two rows of blocks each
     const std::array<double, 4> means = {1.0, 1.0, 0.0, 1.5};

@@ -33,8 +33,8 @@ struct Case {
     int64_t right = -1;
     std::vector<int32_t> lengths = {};
     float softcap = 0.0F;
-    double magnitude = 1.0;
     uint32_t maskBlock = 0;
+    double magnitude = 1.0;
 };
 
 const Case cases[] = {
@@ -98,7 +98,9 @@ double largestDifference(const std::vector<double>& a, const std::vector<double>
     double largest = 0.0;
     for (size_t i = 0; i < a.size(); i++) {
         largest = a[i] == b[i] ? largest : std::max(largest, std::abs(a[i] - b[i]));
-        largest = std::isnan(a[i] - b[i]) && a[i] != b[i] ? infinity : largest;
+        if (std::isnan(a[i] - b[i]) && a[i] != b[i]) {
+            largest = infinity;
+        }
     }
     return largest;
 }

@@ -265,7 +265,7 @@ TEST_CASE("every result in the repository is on the page", "[report]") {
             continue;
         }
         CHECK(!columnsOf(content["bench"].get<std::string>()).empty()); // a bench that the page knows
-        CHECK(content["results"].size() > 0);
+        CHECK_FALSE(content["results"].empty());
         rows += content["results"].size();
         CHECK(page.find("<dd>" + name + "</dd>") != std::string::npos);
         CHECK(page.find(fmt::format("<summary>{} results</summary>", content["results"].size())) != std::string::npos);

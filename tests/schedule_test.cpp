@@ -225,7 +225,7 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a 
     struct Expected {
         uint64_t items;
         uint32_t keys;
-        uint64_t slots;
+        uint32_t slots;
         uint32_t splits;
     };
     const Expected table[] = {
