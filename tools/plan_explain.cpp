@@ -209,7 +209,7 @@ std::string objectionText(const VkfTileCandidate& c) {
 } // namespace
 
 std::string reasonText(const VkfTileCandidate& candidate) {
-    const std::string objection = objectionText(candidate);
+    std::string objection = objectionText(candidate);
     if (candidate.taken == 0)
         return objection;
     return objection.empty() ? "taken" : fmt::format("taken, none is better ({})", objection);
