@@ -38,9 +38,6 @@ std::string binaryName(const Variant& variant) {
     if (variant.exchange) {
         name += "_exchange";
     }
-    if (variant.caches) {
-        name += "_caches";
-    }
     if (variant.subgroups) {
         name += "_subgroups";
     }

@@ -24,7 +24,8 @@ VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
     if (problem.given.path != VKF_PATH_AUTO) {
         return problem.given.path;
     }
-    if (problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
+    const bool storage16 = (caps.features & VKF_FEATURE_STORAGE_16BIT) != 0;
+    if (storage16 && problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
         return VKF_PATH_DECODE;
     }
     return prefersMatrices(caps, problem) ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
@@ -45,10 +46,13 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     Schedule made;
     made.path = chosenPath(caps, problem);
     ScheduleBuilder builder(caps, problem, &made);
-    if (builder.needsStorage16() && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
-        return fail(
-            message, VKF_ERROR_UNSUPPORTED,
-            "tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device");
+    const char* needy = made.path == VKF_PATH_DECODE     ? "path decode needs"
+                        : made.path == VKF_PATH_STANDARD ? "path standard needs"
+                        : builder.needsStorage16()       ? "tensors of other types than f32 need"
+                                                         : nullptr;
+    if (needy != nullptr && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%s storageBuffer16BitAccess, which is not enabled on this device",
+                    needy);
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");

@@ -10,12 +10,13 @@ bool isFusedCoopmat(Kernel kernel) {
     return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16;
 }
 
-// Whether k and v may be paged or of block types.
-bool takesCaches(Kernel kernel) {
-    return kernel == Kernel::attentionScalar || kernel == Kernel::attentionDecode || isFusedCoopmat(kernel);
+// Kernels that are not built without 16-bit storage, which keeps the library small: paths decode and standard need it
+// whatever their types, and splits come with types that need it.
+bool isBuiltWithStorage16Alone(Kernel kernel) {
+    constexpr std::array kernels = {Kernel::attentionDecode, Kernel::mergeSplits, Kernel::standardScores,
+                                    Kernel::standardOutput};
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
 }
-
-bool isCache(const VkfProblem& p) { return p.paging.enabled != 0 || isBlockType(p.k.type) || isBlockType(p.v.type); }
 
 bool isCoopmat(Kernel kernel) {
     constexpr std::array unfused = {Kernel::standardScoresCoopmat, Kernel::standardScoresCoopmatBf16,
@@ -53,13 +54,13 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.operands = operands;
     phase.params = baseParams(problem_, strides, shift);
     phase.variant.kernel = kernel;
-    phase.variant.storage16 = std::any_of(operands.begin(), operands.end(), [this](Operand operand) {
-        const VkfTensorLayout* layout = tensorOf(operand);
-        return layout != nullptr && layout->type != VKF_TYPE_F32;
-    });
+    phase.variant.storage16 =
+        isBuiltWithStorage16Alone(kernel) || std::any_of(operands.begin(), operands.end(), [this](Operand operand) {
+            const VkfTensorLayout* layout = tensorOf(operand);
+            return layout != nullptr && layout->type != VKF_TYPE_F32;
+        });
     phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     phase.variant.exchange = isFusedCoopmat(kernel) && schedule_->matrix.exchanged;
-    phase.variant.caches = takesCaches(kernel) && isCache(problem_.given);
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);

@@ -40,7 +40,6 @@ struct Variant {
     bool storage16 = false;    // 16-bit loads and stores
     bool subgroups = false;    // lanes talk by shuffles
     bool exchange = false;     // elements of matrices pass through shared memory
-    bool caches = false;       // k and v may be paged or of block types
     bool rolled = false;       // loops left as they are
     uint32_t subgroupSize = 0; // required if subgroups
     Constants constants{};

@@ -518,23 +518,33 @@ TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]"
 
 TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[schedule]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
-    struct Expected {
-        VkfTensor VkfProblem::*tensor;
-        std::array<bool, 3> standard; // scores, softmax, output
-    };
-    for (const Expected& expected :
-         {Expected{&VkfProblem::q, {true, false, false}}, Expected{&VkfProblem::k, {true, false, false}},
-          Expected{&VkfProblem::v, {false, false, true}}, Expected{&VkfProblem::o, {false, false, true}}}) {
+    for (const auto tensor : {&VkfProblem::q, &VkfProblem::k, &VkfProblem::v, &VkfProblem::o}) {
         VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64});
         CHECK_FALSE(schedule(caps, problem).phases[0].variant.storage16);
-        (problem.*expected.tensor).type = VKF_TYPE_BF16;
+        (problem.*tensor).type = VKF_TYPE_BF16;
         CHECK(schedule(caps, problem).phases[0].variant.storage16);
-        problem.path = VKF_PATH_STANDARD;
-        const vkf::Schedule standard = schedule(caps, problem);
-        for (size_t phase = 0; phase < 3; phase++) {
-            CHECK(standard.phases[phase].variant.storage16 == expected.standard[phase]);
-        }
     }
+}
+
+TEST_CASE("paths decode and standard need 16-bit storage whatever the types", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 1, 1, 4, 64, 64});
+    CHECK(schedule(caps, problem).path == VKF_PATH_DECODE);
+    problem.path = VKF_PATH_STANDARD;
+    const vkf::Schedule standard = schedule(caps, problem);
+    CHECK(standard.phases[0].variant.storage16);
+    CHECK_FALSE(standard.phases[1].variant.storage16); // the softmax has no tensor of the caller's types
+    CHECK(standard.phases[2].variant.storage16);
+
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    VkfMessage message{};
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("path standard needs storageBuffer16BitAccess"));
+    problem.path = VKF_PATH_DECODE;
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("path decode needs storageBuffer16BitAccess"));
+    problem.path = VKF_PATH_AUTO;
+    CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
 }
 
 TEST_CASE("a step keeps within its budget and the device's workgroup count", "[schedule]") {

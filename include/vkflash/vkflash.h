@@ -46,7 +46,8 @@ typedef struct VkfAppend_T* VkfAppend;
  * the device was created with the feature (and the extension it belongs to) enabled. */
 typedef enum VkfFeatureBits VKF_INT32_ENUM {
     VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0, /* needed always */
-    VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16 and bf16 tensors */
+    VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16, bf16 and block
+                                                   types, paths decode and standard */
     VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,        /* subgroupSizeControl and computeFullSubgroups: reductions
                                                    by subgroup operations instead of shared memory */
     VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,    /* VK_KHR_cooperative_matrix, vulkanMemoryModel, shaderFloat16:
