@@ -11,11 +11,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
     uvec4 word[];
 };
 
-#ifdef VKF_STORAGE_16BIT
 uint halfAt(uvec2 row_address, uint column, uint dim) {
     return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }
-#endif
 
 // Element by element; zeros past the end of the row.
 uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
@@ -27,10 +25,8 @@ uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
         if (type == VKF_STORED_F32) {
             bits[i] = floatBitsToUint(loadElementOrZero(row_address, word * 4 + i, dim, type));
         } else {
-#ifdef VKF_STORAGE_16BIT
             uint column = word * 8 + i * 2;
             bits[i] = halfAt(row_address, column, dim) | halfAt(row_address, column + 1, dim) << 16;
-#endif
         }
     }
     return bits;

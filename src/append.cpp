@@ -84,9 +84,11 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
         constants[VKF_APPEND_ID_DIM + i] = source.dim;
         std::ranges::copy(strideBytes(source), &pass->params.stride[3 * i]);
     }
-    if (variant.storage16 && (append.context->caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "types other than f32 need storageBuffer16BitAccess, which is not enabled on this device");
+    if (variant.storage16) {
+        if (const VkfResult result = requireStorage16(append.context->caps, "types other than f32 need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
     }
     if (toCache) {
         setCache(p, append.layout, constants);

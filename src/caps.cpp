@@ -208,4 +208,12 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
     return VKF_SUCCESS;
 }
 
+VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message) {
+    if (caps.storage16()) {
+        return VKF_SUCCESS;
+    }
+    return fail(message, VKF_ERROR_UNSUPPORTED, "%s storageBuffer16BitAccess, which is not enabled on this device",
+                needy);
+}
+
 } // namespace vkf

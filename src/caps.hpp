@@ -47,6 +47,8 @@ struct Caps {
                (quirks & VKF_QUIRK_NO_SUBGROUP_SHUFFLE) == 0;
     }
 
+    bool storage16() const { return (features & VKF_FEATURE_STORAGE_16BIT) != 0; }
+
     // How products of a 16-bit type are made; none if rows is 0.
     const MatrixLayout& matrixOf(VkfType type) const {
         const MatrixUse& use = type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix;
@@ -57,5 +59,8 @@ struct Caps {
 
 // Reads limits, features and quirks of a physical device.
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
+
+// Refuses what needs 16-bit storage on a device without: `needy` is the sentence up to "needs" or "need".
+VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 
 } // namespace vkf

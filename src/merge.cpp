@@ -105,9 +105,11 @@ shared::MergeParams baseParams(const VkfMergeProblem& p, const VkfMergeLayout& l
 // Chooses the workgroup's shape, and tells the pipeline that goes with it.
 VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, VkfMessage* message) {
     const bool wide = merge.layout.part.type == VKF_TYPE_F32 && merge.layout.o.type == VKF_TYPE_F32;
-    if (!wide && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device");
+    if (!wide) {
+        if (const VkfResult result = requireStorage16(caps, "f16 and bf16 tensors need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
     }
     const uint32_t workgroupSize = std::min(256U, caps.maxInvocations);
     const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), maxLanes);

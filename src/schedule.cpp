@@ -24,8 +24,7 @@ VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
     if (problem.given.path != VKF_PATH_AUTO) {
         return problem.given.path;
     }
-    const bool storage16 = (caps.features & VKF_FEATURE_STORAGE_16BIT) != 0;
-    if (storage16 && problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
+    if (caps.storage16() && problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
         return VKF_PATH_DECODE;
     }
     return prefersMatrices(caps, problem) ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
@@ -50,9 +49,10 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
                         : made.path == VKF_PATH_STANDARD ? "path standard needs"
                         : builder.needsStorage16()       ? "tensors of other types than f32 need"
                                                          : nullptr;
-    if (needy != nullptr && (caps.features & VKF_FEATURE_STORAGE_16BIT) == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%s storageBuffer16BitAccess, which is not enabled on this device",
-                    needy);
+    if (needy != nullptr) {
+        if (const VkfResult result = requireStorage16(caps, needy, message); result != VKF_SUCCESS) {
+            return result;
+        }
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");

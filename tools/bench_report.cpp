@@ -107,4 +107,16 @@ Json resultJson(const BenchResult& result) {
     return json;
 }
 
+Json leftOutJson(const VkfProblem& problem, const std::string& reason) {
+    Json json = problemJson(problem);
+    json["path"] = vkfPathName(problem.path);
+    json["reason"] = reason;
+    return json;
+}
+
+void requireResults(const Json& results, const Json& leftOut) {
+    if (results.empty())
+        failInput("nothing was measured: {}", leftOut.front()["reason"].get<std::string>());
+}
+
 } // namespace vkf::tools

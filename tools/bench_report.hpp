@@ -34,6 +34,12 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
 Json problemJson(const VkfProblem& problem);
 Json resultJson(const BenchResult& result);
 
+// A problem that was not measured, and why.
+Json leftOutJson(const VkfProblem& problem, const std::string& reason);
+
+// ProgramError with the reason of the first problem left out if there is not one result.
+void requireResults(const Json& results, const Json& leftOut);
+
 } // namespace vkf::tools
 
 #endif

@@ -114,18 +114,14 @@ private:
         printShape(problem, problem.path);
         fmt::print("  left out: {}\n", reason);
         std::fflush(stdout);
-        Json json = problemJson(problem);
-        json["path"] = vkfPathName(problem.path);
-        json["reason"] = reason;
-        skipped_.push_back(std::move(json));
+        skipped_.push_back(leftOutJson(problem, reason));
     }
 
     // A wrong result has not kept the others from being measured, but there is no file with it.
     void finish() {
         if (wrong_)
             requirePassed(wrong_->verdict, wrong_->plan.description);
-        if (results_.empty())
-            failInput("nothing was measured: {}", skipped_.front()["reason"].get<std::string>());
+        requireResults(results_, skipped_);
         if (options_.device.validation)
             checkValidation(device_);
         writeReport(options_.report, "prefill", device_.summary(),

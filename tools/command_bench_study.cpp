@@ -195,10 +195,7 @@ private:
         printShape(problem, problem.path);
         fmt::print("stops here: {}\n", reason);
         std::fflush(stdout);
-        Json json = problemJson(problem);
-        json["path"] = vkfPathName(problem.path);
-        json["reason"] = reason;
-        leftOut_.push_back(std::move(json));
+        leftOut_.push_back(leftOutJson(problem, reason));
     }
 
     // A wrong result has not kept the others from being measured, but there is no file with it.
@@ -209,8 +206,7 @@ private:
         if (apart_)
             fail("the outputs of {} and {} lie {:.3g} apart, the bound is {:.3g}", vkfPathName(apart_->one),
                  vkfPathName(apart_->other), apart_->largest, apart_->bound);
-        if (results_.empty())
-            failInput("nothing was measured: {}", leftOut_.front()["reason"].get<std::string>());
+        requireResults(results_, leftOut_);
         if (options_.device.validation)
             checkValidation(device_);
         writeReport(options_.report, "study", device_.summary(),
