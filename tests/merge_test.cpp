@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -106,7 +107,8 @@ Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
     merged.o.assign(oAll.begin() + static_cast<std::ptrdiff_t>(o.offset),
                     oAll.begin() + static_cast<std::ptrdiff_t>(o.offset + o.bytes));
     merged.lse.resize(lse.bytes / sizeof(float));
-    std::memcpy(merged.lse.data(), lseAll.data() + lse.offset, lse.bytes);
+    std::ranges::copy(std::span(lseAll).subspan(lse.offset, lse.bytes),
+                      std::as_writable_bytes(std::span(merged.lse)).begin());
     merged.guardsIntact = o.intact(oAll) && lse.intact(lseAll);
     return merged;
 }

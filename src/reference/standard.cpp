@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    double* rowOf(uint32_t i) { return &matrix_[size_t{i} * call_.problem.keys]; }
+    double* rowOf(uint32_t i) { return matrix_.data() + size_t{i} * call_.problem.keys; }
 
     // Dropped keys score -infinity.
     void computeScores(const RowBlock& block) {
