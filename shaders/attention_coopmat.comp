@@ -8,7 +8,7 @@
 //
 //     q   ROW_TILES x DIM_TILES matrices
 //     s   ROW_TILES x KEY_TILES matrices, the products of one tile of keys; SCORE(matrix, element) is where
-//         an invocation finds its scores, then its probabilities
+//         an invocation finds its scores
 //     p   ROW_TILES x KEY_DEPTHS matrices, the probabilities
 //     o   ROW_TILES x VALUE_TILES matrices
 //     m, l   for each slot: each row of which the invocation holds a part (matrix_tile.glsl)
@@ -70,6 +70,18 @@ float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present 
 float row_factor[SLOTS];          // of the rows of one row of matrices
 ResultMatrix factors;             // the same, each in all columns of its row
 
+// What a score is still multiplied by: nothing after a softcap.
+float lateScale() {
+    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+}
+
+// p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
+float takeProbability(uint row, float s) {
+    float p = exp2(fma(s, lateScale(), -m_row[row]));
+    l_row[row] += p;
+    return p;
+}
+
 #ifdef VKF_MATRIX_EXCHANGE
 #include "matrix_exchange.glsl"
 #else
@@ -120,11 +132,6 @@ void computeProducts() {
             }
         }
     }
-}
-
-// What a score is still multiplied by: nothing after a softcap.
-float lateScale() {
-    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
 }
 
 void capScores() {
@@ -222,24 +229,10 @@ void computeScores(uint key_begin, bool whole) {
     }
 }
 
-// p = 2^(s - m), in the place of s; l takes it in before it is rounded.
-void computeProbabilities() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                uint row = r * SLOTS + e / SLOT_ELEMENTS;
-                float p = exp2(fma(SCORE(r * KEY_TILES + key, e), lateScale(), -m_row[row]));
-                l_row[row] += p;
-                SCORE(r * KEY_TILES + key, e) = p;
-            }
-        }
-    }
-}
-
-// o += p v
+// o += p v. The probabilities of the next depth are made between products of this one, while the matrix unit works.
 void accumulateOutput() {
+    makeProbabilities(0);
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
-        makeProbabilities(depth);
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
             coopMatLoad(v_tile, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
@@ -247,6 +240,9 @@ void accumulateOutput() {
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 o_tile[r * VALUE_TILES + c] =
                     coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
+            }
+            if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
+                makeProbabilities(depth + 1);
             }
         }
     }
@@ -311,7 +307,6 @@ void attend(Walk walk, uint tile, uint last, bool whole) {
         } else {
             forgetTile();
         }
-        computeProbabilities();
         accumulateOutput();
         barrier(); // the tile's last readers are done
         placeTile(k, v, tile * TILE_KEYS, whole, thread);

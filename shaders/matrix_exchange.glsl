@@ -83,11 +83,21 @@ void placeProbabilities(uint r, uint begin) {
     }
 }
 
-// p_tile from the probabilities, all depths at once.
+// The probabilities in the place of the scores.
+void computeProbabilities() {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            SCORE(i, e) = takeProbability(i / KEY_TILES * SLOTS + e / SLOT_ELEMENTS, SCORE(i, e));
+        }
+    }
+}
+
+// p_tile, all depths at once.
 void makeProbabilities(uint depth) {
     if (depth != 0) {
         return;
     }
+    computeProbabilities();
     uint begin = subgroup * EXCHANGE_WORDS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         exchangeBarrier();

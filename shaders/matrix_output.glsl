@@ -83,8 +83,10 @@ void storeWords(uvec2 head, uint begin, uint row_begin, uint word_begin) {
 void storeMatricesAsWords(uvec2 head, uint begin) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint first = 0; first < VALUE_TILES; first += O_STAGED_MATRICES) {
-            UNROLL for (uint c = first; c < min(first + O_STAGED_MATRICES, VALUE_TILES); c++) {
-                stageMatrixOfWords(r * VALUE_TILES + c, begin + (c - first) * O_MATRIX_WORDS);
+            UNROLL for (uint i = 0; i < O_STAGED_MATRICES; i++) {
+                if (first + i < VALUE_TILES) {
+                    stageMatrixOfWords(r * VALUE_TILES + first + i, begin + i * O_MATRIX_WORDS);
+                }
             }
             subgroupMemoryBarrierShared();
             subgroupBarrier();

@@ -18,11 +18,12 @@ Half roundToHalf(float p) {
 #endif
 }
 
-// p_tile of one depth from the probabilities.
+// p_tile of one depth.
 void makeProbabilities(uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(SCORE(r * KEY_TILES + depth, e));
+            float p = takeProbability(r * SLOTS + e / SLOT_ELEMENTS, SCORE(r * KEY_TILES + depth, e));
+            p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(p);
         }
     }
 }
