@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,9 +69,8 @@ VkfAppendProblem appendOf(const Shape& shape) {
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 template <typename Value> Bytes bytesOf(const std::vector<Value>& values) {
-    Bytes bytes(values.size() * sizeof(Value));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
 }
 
 Results emptyResults(const VkfAppendLayout& layout, const Inputs& inputs, std::byte fill) {
@@ -120,7 +120,8 @@ struct Filled {
     template <typename Values> void read(Values& values, bool& guardsIntact) const {
         const Bytes all = memory.download(testDevice());
         guardsIntact = guardsIntact && memory.intact(all);
-        std::memcpy(values.data(), all.data() + memory.offset, memory.bytes);
+        std::ranges::copy(std::span(all).subspan(memory.offset, memory.bytes),
+                          std::as_writable_bytes(std::span(values)).begin());
     }
 };
 
