@@ -238,6 +238,28 @@ TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][g
     CHECK(report(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
 }
 
+TEST_CASE("bench step runs a token through every layer and checks the last", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, "step --layers 3 --heads 4 --kv-heads 2 --dim 32 --keys 0,70 --batch 2 "
+                                            "--kv-type q8_0 --page-size 8 --steps 5");
+    CHECK(json["bench"] == "step");
+    REQUIRE(json["results"].size() == 2);
+    for (const Json& result : json["results"]) {
+        INFO(result.dump());
+        CHECK(result["layers"] == 3);
+        CHECK(result["steps"] == 5);
+        CHECK(result["kvType"] == "q8_0");
+        CHECK(result["error"] > 0.0);
+        CHECK(result["error"] <= result["bound"]);
+        for (const char* name :
+             {"stepSeconds", "appendSeconds", "attentionSeconds", "recordSeconds", "submissionSeconds"}) {
+            CHECK(result[name] > 0.0);
+        }
+        CHECK(result["stepSeconds"] > 3 * result["appendSeconds"].get<double>());
+    }
+}
+
 TEST_CASE("bench host measures recording and plans without running anything", "[bench][gpu]") {
     needDevice();
     const Workplace place;
@@ -413,6 +435,13 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --sample-rows x", "--sample-rows"},
                           {"bench study --quirk rubble", "--quirk rubble|takes one of"},
                           {"bench study --json absent/s.json", "--json absent/s.json"},
+                          {"bench step --layers 0", "--layers 0"},
+                          {"bench step --steps 0", "--steps 0"},
+                          {"bench step --keys 2147483647", "--keys 2147483647|1073741824"},
+                          {"bench step --steps 4000000000", "--steps 4000000000|268435456"},
+                          {"bench step --heads 3 --kv-heads 2", "queryHeads 3|kvHeads 2"},
+                          {"bench step --type q8_0", "--type q8_0"},
+                          {"bench step --json absent/s.json", "--json absent/s.json"},
                           {"bench host --calls 0", "--calls 0"},
                           {"bench host --dims 300", "300|256"},
                           {"bench host --paths fast", "--paths fast|scalar"},

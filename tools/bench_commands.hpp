@@ -14,6 +14,7 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools

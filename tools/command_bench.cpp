@@ -121,7 +121,7 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     CLI::App* command = program.add_subcommand("bench", "Times of each path on a grid of shapes, each result checked.");
     addBenchOptions(*command, *options);
     for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
-                           addBenchStudyCommand})
+                           addBenchStepCommand, addBenchStudyCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this after the callback of the sub-command, if there is one.

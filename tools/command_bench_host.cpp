@@ -10,6 +10,7 @@
 
 #include "bench_commands.hpp"
 #include "bench_report.hpp"
+#include "command_buffer.hpp"
 #include "error.hpp"
 #include "options.hpp"
 #include "own_context.hpp"
@@ -54,45 +55,6 @@ double secondsOf(const std::function<void()>& work) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// A command buffer to record into and never to submit.
-class Recording {
-public:
-    explicit Recording(const host::Device& device)
-        : device_(device), reset_(load<PFN_vkResetCommandPool>(device, "vkResetCommandPool")),
-          begin_(load<PFN_vkBeginCommandBuffer>(device, "vkBeginCommandBuffer")) {
-        VkCommandPoolCreateInfo pool{};
-        pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-        pool.queueFamilyIndex = device.queueFamily();
-        check(load<PFN_vkCreateCommandPool>(device, "vkCreateCommandPool")(device.handle(), &pool, nullptr, &pool_),
-              "vkCreateCommandPool");
-        VkCommandBufferAllocateInfo buffer{};
-        buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-        buffer.commandPool = pool_;
-        buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-        buffer.commandBufferCount = 1;
-        const auto allocate = load<PFN_vkAllocateCommandBuffers>(device, "vkAllocateCommandBuffers");
-        check(allocate(device.handle(), &buffer, &commands_), "vkAllocateCommandBuffers");
-    }
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
-    ~Recording() { load<PFN_vkDestroyCommandPool>(device_, "vkDestroyCommandPool")(device_.handle(), pool_, nullptr); }
-
-    VkCommandBuffer begin() {
-        check(reset_(device_.handle(), pool_, 0), "vkResetCommandPool");
-        VkCommandBufferBeginInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-        check(begin_(commands_, &info), "vkBeginCommandBuffer");
-        return commands_;
-    }
-
-private:
-    const host::Device& device_;
-    PFN_vkResetCommandPool reset_;
-    PFN_vkBeginCommandBuffer begin_;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
-};
-
 struct HostResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
@@ -118,7 +80,7 @@ VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
 Timing measureRecording(const host::Device& device, const Plan& plan, VkDeviceSize scratchBytes, size_t calls) {
     constexpr size_t callsInBuffer = 256; // as a long command buffer of an application
     const VkfBindings bindings = madeUpBindings(scratchBytes);
-    Recording recording(device);
+    CommandBuffer recording(device); // that is never submitted
     std::vector<double> times;
     times.reserve(calls);
     VkCommandBuffer commands = nullptr;

@@ -33,6 +33,7 @@ constexpr Kind kinds[] = {
     {"study", "Study", "Every algorithm on the same inputs over the length of the sequence."},
     {"grid", "Paths", "Each path on a grid of shapes."},
     {"long", "One long sequence", "Step by step, each step a submission of its own."},
+    {"step", "One token", "The attention of all layers for a new token, appends included."},
     {"host", "On the host", "CPU time of recording a call and of making a plan."},
 };
 

@@ -97,6 +97,19 @@ constexpr Column longColumns[] = {
     {"bound", "bound", CellKind::error},
 };
 
+constexpr Column stepColumns[] = {
+    {"k, v", "kvType"},
+    {"page", "pageSize"},
+    {"B", "batch"},
+    {"layers", "layers"},
+    {"keys", "keysBefore"},
+    {"a step", "stepSeconds", CellKind::time},
+    {"an append", "appendSeconds", CellKind::time},
+    {"attention", "attentionSeconds", CellKind::time},
+    {"recording", "recordSeconds", CellKind::time},
+    {"submission", "submissionSeconds", CellKind::time},
+};
+
 constexpr Column hostColumns[] = {
     {"type", "type"},
     {"D", "headDim"},
@@ -188,8 +201,8 @@ std::vector<Column> plainFields(const Json& results) {
 
 std::span<const Column> columnsOf(const std::string& bench) {
     static const std::map<std::string, std::span<const Column>> columns = {
-        {"grid", gridColumns},   {"prefill", gridColumns}, {"decode", decodeColumns},
-        {"study", studyColumns}, {"long", longColumns},    {"host", hostColumns}};
+        {"grid", gridColumns}, {"prefill", gridColumns}, {"decode", decodeColumns}, {"study", studyColumns},
+        {"long", longColumns}, {"host", hostColumns},    {"step", stepColumns}};
     const auto found = columns.find(bench);
     return found == columns.end() ? std::span<const Column>() : found->second;
 }
