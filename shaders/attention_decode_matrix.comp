@@ -3,8 +3,8 @@
 // Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32
 // sums. As attention_decode.comp it is bound by reading K and V once, and takes more rows at that: a matrix
 // of MATRIX_ROWS packed rows (decode_item.glsl) costs what one row does. k and v go from device memory
-// straight into the registers that make up their matrices (decode_matrix_tile.glsl), without shared memory,
-// and so nobody waits for anybody until the end:
+// straight into the registers that make up their matrices (decode_matrix_tile.glsl; decode_blocks.glsl for block
+// types), without shared memory, and so nobody waits for anybody until the end:
 //
 //     each subgroup owns MATRIX_ROWS rows, KEY_SUBGROUPS of them the same ones, and takes MATRIX_DEPTH keys
 //     at a time, in turn with the others of the same rows
@@ -23,7 +23,10 @@
 #extension GL_EXT_bfloat16 : require
 #else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define VKF_DEALT_BLOCKS
 #endif
+
+#define VKF_PAGES
 
 // As in attention_coopmat.comp.
 #define UNROLL [[unroll]]
@@ -37,6 +40,7 @@
 #include "final_score.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
+#include "paging.glsl"
 #include "special_values.glsl"
 
 // m before any key: below every score, and finite, so that the difference to a score of -inf is one.
@@ -49,6 +53,8 @@ uint first_row; // packed, of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // of this split
 
+uint pages_k[SLOTS]; // of the keys to be fetched next
+uint pages_v[SLOT_ELEMENTS];
 uvec4 fetched_k[SLOTS * K_LANE_WORDS];
 uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
 LeftMatrix q_tile[DIM_TILES];
@@ -70,12 +76,22 @@ void scaleOutput() {
     }
 }
 
+#include "decode_blocks.glsl"
 #include "decode_matrix_join.glsl"
 
 // Negated where the scale is negative: the kernel multiplies by its magnitude, so that the largest product
 // is the largest score.
 uvec4 signedWord(uvec4 word) {
     return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
+}
+
+// A word of q, its elements in the order of a k of a block type.
+uvec4 queryOfBlocks(const uvec2 row, const uint word) {
+    uvec4 loaded = uvec4(0);
+    UNROLL for (uint i = 0; i < 8; i++) {
+        loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << i % 2 * 16;
+    }
+    return loaded;
 }
 
 // Rows that do not exist are zeros.
@@ -86,7 +102,9 @@ void loadQueries() {
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
-            uvec4 loaded = rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_Q, DEPTH_LANES);
+            uvec4 loaded = K_BLOCKS
+                               ? queryOfBlocks(row, word)
+                               : rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_Q, DEPTH_LANES);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint i = 0; i < 8; i++) {
                 q_tile[word * WORD_DEPTHS + i / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + i % SLOT_ELEMENTS] =
@@ -107,9 +125,32 @@ void clearState() {
 }
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
-void fetchKeys(uint key_begin) {
+uint existingKey(const uint key) {
+    return min(key, keys.y - 1);
+}
+
+// Of the keys whose scores this lane has.
+uint scoreKey(const uint element) {
+    return lane_place.y + elementPlace(element).y;
+}
+
+// Long before the keys, whose addresses wait for them.
+void fetchPages(const uint key_begin) {
     UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        uvec2 row = rowAddress(k_head, VKF_K, min(key_begin + tileRow(slot), keys.y - 1));
+        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + tileRow(slot)));
+    }
+    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+        pages_v[i] = pageOf(item.batch, existingKey(key_begin + scoreKey(i)));
+    }
+}
+
+void fetchKeys(const uint key_begin) {
+    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + tileRow(slot)));
+        if (K_BLOCKS) {
+            fetchKeyBlocks(slot, row);
+            continue;
+        }
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
             fetched_k[slot * K_LANE_WORDS + word] =
                 rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_K, DEPTH_LANES);
@@ -117,14 +158,13 @@ void fetchKeys(uint key_begin) {
     }
 }
 
-// Of the keys whose scores this lane has.
-uint scoreKey(uint element) {
-    return lane_place.y + elementPlace(element).y;
-}
-
-void fetchValues(uint key_begin) {
+void fetchValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        uvec2 row = rowAddress(v_head, VKF_V, min(key_begin + scoreKey(i), keys.y - 1));
+        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + scoreKey(i)));
+        if (V_BLOCKS) {
+            fetchValueBlocks(i, row);
+            continue;
+        }
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
             fetched_v[i * V_LANE_WORDS + word] =
                 rowWord(row, word * ROW_LANES + lane / DEPTH_LANES, VALUE_DIM, TYPE_V, ROW_LANES);
@@ -134,12 +174,20 @@ void fetchValues(uint key_begin) {
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
+    if (K_BLOCKS) {
+        forgetKeyBlocks();
+        return;
+    }
     UNROLL for (uint i = 0; i < SLOTS * K_LANE_WORDS; i++) {
         fetched_k[i] = uvec4(0);
     }
 }
 
 void forgetValues() {
+    if (V_BLOCKS) {
+        forgetValueBlocks();
+        return;
+    }
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS * V_LANE_WORDS; i++) {
         fetched_v[i] = uvec4(0);
     }
@@ -148,13 +196,18 @@ void forgetValues() {
 // s = q k^T, not scaled.
 void computeProducts() {
     s_tile = ResultMatrix(0.0);
-    UNROLL for (uint tile = 0; tile < DIM_TILES; tile++) {
-        RightMatrix k_tile;
-        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            k_tile[e] = halfOf(fetched_k[e / SLOT_ELEMENTS * K_LANE_WORDS + tile / WORD_DEPTHS],
-                               tile % WORD_DEPTHS * SLOT_ELEMENTS + e % SLOT_ELEMENTS);
+    UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+        uvec4 k_words[SLOTS];
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            k_words[slot] = K_BLOCKS ? keyWord(slot, word) : fetched_k[slot * K_LANE_WORDS + word];
         }
-        s_tile = coopMatMulAdd(q_tile[tile], k_tile, s_tile);
+        UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
+            RightMatrix k_tile;
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                k_tile[e] = halfOf(k_words[e / SLOT_ELEMENTS], i * SLOT_ELEMENTS + e % SLOT_ELEMENTS);
+            }
+            s_tile = coopMatMulAdd(q_tile[word * WORD_DEPTHS + i], k_tile, s_tile);
+        }
     }
 }
 
@@ -235,19 +288,26 @@ Half roundToHalf(float p) {
 #endif
 }
 
-// o += p v
-void accumulateOutput() {
+// o += p v. `cut` says that not all rows see the same keys.
+void accumulateOutput(const bool cut) {
     LeftMatrix p_tile;
     UNROLL for (uint e = 0; e < ELEMENTS; e++) {
         p_tile[e] = roundToHalf(s_tile[e]);
     }
-    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
-        RightMatrix v_tile;
-        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            v_tile[e] = halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + tile / WORD_COLUMNS],
-                               tile % WORD_COLUMNS * SLOTS + e / SLOT_ELEMENTS);
+    UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+        if (V_BLOCKS) {
+            makeValues(word, cut);
         }
-        o_tile[tile] = coopMatMulAdd(p_tile, v_tile, o_tile[tile]);
+        UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
+            RightMatrix v_tile;
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                uint column = i * SLOTS + e / SLOT_ELEMENTS; // of the word
+                v_tile[e] = V_BLOCKS ? valueOfBlocks(e % SLOT_ELEMENTS, column)
+                                     : halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + word], column);
+            }
+            uint tile = word * WORD_COLUMNS + i;
+            o_tile[tile] = coopMatMulAdd(p_tile, v_tile, o_tile[tile]);
+        }
     }
 }
 
@@ -258,8 +318,10 @@ uint subgroupKey(uint tile) {
 
 // Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
 void attendWhole(uint first, uint end) {
+    fetchPages(subgroupKey(first));
     fetchKeys(subgroupKey(first));
     fetchValues(subgroupKey(first));
+    fetchPages(subgroupKey(first + 1));
     [[dont_unroll]] for (uint tile = first; tile < end; tile++) {
         computeProducts();
         if (tile + 1 < end) {
@@ -271,9 +333,10 @@ void attendWhole(uint first, uint end) {
             capScores();
         }
         updateSoftmax();
-        accumulateOutput();
+        accumulateOutput(false);
         if (tile + 1 < end) {
             fetchValues(subgroupKey(tile + 1));
+            fetchPages(subgroupKey(tile + 2));
         } else {
             forgetValues();
         }
@@ -282,6 +345,7 @@ void attendWhole(uint first, uint end) {
 
 // A tile that a mask or the end of the keys cuts.
 void attendCut(uint key_begin) {
+    fetchPages(key_begin);
     fetchKeys(key_begin);
     fetchValues(key_begin);
     computeProducts();
@@ -289,9 +353,11 @@ void attendCut(uint key_begin) {
         capScores();
     }
     dropInvisible(key_begin);
-    finiteValues(key_begin);
+    if (!V_BLOCKS) {
+        finiteValues(key_begin);
+    }
     updateSoftmax();
-    accumulateOutput();
+    accumulateOutput(true);
 }
 
 // Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x.
@@ -308,8 +374,8 @@ void main() {
     lane_place = lanePlace(lane);
     item = packedItemOf(params.first_item + gl_WorkGroupID.x);
     first_row = item.row_begin + subgroup / KEY_SUBGROUPS * MATRIX_ROWS;
-    k_head = headAddress(params.k, VKF_K, item.batch, item.kv_head);
-    v_head = headAddress(params.v, VKF_V, item.batch, item.kv_head);
+    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
+    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     keys = splitKeys(item, TILE_KEYS);
     if (thread == 0) {
         special_values = 0u;

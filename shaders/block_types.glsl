@@ -10,7 +10,7 @@
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
-#ifdef VKF_CACHES
+#if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_PIECE_BYTES 8
 
 // Macros, for chains of calls are short in shaders: docs/tuning.md. Where a piece's block and codes begin, in bytes

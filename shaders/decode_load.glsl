@@ -18,9 +18,11 @@ uint halfAt(uvec2 row_address, uint column, uint dim) {
 // Element by element; zeros past the end of the row.
 uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
     uvec4 bits = uvec4(0);
+#ifndef VKF_DEALT_BLOCKS
     if (VKF_IS_BLOCK_TYPE(type)) {
         return word < VKF_ROW_WORDS(dim, type) ? gatherPiece(row_address, word, type) : bits;
     }
+#endif
     [[dont_unroll]] for (uint i = 0; i < 4; i++) {
         if (type == VKF_STORED_F32) {
             bits[i] = floatBitsToUint(loadElementOrZero(row_address, word * 4 + i, dim, type));
@@ -33,9 +35,11 @@ uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
 }
 
 uvec4 existingWord(uvec2 row_address, uint word, uint type) {
+#ifndef VKF_DEALT_BLOCKS
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadPiece(row_address, word, type);
     }
+#endif
     return Words(row_address).word[word];
 }
 

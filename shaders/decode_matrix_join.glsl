@@ -5,11 +5,15 @@
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
-const uint STAGE_COLUMNS = VKF_DECODE_STAGE_COLUMNS(ROW_LANES); // of o in the words of one number
+// Matrices of a word that are staged at once. Where v is of a block type few registers let more workgroups run, if
+// shared memory does.
+const uint STAGED_MATRICES = VKF_DECODE_STAGED_MATRICES(WORD_COLUMNS, V_BLOCKS);
+const uint STAGED_ELEMENTS = STAGED_MATRICES * SLOTS; // of a word, all eight or four
+const bool IN_HALVES = STAGED_ELEMENTS < 8;
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint STATES = SUBGROUPS * MATRIX_ROWS;
 
-shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS, WORD_COLUMNS, MATRIX_ROWS, MATRIX_COLUMNS)];
+shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS, STAGED_MATRICES, MATRIX_ROWS, MATRIX_COLUMNS)];
 shared vec2 state_stage[STATES];     // m and l
 shared vec2 joined_stage[TILE_ROWS]; // m and 1 / l over all subgroups that share keys, or 0
 
@@ -73,43 +77,62 @@ void normalize() {
     scaleOutput();
 }
 
-// One column of those staged, where the order in which words fill matrices has brought it.
-float stagedColumn(uint from_subgroup, uint row, uint column) {
-    uint of_word = column % 8;
-    uint matrix = from_subgroup * WORD_COLUMNS + of_word / SLOTS;
-    return o_stage[matrix * MATRIX_FLOATS + row * MATRIX_COLUMNS + of_word % SLOTS * ROW_LANES + column / 8];
+// Four elements of a lane's word, of those staged: where the order in which words fill matrices has brought them.
+vec4 stagedFour(const uint from_subgroup, const uint row, const uint part, const uint element) {
+    const uint columns = from_subgroup * STAGED_MATRICES * MATRIX_FLOATS + row * MATRIX_COLUMNS + part;
+    vec4 four;
+    for (uint i = 0; i < 4; i++) {
+        const uint place = element + i;
+        four[i] = o_stage[columns + place / SLOTS * MATRIX_FLOATS + place % SLOTS * ROW_LANES];
+    }
+    return four;
 }
 
-// Columns of o that lie in words of this number: staged by every subgroup, added up and stored by the workgroup.
-void storeWord(uint word) {
-    UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
-        coopMatStore(o_tile[word * WORD_COLUMNS + i], o_stage, (subgroup * WORD_COLUMNS + i) * MATRIX_FLOATS,
-                     MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+// Elements of words of this number, from `first` on: staged by every subgroup, added up and stored by the workgroup.
+void storeWord(const uint word, const uint first) {
+    UNROLL for (uint i = 0; i < STAGED_MATRICES; i++) {
+        coopMatStore(o_tile[word * WORD_COLUMNS + first / SLOTS + i], o_stage,
+                     (subgroup * STAGED_MATRICES + i) * MATRIX_FLOATS, MATRIX_COLUMNS,
+                     gl_CooperativeMatrixLayoutRowMajor);
     }
     barrier();
-    const uint fours = STAGE_COLUMNS / 4;
+    const uint part_fours = STAGED_ELEMENTS / 4;
+    const uint fours = ROW_LANES * part_fours;
     bool special = special_values != 0u;
     [[dont_unroll]] for (uint place = thread; place < ROW_SUBGROUPS * STAGED_ROWS * fours; place += WORKGROUP_SIZE) {
         uint row = place / fours; // of those staged
-        uint column = word * STAGE_COLUMNS + place % fours * 4;
+        uint part = place % fours / part_fours;
+        uint element = place % part_fours * 4; // of those staged
+        uint column = (word * ROW_LANES + part) * 8 + first + element;
         uint packed_row = item.row_begin + row / STAGED_ROWS * MATRIX_ROWS + row % STAGED_ROWS;
         if (packed_row >= packedRows() || column >= VALUE_DIM) {
             continue;
         }
         vec4 o = vec4(0.0);
         for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-            uint from = row / STAGED_ROWS * KEY_SUBGROUPS + i;
-            uint staged = place % fours * 4;
-            o += vec4(stagedColumn(from, row % STAGED_ROWS, staged), stagedColumn(from, row % STAGED_ROWS, staged + 1),
-                      stagedColumn(from, row % STAGED_ROWS, staged + 2),
-                      stagedColumn(from, row % STAGED_ROWS, staged + 3));
+            o += stagedFour(row / STAGED_ROWS * KEY_SUBGROUPS + i, row % STAGED_ROWS, part, element);
         }
+        // Two and two neighbours, of plain types all four.
+        uvec2 pairs = V_BLOCKS ? uvec2(valueColumn(part, word, first + element), valueColumn(part, word, first + element + 2))
+                               : uvec2(column, column + 2);
         if (special) {
-            o += specialValues(item, v_head, queryRow(packed_row), column);
+            vec4 added = specialValues(item, v_head, queryRow(packed_row), pairs.x & ~3u);
+            if (V_BLOCKS) {
+                vec4 second = specialValues(item, v_head, queryRow(packed_row), pairs.y & ~3u);
+                added = vec4((pairs.x & 2) == 0 ? added.xy : added.zw, (pairs.y & 2) == 0 ? second.xy : second.zw);
+            }
+            o += added;
         }
         uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
-        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
-                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+        uvec2 row_address = rowAddress(head, VKF_O, queryRow(packed_row));
+        if (V_BLOCKS) {
+            uvec4 words = packWords(o, TYPE_O);
+            UNROLL for (uint i = 0; i < 4; i++) {
+                storeElement(row_address, i < 2 ? pairs.x : pairs.y - 2, VALUE_DIM, TYPE_O, words, i);
+            }
+            continue;
+        }
+        storeRow4(row_address, column, VALUE_DIM, TYPE_O, isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }
     barrier(); // the readers of o_stage are done
 }
@@ -122,18 +145,33 @@ void writeResults() {
     normalize();
     // Matrices are named by constants, each number of words in code of its own: indexed by a variable they would live
     // in memory. More than four are on software drivers alone.
-    storeWord(0);
+    storeWord(0, 0);
+    if (IN_HALVES) {
+        storeWord(0, 4);
+    }
     if (V_LANE_WORDS > 1) {
-        storeWord(1);
+        storeWord(1, 0);
+    }
+    if (V_LANE_WORDS > 1 && IN_HALVES) {
+        storeWord(1, 4);
     }
     if (V_LANE_WORDS > 2) {
-        storeWord(2);
+        storeWord(2, 0);
+    }
+    if (V_LANE_WORDS > 2 && IN_HALVES) {
+        storeWord(2, 4);
     }
     if (V_LANE_WORDS > 3) {
-        storeWord(3);
+        storeWord(3, 0);
+    }
+    if (V_LANE_WORDS > 3 && IN_HALVES) {
+        storeWord(3, 4);
     }
     [[dont_unroll]] for (uint word = 4; word < V_LANE_WORDS; word++) {
-        storeWord(word);
+        storeWord(word, 0);
+        if (IN_HALVES) {
+            storeWord(word, 4);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
 // The key must be one of the sequence's, else there may be no page. 0 without pages.
 uint pageOf(uint batch, uint key) {
-#ifdef VKF_CACHES
+#ifdef VKF_PAGES
     if (!PAGED) {
         return 0;
     }
@@ -30,7 +30,7 @@ uvec2 keyHeadAddress(uvec2 base, uint tensor, uint batch, uint kv_head) {
 
 // Address of a key's row, given the head's and its page.
 uvec2 keyAddress(uvec2 head_address, uint tensor, uint page, uint key) {
-#ifdef VKF_CACHES
+#ifdef VKF_PAGES
     if (PAGED) {
         head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
         key %= PAGE;

@@ -34,6 +34,9 @@ layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
 #ifdef VKF_CACHES // k and v may be paged or of block types
+#define VKF_PAGES
+#endif
+#ifdef VKF_PAGES
 const bool PAGED = PAGE_ROWS != 0;
 #else
 const bool PAGED = false;

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "../shaders/shared/attention_params.h"
+#include "problem.hpp"
 #include "tuning_file.hpp"
 
 namespace vkf {
@@ -62,6 +63,12 @@ uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
     return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
 }
 
+// Words of 4 bytes of one row of a block type in an invocation of the kernel on matrices.
+uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t shares, uint32_t unit) {
+    const auto stored = static_cast<uint32_t>(type);
+    return VKF_LANE_CHUNKS(dim, lanes, shares) * VKF_FETCHED_WORDS(stored, shares, unit);
+}
+
 uint32_t rowWords(uint32_t dim, VkfType type) { return laneWords(dim, type, 1); }
 
 DecodeTile tileOf(const Candidate& candidate, const DecodeProblem& problem) {
@@ -107,11 +114,18 @@ Objection objectionTo(const Candidate& candidate, const DecodeTile& tile, const 
         }));
 }
 
+// Whether rows of block types can be dealt to the lanes that load them in equal parts.
+bool dealsBlocks(const DecodeMatrixTile& tile) {
+    const uint32_t depthLanes = tile.layout.columnLanes() + 1;
+    return (!isBlockType(tile.keyType) || VKF_DEALS_BLOCKS(tile.headDim, depthLanes)) &&
+           (!isBlockType(tile.valueType) || VKF_DEALS_BLOCKS(tile.valueDim, tile.layout.lanes / depthLanes));
+}
+
 // What stands against the tile of matrices. Where loops are left as they are, matrices live in memory anyway.
 Objection objectionTo(const DecodeMatrixTile& tile, const DecodeProblem& problem, const Caps& caps) {
     const bool spills = tile.registers() > mostMatrixRegisters && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) == 0;
     return firstObjection({
-                              {!tile.layout.fillsFromRegisters(), {VKF_TILE_LAYOUT, 0, 0}},
+                              {!tile.layout.fillsFromRegisters() || !dealsBlocks(tile), {VKF_TILE_LAYOUT, 0, 0}},
                               {problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}},
                           })
         .orElse(unfitness(tile.workgroupSize(), tile.sharedBytes(), caps))
@@ -128,6 +142,9 @@ DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& p
     tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, layout.rows));
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
+    tile.keyType = problem.keyType;
+    tile.valueType = problem.valueType;
+    tile.blockUnit = problem.blockUnit;
     return tile;
 }
 
@@ -197,19 +214,29 @@ std::string tileText(const DecodeTile& tile, uint32_t splits) {
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
     const uint32_t wordMatrices = 8 / (layout.elements() / layout.slotElements()); // that a word of v has a part of
+    const uint32_t staged = VKF_DECODE_STAGED_MATRICES(wordMatrices, isBlockType(valueType));
     const uint32_t subgroups = rowSubgroups * keySubgroups;
     const uint32_t states = 2 * subgroups * layout.rows + 2 * rows();
-    return (VKF_DECODE_STAGE_FLOATS(subgroups, wordMatrices, layout.rows, layout.columns) + states) * wordBytes / 4 +
+    return (VKF_DECODE_STAGE_FLOATS(subgroups, staged, layout.rows, layout.columns) + states) * wordBytes / 4 +
            wordBytes; // and a flag
 }
 
 uint32_t DecodeMatrixTile::registers() const {
     const uint32_t depthLanes = layout.columnLanes() + 1;
-    const uint32_t keyWords = VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
-    const uint32_t valueWords = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, layout.lanes / depthLanes);
+    const uint32_t rowLanes = layout.lanes / depthLanes;
     const uint32_t slots = layout.elements() / layout.slotElements();
-    const uint32_t values = layout.slotElements() * valueWords; // words of v, of eight columns of one key each
-    return 4 * (2 * slots * keyWords + values) + 8 * values + layout.elements();
+    const uint32_t ofQ = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
+    // Words of eight columns of v, each of one key.
+    const uint32_t values = layout.slotElements() * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
+    const uint32_t ofK = isBlockType(keyType)
+                             ? slots * fetchedBlockWords(headDim, keyType, depthLanes,
+                                                         VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
+                             : ofQ;
+    const uint32_t ofV = isBlockType(valueType)
+                             ? layout.slotElements() * fetchedBlockWords(valueDim, valueType, rowLanes,
+                                                                         VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
+                             : 4 * values;
+    return ofQ + ofK + ofV + 8 * values + layout.elements();
 }
 
 std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {

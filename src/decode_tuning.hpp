@@ -23,6 +23,7 @@ struct DecodeProblem {
     uint64_t rows;    // packed, of one KV head
     uint64_t kvHeads; // of all sequences
     uint32_t keys;    // that a row may see at most
+    uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
 };
 
 // shaders/decode_tile.glsl tells what the numbers mean.
@@ -57,6 +58,9 @@ struct DecodeMatrixTile {
     uint32_t stagedRows = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
+    VkfType keyType{};
+    VkfType valueType{};
+    uint32_t blockUnit = 1;
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
     uint32_t rows() const { return rowSubgroups * layout.rows; }

@@ -11,6 +11,16 @@
 namespace vkf {
 namespace {
 
+// Words of 4 bytes in which rows of k and v that are of block types can be loaded.
+uint32_t blockUnit(const CheckedProblem& problem) {
+    constexpr uint32_t largest = 2;
+    const auto inPairs = [&problem](VkfTensorRole role) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        return !isBlockType(layout.type) || inWholeWords(layout, largest * blockWordBytes);
+    };
+    return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? largest : 1;
+}
+
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     return {p.headDim,
@@ -19,12 +29,17 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             p.v.type,
             uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * p.queryRows,
             uint64_t{p.batch} * p.kvHeads,
-            static_cast<uint32_t>(widestRow(problem))};
+            static_cast<uint32_t>(widestRow(problem)),
+            blockUnit(problem)};
 }
 
-// Of the two kernels the one on matrices fills them from rows of their own type that follow each other.
-bool fillsMatrices(const VkfProblem& p) {
-    return p.paging.enabled == 0 && p.k.type == p.q.type && p.v.type == p.q.type;
+// Of the two kernels the one on matrices fills them from rows of their own type, those of fp16 also from rows of block
+// types in whole words.
+bool fillsMatrices(const VkfProblem& p, bool wholeWords) {
+    const auto fills = [&](VkfType type) {
+        return type == p.q.type || (isBlockType(type) && p.q.type == VKF_TYPE_F16 && wholeWords);
+    };
+    return fills(p.k.type) && fills(p.v.type);
 }
 
 // The phases of path decode, once the tile is set.
@@ -41,8 +56,9 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
                          VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
+    const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
     const MatrixLayout layout = caps.matrixOf(p.q.type);
-    const bool onMatrices = fillsMatrices(p) && matrixObstacle(caps, problem) == nullptr;
+    const bool onMatrices = fillsMatrices(p, wholeWords) && matrixObstacle(caps, problem) == nullptr;
     const DecodeChoice chosen =
         chooseDecodeTile(caps, onMatrices ? &layout : nullptr, decodeProblem(problem), builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
@@ -50,7 +66,7 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
         builder.setTile(matrix->tile, matrix->tile.workgroupSize());
         builder.setMatrices(matrix->tile.layout);
-        builder.setWholeWords(wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q)));
+        builder.setWholeWords(wholeWords);
         builder.setTuning(tileText(matrix->tile, splits), false);
         const bool bf16 = p.q.type == VKF_TYPE_BF16;
         return addPhases(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix, splits,

@@ -54,8 +54,11 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
 }
 
 bool inWholeWords(const VkfTensorLayout& layout) {
+    return inWholeWords(layout, isBlockType(layout.type) ? blockWordBytes : loadedWordBytes);
+}
+
+bool inWholeWords(const VkfTensorLayout& layout, uint32_t word) {
     const ByteStrides strides = byteStrides(layout);
-    const uint64_t word = isBlockType(layout.type) ? blockWordBytes : loadedWordBytes;
     return vkfStoredBytes(layout.type, layout.dim) % word == 0 &&
            (strides.row | strides.head | strides.batch) % word == 0;
 }

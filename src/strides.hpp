@@ -38,6 +38,8 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
 // Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts
 // on one. Then a path asks for aligned addresses; else it loads element by element.
 bool inWholeWords(const VkfTensorLayout& layout);
+// The same of words of so many bytes.
+bool inWholeWords(const VkfTensorLayout& layout, uint32_t word);
 
 // The same of q, k and v, whose offsets inside a tile must fit 32 bits besides.
 template <typename AnyTile> bool hasWholeWords(const CheckedProblem& problem, const AnyTile& tile) {

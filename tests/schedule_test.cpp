@@ -700,6 +700,32 @@ TEST_CASE("an empty output needs no step", "[schedule]") {
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
 }
 
+TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path decode", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto phaseOf = [&](uint32_t dim, VkfType type, VkfType ofQ = VKF_TYPE_F16, uint64_t rowStride = 0) {
+        VkfProblem problem = problemOf({1, 32, 8, 1, 4096, dim, 0, ofQ});
+        problem.k.type = problem.v.type = type;
+        if (rowStride != 0) {
+            problem.v.rowStride = rowStride;
+            problem.v.headStride = rowStride * problem.keys;
+            problem.v.batchStride = problem.v.headStride * problem.kvHeads;
+        }
+        return schedule(caps, problem).phases[0].variant;
+    };
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
+        CHECK(phaseOf(128, type).kernel == vkf::Kernel::attentionDecodeMatrix);
+        CHECK(phaseOf(64, type).kernel == vkf::Kernel::attentionDecodeMatrix);
+        CHECK(phaseOf(96, type).kernel == vkf::Kernel::attentionDecode); // a row of v for eight lanes
+        CHECK(phaseOf(128, type, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecode);
+        // In words of 8 bytes where rows are such.
+        CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_UNIT] == 2);
+    }
+    CHECK(phaseOf(64, VKF_TYPE_Q8_0).constants[VKF_ID_BLOCK_UNIT] == 1);
+    CHECK(phaseOf(64, VKF_TYPE_Q4_1).constants[VKF_ID_BLOCK_UNIT] == 2);
+    CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 192).constants[VKF_ID_BLOCK_UNIT] == 1);
+    CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 160).kernel == vkf::Kernel::attentionDecode); // 170 bytes
+}
+
 TEST_CASE("caches go to the kernels that take them", "[schedule]") {
     const vkf::Caps caps = matrixCaps();
     const auto kernelOf = [&](VkfProblem problem, VkfType type, bool paged) {
@@ -712,8 +738,8 @@ TEST_CASE("caches go to the kernels that take them", "[schedule]") {
     // Sixteen packed rows, which plain types have on matrices.
     const VkfProblem decode = problemOf({1, 8, 2, 4, 4096, 128, 0, VKF_TYPE_F16});
     CHECK(kernelOf(decode, VKF_TYPE_F16, false) == vkf::Kernel::attentionDecodeMatrix);
-    CHECK(kernelOf(decode, VKF_TYPE_F16, true) == vkf::Kernel::attentionDecode);
-    CHECK(kernelOf(decode, VKF_TYPE_Q8_0, false) == vkf::Kernel::attentionDecode);
+    CHECK(kernelOf(decode, VKF_TYPE_F16, true) == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(kernelOf(decode, VKF_TYPE_F32, false) == vkf::Kernel::attentionDecode);
     const VkfProblem prefill = problemOf({1, 8, 2, 512, 4096, 128, 0, VKF_TYPE_F16});
     for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q5_1}) {
         CHECK(kernelOf(prefill, type, true) == vkf::Kernel::attentionCoopmat);

@@ -80,7 +80,7 @@ struct AttentionParams {
 /* Block types: VKF_BLOCK_ELEMENTS elements in an fp16 scale, perhaps an fp16 minimum, perhaps a word of fifth bits,
  * and codes of four or eight bits, in this order. */
 #define VKF_BLOCK_ELEMENTS 32
-#if defined(__cplusplus) || defined(VKF_CACHES)
+#if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
 #else /* shaders for k and v of plain types leave the code for others out */
 #define VKF_IS_BLOCK_TYPE(type) false
@@ -89,7 +89,8 @@ struct AttentionParams {
 #define VKF_BLOCK_HAS_FIFTH_BITS(type) ((type) == VKF_STORED_Q5_0 || (type) == VKF_STORED_Q5_1)
 #define VKF_BLOCK_FIFTH_BITS_AT(type) (VKF_BLOCK_HAS_MINIMUM(type) ? 4 : 2)
 #define VKF_BLOCK_CODES_AT(type) (VKF_BLOCK_FIFTH_BITS_AT(type) + (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 4 : 0))
-#define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + ((type) == VKF_STORED_Q8_0 ? 32 : 16))
+#define VKF_BLOCK_CODE_BYTES(type) ((type) == VKF_STORED_Q8_0 ? 32 : 16)
+#define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + VKF_BLOCK_CODE_BYTES(type))
 
 /* Specialization constants. The first group is the tile of the kernels in plain arithmetic, the second the
  * problem. */
@@ -146,7 +147,9 @@ struct AttentionParams {
 /* The seventh is of pages. */
 #define VKF_ID_PAGE_ROWS 45      /* rows of a page, a power of two; 0 = no pages */
 #define VKF_ID_MAX_PAGES 46      /* entries of the block table for a sequence */
-#define VKF_ID_COUNT 47
+/* The eighth is of block types in the decode kernel on cooperative matrices. */
+#define VKF_ID_BLOCK_UNIT 47     /* words of 4 bytes that are loaded at once */
+#define VKF_ID_COUNT 48
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8
@@ -193,11 +196,24 @@ struct AttentionParams {
 #define VKF_DECODE_O_WORDS(workgroup_size, value_dim, type, lanes)                                               \
     ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
 
-/* Of the decode kernel on cooperative matrices, in floats: some columns of o of each subgroup's rows, eight for each
- * of the lanes that load a row of v together. */
-#define VKF_DECODE_STAGE_COLUMNS(row_lanes) ((row_lanes) * 8)
-#define VKF_DECODE_STAGE_FLOATS(subgroups, word_matrices, rows, columns)                                          \
-    ((subgroups) * (word_matrices) * (rows) * (columns))
+/* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a row
+ * together; so many of them share a block, in chunks of its codes, that each has as many chunks as the others. */
+#define VKF_DEALS_BLOCKS(dim, lanes) ((dim) / 8 % (lanes) == 0)
+#define VKF_VALUE_SHARES(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
+#define VKF_KEY_SHARES(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_SHARES(dim, lanes))
+#define VKF_LANE_CHUNKS(dim, lanes, shares) ((dim) / VKF_BLOCK_ELEMENTS * (shares) / (lanes))
+/* In words of 4 bytes: a chunk's codes, what a load takes, what is in front of the codes, and all that is loaded. */
+#define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
+#define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
+#define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1) /* of the codes of eight elements */
+#define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
+#define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
+    (VKF_HEADER_WORDS(type) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+
+/* Of the decode kernel on cooperative matrices, in floats: some matrices of o of each subgroup's rows, all or half of
+ * those that the words of one number fill. */
+#define VKF_DECODE_STAGED_MATRICES(word_matrices, half) ((half) ? ((word_matrices) + 1) / 2 : (word_matrices))
+#define VKF_DECODE_STAGE_FLOATS(subgroups, matrices, rows, columns) ((subgroups) * (matrices) * (rows) * (columns))
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
  * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
 #define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \
