@@ -81,7 +81,7 @@ void scaleOutput() {
 
 // Negated where the scale is negative: the kernel multiplies by its magnitude, so that the largest product
 // is the largest score.
-uvec4 signedWord(uvec4 word) {
+uvec4 signedWord(const uvec4 word) {
     return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
 }
 
@@ -102,9 +102,9 @@ void loadQueries() {
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
-            uvec4 loaded = K_BLOCKS
-                               ? queryOfBlocks(row, word)
-                               : rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_Q, DEPTH_LANES);
+            const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
+            uvec4 loaded =
+                K_BLOCKS ? queryOfBlocks(row, word) : rowWord(row, number, HEAD_DIM, TYPE_Q, DEPTH_LANES);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint i = 0; i < 8; i++) {
                 q_tile[word * WORD_DEPTHS + i / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + i % SLOT_ELEMENTS] =
@@ -223,7 +223,7 @@ void capScores() {
 }
 
 // Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
-void dropInvisible(uint key_begin) {
+void dropInvisible(const uint key_begin) {
     ivec2 visible[SLOTS];
     UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
         visible[slot] = visibleKeys(item, queryRow(first_row + tileRow(slot)));
@@ -236,7 +236,7 @@ void dropInvisible(uint key_begin) {
 }
 
 // Values of keys that do not exist, or that not every row sees.
-void finiteValues(uint key_begin) {
+void finiteValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
         bool exists = key_begin + scoreKey(i) < keys.y;
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
@@ -280,7 +280,7 @@ void updateSoftmax() {
 }
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
-Half roundToHalf(float p) {
+Half roundToHalf(const float p) {
 #ifdef VKF_MATRIX_BF16
     return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
 #else
@@ -312,12 +312,12 @@ void accumulateOutput(const bool cut) {
 }
 
 // The first key of this subgroup in a tile of keys.
-uint subgroupKey(uint tile) {
+uint subgroupKey(const uint tile) {
     return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_DEPTH;
 }
 
 // Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
-void attendWhole(uint first, uint end) {
+void attendWhole(const uint first, const uint end) {
     fetchPages(subgroupKey(first));
     fetchKeys(subgroupKey(first));
     fetchValues(subgroupKey(first));
@@ -344,7 +344,7 @@ void attendWhole(uint first, uint end) {
 }
 
 // A tile that a mask or the end of the keys cuts.
-void attendCut(uint key_begin) {
+void attendCut(const uint key_begin) {
     fetchPages(key_begin);
     fetchKeys(key_begin);
     fetchValues(key_begin);
@@ -361,7 +361,7 @@ void attendCut(uint key_begin) {
 }
 
 // Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x.
-uvec2 wholeTiles(uint tiles) {
+uvec2 wholeTiles(const uint tiles) {
     ivec2 seen = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
     uint first = min((uint(seen.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
     return uvec2(first, max(uint(seen.y) / TILE_KEYS, first));

@@ -193,8 +193,8 @@ uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
 }
 
-// Two elements, from bytes 16 bits apart: the low halves of the bytes, or the high ones, or all of q8_0. `fifth` has the
-// bits above them at 4 and 20.
+// Two elements, from bytes 16 bits apart: the low halves of the bytes, or the high ones, or all of q8_0. `fifth` has
+// the bits above them at 4 and 20.
 uint elementPair(const uint bytes, const bool high, const uint fifth, const f16vec2 scale, const f16vec2 minimum,
                  const Dealt dealt) {
     const uint bits = dealt.type == VKF_STORED_Q8_0
@@ -278,7 +278,7 @@ uint columnOf(const uint chunk, const uint byte, const bool high, const Dealt de
 // Of element 0 to 7 of a word of this lane's part of k.
 uint keyColumn(const uint word, const uint element) {
     const bool q8_0 = TYPE_K == VKF_STORED_Q8_0;
-    const uint byte = q8_0 ? (element & 4) | (element & 1) << 1 | (element >> 1 & 1) : (element & 1) << 1 | element >> 2;
+    const uint byte = (element & 1) << 1 | (q8_0 ? (element & 4) | (element >> 1 & 1) : element >> 2);
     return columnOf(keyChunk(word / K_EIGHTS), word % K_EIGHTS * (q8_0 ? 8 : 4) + byte,
                     !q8_0 && (element & 2) != 0, K_DEALT);
 }

@@ -17,7 +17,7 @@ shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS, STAGED_MATRICES, MATRIX_
 shared vec2 state_stage[STATES];     // m and l
 shared vec2 joined_stage[TILE_ROWS]; // m and 1 / l over all subgroups that share keys, or 0
 
-uint tileRow(uint slot) {
+uint tileRow(const uint slot) {
     return lane_place.x + slotRow(slot); // of the subgroup
 }
 
@@ -41,7 +41,7 @@ void stageStates() {
 }
 
 // m and l of a row of the tile over all subgroups that share its keys.
-vec2 joinedState(uint row) {
+vec2 joinedState(const uint row) {
     uint first = row / MATRIX_ROWS * KEY_SUBGROUPS * MATRIX_ROWS + row % MATRIX_ROWS;
     float m = BEFORE_ANY_KEY;
     for (uint i = 0; i < KEY_SUBGROUPS; i++) {
@@ -113,7 +113,8 @@ void storeWord(const uint word, const uint first) {
             o += stagedFour(row / STAGED_ROWS * KEY_SUBGROUPS + i, row % STAGED_ROWS, part, element);
         }
         // Two and two neighbours, of plain types all four.
-        uvec2 pairs = V_BLOCKS ? uvec2(valueColumn(part, word, first + element), valueColumn(part, word, first + element + 2))
+        uvec2 pairs = V_BLOCKS ? uvec2(valueColumn(part, word, first + element),
+                                       valueColumn(part, word, first + element + 2))
                                : uvec2(column, column + 2);
         if (special) {
             vec4 added = specialValues(item, v_head, queryRow(packed_row), pairs.x & ~3u);

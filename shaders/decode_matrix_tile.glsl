@@ -39,7 +39,7 @@ const uint VALUE_TILES = V_LANE_WORDS * WORD_COLUMNS;
 const uint SLOT_FOURS = (SLOTS + 3) / 4;
 
 // Element 0 to 7 of a word. By comparing numbers, as vectors indexed by a variable may live in memory.
-Half halfOf(uvec4 word, uint element) {
+Half halfOf(const uvec4 word, const uint element) {
     uint pair = element < 4 ? (element < 2 ? word.x : word.y) : (element < 6 ? word.z : word.w);
 #ifdef VKF_MATRIX_BF16
     vec2 halves = unpackBf16(pair);
