@@ -7,7 +7,7 @@
 #include "address64.glsl"
 
 // index * stride, where the stride was stored shifted right by STRIDE_SHIFT bits.
-uvec2 strideOffset(uint index, uint stride) {
+uvec2 strideOffset(const uint index, const uint stride) {
     uvec2 offset = multiply64(index, stride);
     if (STRIDE_SHIFT == 0) {
         return offset;
@@ -17,17 +17,17 @@ uvec2 strideOffset(uint index, uint stride) {
 }
 
 // Address of row 0 of one head of tensor VKF_Q, VKF_K, VKF_V or VKF_O.
-uvec2 headAddress(uvec2 base, uint tensor, uint batch, uint head) {
+uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const uint head) {
     uvec2 address = add64(base, strideOffset(batch, params.batch_stride[tensor]));
     return add64(address, strideOffset(head, params.head_stride[tensor]));
 }
 
-uvec2 rowAddress(uvec2 head_address, uint tensor, uint row) {
+uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
     return add64(head_address, multiply64(row, params.row_stride[tensor]));
 }
 
 // Number of a row among those of all parts, [part, heads, rows].
-uvec2 rowNumber(Item item, uint row) {
+uvec2 rowNumber(const Item item, const uint row) {
     uint heads = params.heads & 0xffffu;
     return add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
 }

@@ -17,19 +17,19 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Word4 {
     uvec4 value;
 };
 
-uvec2 add64(uvec2 a, uvec2 b) {
+uvec2 add64(const uvec2 a, const uvec2 b) {
     uint carry;
     uint low = uaddCarry(a.x, b.x, carry);
     return uvec2(low, a.y + b.y + carry);
 }
 
-uvec2 multiply64(uint a, uint b) {
+uvec2 multiply64(const uint a, const uint b) {
     uint low, high;
     umulExtended(a, b, high, low);
     return uvec2(low, high);
 }
 
-uvec2 multiply64(uint a, uvec2 b) {
+uvec2 multiply64(const uint a, const uvec2 b) {
     uvec2 product = multiply64(a, b.x);
     return uvec2(product.x, product.y + a * b.y);
 }

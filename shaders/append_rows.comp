@@ -57,17 +57,18 @@ shared float staged[ROWS * STAGED];
 #include "quantize.glsl"
 
 // Batch, head and row.
-uvec2 placeOf(uvec2 base, uvec2 batch_stride, uvec2 head_stride, uvec2 row_stride, uvec3 place) {
+uvec2 placeOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride, const uvec2 row_stride,
+              const uvec3 place) {
     uvec2 address = add64(base, multiply64(place.x, batch_stride));
     return add64(add64(address, multiply64(place.y, head_stride)), multiply64(place.z, row_stride));
 }
 
-uvec2 sourceRow(uint tensor, uvec3 place) {
+uvec2 sourceRow(const uint tensor, const uvec3 place) {
     uint s = tensor * 3;
     return placeOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2], place);
 }
 
-uvec2 targetRow(uint tensor, uvec3 place) {
+uvec2 targetRow(const uint tensor, const uvec3 place) {
     if (!CACHE) {
         return placeOf(params.target[0], params.stride[3], params.stride[4], params.stride[5], place);
     }
@@ -80,7 +81,7 @@ uvec2 targetRow(uint tensor, uvec3 place) {
 }
 
 // Where a position lies in the cache; false if nowhere.
-bool findPlace(uint position, inout uvec3 place) {
+bool findPlace(const uint position, inout uvec3 place) {
     if (position >= KEYS) {
         return false;
     }
@@ -94,7 +95,7 @@ bool findPlace(uint position, inout uvec3 place) {
     return true;
 }
 
-vec2 cosineSineAt(uint position, uint t) {
+vec2 cosineSineAt(const uint position, const uint t) {
     if (TABLE_ROWS == 0) {
         return cosineSine(multiply64(position, frequency(uvec2(RATIO_LOW, RATIO_HIGH), t)).y);
     }
@@ -103,7 +104,7 @@ vec2 cosineSineAt(uint position, uint t) {
     return uintBitsToFloat(uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
 }
 
-void rotateRow(uint begin, uint lane, uint position) {
+void rotateRow(const uint begin, const uint lane, const uint position) {
     for (uint t = lane; t < ROTARY_DIM / 2; t += LANES) {
         uint first = begin + (PAIRS == VKF_PAIRS_HALVES ? t : 2 * t);
         uint second = PAIRS == VKF_PAIRS_HALVES ? first + ROTARY_DIM / 2 : first + 1;
@@ -116,7 +117,7 @@ void rotateRow(uint begin, uint lane, uint position) {
 }
 
 // Four elements, as storeRow4 does, but rounded the same on every device.
-void storeRounded4(uvec2 row, uint column, uint dim, uint type, vec4 x) {
+void storeRounded4(const uvec2 row, const uint column, const uint dim, const uint type, const vec4 x) {
     uvec4 words = roundWords(x, type);
     if (!isAligned4(row, 0, type) || column + 4 > dim) {
         for (uint i = 0; i < 4; i++) {
@@ -132,7 +133,7 @@ void storeRounded4(uvec2 row, uint column, uint dim, uint type, vec4 x) {
     }
 }
 
-void storeStaged(uvec2 row, uint type, uint dim, uint begin, uint lane) {
+void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane) {
     for (uint word = lane; word * 4 < dim; word += LANES) {
         uint first = begin + word * 4;
 #ifdef VKF_STORAGE_16BIT

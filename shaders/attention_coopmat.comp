@@ -76,7 +76,7 @@ float lateScale() {
 }
 
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
-float takeProbability(uint row, float s) {
+float takeProbability(const uint row, const float s) {
     float p = exp2(fma(s, lateScale(), -m_row[row]));
     l_row[row] += p;
     return p;
@@ -142,7 +142,7 @@ void capScores() {
     }
 }
 
-void dropInvisible(uint key_begin) {
+void dropInvisible(const uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
@@ -211,7 +211,7 @@ void rescale() {
 // The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
 // branch around the rescaling: products are made again in the rare tile that needs it, because compilers
 // were seen to copy all of o in every tile where a branch joins two versions of it.
-void computeScores(uint key_begin, bool whole) {
+void computeScores(const uint key_begin, const bool whole) {
     for (;;) {
         computeProducts();
         takeScores();
@@ -255,7 +255,7 @@ struct Walk {
     uint first, whole_first, whole_end, end;
 };
 
-Walk walkOf(TileMask mask) {
+Walk walkOf(const TileMask mask) {
     Walk walk;
     walk.first = uint(mask.any.x) / TILE_KEYS;
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
@@ -268,7 +268,7 @@ Walk walkOf(TileMask mask) {
 }
 
 // The first open tile from `tile` on, of the whole or of the cut ones; walk.whole_end or walk.end if there is none.
-uint openTileOfWalk(Walk walk, uint tile, bool whole) {
+uint openTileOfWalk(const Walk walk, const uint tile, const bool whole) {
     if (whole) {
         return openTile(tile, walk.whole_end);
     }
@@ -276,7 +276,7 @@ uint openTileOfWalk(Walk walk, uint tile, bool whole) {
     return before < walk.whole_first ? before : openTile(max(tile, walk.whole_end), walk.end);
 }
 
-uint nextTile(Walk walk, uint tile, bool whole) {
+uint nextTile(const Walk walk, const uint tile, const bool whole) {
     if (HAS_BLOCK_MASK) {
         return openTileOfWalk(walk, tile + 1, whole);
     }
@@ -284,14 +284,14 @@ uint nextTile(Walk walk, uint tile, bool whole) {
 }
 
 // The cut tile that has `index` cut ones before it.
-uint cutTile(Walk walk, uint index) {
+uint cutTile(const Walk walk, const uint index) {
     uint tile = walk.first + index;
     return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
 }
 
 // Tiles from `tile` to `last`, all whole, or all the cut ones between the two; with a block mask the open ones
 // of them.
-void attend(Walk walk, uint tile, uint last, bool whole) {
+void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     fetchTile(k, v, tile * TILE_KEYS, whole, thread);
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
@@ -318,13 +318,13 @@ void attend(Walk walk, uint tile, uint last, bool whole) {
 }
 
 // The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
-Walk partOf(Walk walk, uvec2 steps) {
+Walk partOf(const Walk walk, const uvec2 steps) {
     uvec2 part = walk.first + steps;
     return Walk(part.x, clamp(walk.whole_first, part.x, part.y), clamp(walk.whole_end, part.x, part.y), part.y);
 }
 
 // Tiles [x, y) of the split's part that all rows see, none if y <= x. Block masks have made their part already.
-uvec2 wholeTiles(Walk walk, uvec2 steps) {
+uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
     if (HAS_BLOCK_MASK) {
         return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
@@ -332,7 +332,7 @@ uvec2 wholeTiles(Walk walk, uvec2 steps) {
 }
 
 // From the first to behind the last one that a mask cuts, likewise; whole ones may lie between.
-uvec2 cutTiles(Walk walk, uvec2 steps) {
+uvec2 cutTiles(const Walk walk, const uvec2 steps) {
     if (HAS_BLOCK_MASK) {
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
@@ -342,7 +342,7 @@ uvec2 cutTiles(Walk walk, uvec2 steps) {
 }
 
 // The split's steps of the walk.
-uvec2 stepsOf(Walk walk) {
+uvec2 stepsOf(const Walk walk) {
     uint steps = walk.end - walk.first;
     uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
     return uvec2(begin, begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0));

@@ -53,7 +53,7 @@ shared vec4 q_stage[VKF_DECODE_Q_WORDS(THREAD_ROWS, HEAD_DIM, TYPE_K, LANES)];
 #include "decode_join.glsl"
 #include "decode_reduce.glsl"
 
-uint stagedQuery(uint r, uint quad, uint word) {
+uint stagedQuery(const uint r, const uint quad, const uint word) {
     return (r * K_QUADS + quad) * K_LANE_WORDS * LANES + word;
 }
 
@@ -83,23 +83,23 @@ void clearState() {
     }
 }
 
-uint threadKey(uint key_begin, uint t) {
+uint threadKey(const uint key_begin, const uint t) {
     return key_begin + t * GROUPS + group;
 }
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
-uint existingKey(uint key_begin, uint t) {
+uint existingKey(const uint key_begin, const uint t) {
     return min(threadKey(key_begin, t), keys.y - 1);
 }
 
 // Long before the keys, whose addresses wait for them.
-void fetchPages(uint key_begin) {
+void fetchPages(const uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
     }
 }
 
-void fetchKeys(uint key_begin) {
+void fetchKeys(const uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
@@ -108,7 +108,7 @@ void fetchKeys(uint key_begin) {
     }
 }
 
-void fetchValues(uint key_begin) {
+void fetchValues(const uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
@@ -154,14 +154,14 @@ void computeProducts() {
 }
 
 // Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
-bool seesKey(uint key_begin, uint t, ivec2 visible, bool cut) {
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool cut) {
     uint key = threadKey(key_begin, t);
     return cut ? key < keys.y && isVisible(visible, key) : key < keys.y;
 }
 
 // Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
 // DROPPED; else those past the last key have a probability of zero.
-void updateSoftmax(uint key_begin, bool cut) {
+void updateSoftmax(const uint key_begin, const bool cut) {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         ivec2 visible = cut ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         float largest = m_row[r];
@@ -190,7 +190,7 @@ void updateSoftmax(uint key_begin, bool cut) {
 }
 
 // o += p v
-void accumulateOutput(uint key_begin, bool cut) {
+void accumulateOutput(const uint key_begin, const bool cut) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {

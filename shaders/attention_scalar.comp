@@ -46,7 +46,7 @@ Rows q, k, v;
 uint thread, group, lane;
 
 // The first chunk of k for the keys from key_begin on, and of q if it does not stay.
-void fetchScoreOperands(uint key_begin, uint chunk) {
+void fetchScoreOperands(const uint key_begin, const uint chunk) {
     if (DIM_CHUNKS > 1) {
         fetchQ(q, item.row_begin, chunk, thread);
     }
@@ -54,7 +54,7 @@ void fetchScoreOperands(uint key_begin, uint chunk) {
 }
 
 // s = q k^T for the keys from key_begin on; leaves the first chunk of v fetched.
-void computeScores(uint key_begin) {
+void computeScores(const uint key_begin) {
     clearScores();
     [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
@@ -73,7 +73,7 @@ void computeScores(uint key_begin) {
 }
 
 // o += p v for the same keys; leaves the first chunk of the next tile's k, from next_begin on, fetched.
-void computeOutput(uint key_begin, uint next_begin, bool cut) {
+void computeOutput(const uint key_begin, const uint next_begin, const bool cut) {
     [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // as above
@@ -94,7 +94,7 @@ void computeOutput(uint key_begin, uint next_begin, bool cut) {
 }
 
 // First key of the first tile from key_begin on that is not closed; past the last key if there is none.
-uint nextTile(uint key_begin) {
+uint nextTile(const uint key_begin) {
     if (!HAS_BLOCK_MASK) {
         return key_begin;
     }

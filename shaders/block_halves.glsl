@@ -11,17 +11,17 @@
 #ifdef VKF_CACHES
 
 #ifdef VKF_MATRIX_BF16
-uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
+uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_minimum, const uint type) {
     vec4 x = dequantize(codeBytes(codes, fifth, type), scale_minimum, type);
     return uvec2(packBf16(x.xy), packBf16(x.zw));
 }
 #else
-uint scaledHalves(uint bytes, f16vec2 scale, uint type) {
+uint scaledHalves(const uint bytes, const f16vec2 scale, const uint type) {
     f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
 }
 
-uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
+uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_minimum, const uint type) {
     uint bytes = codeBytes(codes, fifth, type);
     f16vec2 scale = unpackFloat2x16(scale_minimum);
     return uvec2(scaledHalves((bytes & 0xffu) | (bytes & 0xff00u) << 8, scale, type),
@@ -30,7 +30,7 @@ uvec2 dequantizeHalves(uint codes, uint fifth, uint scale_minimum, uint type) {
 #endif
 
 // One of the words of eight elements that a piece has: one of q8_0, else two.
-uvec4 pieceWord(uvec4 piece, uint word, uint type) {
+uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
     uint fifth = piece.w >> 8 * word;
     return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type),
@@ -38,7 +38,7 @@ uvec4 pieceWord(uvec4 piece, uint word, uint type) {
 }
 
 // Eight elements of any row, from a multiple of eight on.
-uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
+uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type) {
     uint in_block = column % VKF_BLOCK_ELEMENTS;
     if (type == VKF_STORED_Q8_0) {
         return pieceWord(gatherPiece(row_address, column / 8, type), 0, type);
@@ -49,11 +49,11 @@ uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
 
 #else
 
-uvec4 pieceWord(uvec4 piece, uint word, uint type) {
+uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     return uvec4(0);
 }
 
-uvec4 loadBlockWord(uvec2 row_address, uint column, uint type) {
+uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type) {
     return uvec4(0);
 }
 

@@ -23,13 +23,13 @@ uint mask_end;   // keys of the sequence
 uint held_word;  // the word of the tile's rows that was read last, and what it held
 uint held_bits;
 
-uint maskWord(uint block_row, uint word) {
+uint maskWord(const uint block_row, const uint word) {
     uint row_words = ((params.keys + BLOCK - 1) / BLOCK + 31) / 32;
     uvec2 row = add64(mask_head, multiply64(block_row, row_words * 4));
     return Word(add64(row, uvec2(word * 4, 0))).value;
 }
 
-void beginBlocks(Item item) {
+void beginBlocks(const Item item) {
     if (!HAS_BLOCK_MASK) {
         return;
     }
@@ -45,7 +45,7 @@ void beginBlocks(Item item) {
 
 // Blocks of keys 32 word to 32 word + 31 that some row of the tile sees. Words are held, because tiles that
 // follow each other mostly ask for the same one.
-uint openWord(uint word) {
+uint openWord(const uint word) {
     if (word != held_word) {
         held_word = word;
         held_bits = 0;
@@ -58,7 +58,7 @@ uint openWord(uint word) {
 
 // The first tile of keys from `tile` on, before `end`, with an open block; `end` if there is none. The same
 // in every invocation of the workgroup.
-uint openTile(uint tile, uint end) {
+uint openTile(const uint tile, const uint end) {
     uint key_end = min(end * TILE_KEYS, mask_end);
     for (uint block = tile * TILE_KEYS / BLOCK; block * BLOCK < key_end; block = (block | 31u) + 1) {
         uint bits = openWord(block / 32) & 0xffffffffu << block % 32;
@@ -72,7 +72,7 @@ uint openTile(uint tile, uint end) {
 
 // Bit i: whether the row sees block i, counted from the one that key_begin lies in. For as many keys as a tile
 // has; bits of blocks that do not exist say nothing.
-uint openBlocks(uint row, uint key_begin) {
+uint openBlocks(const uint row, const uint key_begin) {
     uint block_row = min(row, params.query_rows - 1) / BLOCK;
     uint block = key_begin / BLOCK;
     uint last_word = (params.keys - 1) / BLOCK / 32;
@@ -84,7 +84,7 @@ uint openBlocks(uint row, uint key_begin) {
 }
 
 // Whether openBlocks(row, key_begin) has the block of a later key.
-bool isOpen(uint bits, uint key_begin, uint key) {
+bool isOpen(const uint bits, const uint key_begin, const uint key) {
     return (bits >> key / BLOCK - key_begin / BLOCK & 1u) != 0;
 }
 

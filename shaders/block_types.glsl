@@ -26,7 +26,7 @@
                                         : 8.0)
 
 // Those of a piece's elements, out of the block's.
-uint fifthBitsOf(uint piece, uint of_block) {
+uint fifthBitsOf(const uint piece, const uint of_block) {
     uint shift = piece % 2 * 8;
     return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
 }
@@ -37,7 +37,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Row
 
 // A piece of a row that is whole words of four bytes, and starts on one. Blocks may start in the middle of a word:
 // then what is needed is put together of neighbours, none of which lies outside of the row.
-uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
+uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     RowWords row = RowWords(row_address);
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
@@ -59,17 +59,17 @@ uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
 }
 
 #ifdef VKF_STORAGE_16BIT
-uint loadHalf(uvec2 row_address, uint offset) {
+uint loadHalf(const uvec2 row_address, const uint offset) {
     return uint(HalfRow(row_address).element[offset / 2]);
 }
 
 // Four bytes of a row that may start anywhere.
-uint loadHalves(uvec2 row_address, uint offset) {
+uint loadHalves(const uvec2 row_address, const uint offset) {
     HalfRow row = HalfRow(row_address);
     return uint(row.element[offset / 2]) | uint(row.element[offset / 2 + 1]) << 16;
 }
 
-uint loadScale(uvec2 row_address, uint block, uint type) {
+uint loadScale(const uvec2 row_address, const uint block, const uint type) {
     HalfRow row = HalfRow(row_address);
     uint minimum = VKF_BLOCK_HAS_MINIMUM(type) ? uint(row.element[block / 2 + 1]) << 16 : 0u;
     return uint(row.element[block / 2]) | minimum;
@@ -77,7 +77,7 @@ uint loadScale(uvec2 row_address, uint block, uint type) {
 #endif
 
 // A piece of any row.
-uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
+uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
 #ifdef VKF_STORAGE_16BIT
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
@@ -91,7 +91,7 @@ uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
 
 // Four codes of a word as bytes, VKF_CODE_OFFSET too large: those of q8_0 without their sign; else the low halves of the
 // word's bytes, each with a bit of `fifth` above it.
-uint codeBytes(uint codes, uint fifth, uint type) {
+uint codeBytes(const uint codes, const uint fifth, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return codes ^ 0x80808080u;
     }
@@ -104,7 +104,7 @@ uint codeBytes(uint codes, uint fifth, uint type) {
 
 // Four elements from their codeBytes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
 // longer to make.
-vec4 dequantize(uint packed, uint scale_minimum, uint type) {
+vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
     vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + VKF_CODE_OFFSET(type))) * scale.x;
@@ -112,13 +112,13 @@ vec4 dequantize(uint packed, uint scale_minimum, uint type) {
 }
 
 // Four elements of a piece: of q8_0 two such quads, else two of the first half of the block, two of the second.
-vec4 pieceQuad(uvec4 piece, uint quad, uint type) {
+vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
     return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
 }
 
 // Of a quad's first element.
-uint pieceColumn(uint piece, uint quad, uint type) {
+uint pieceColumn(const uint piece, const uint quad, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return piece * 8 + quad * 4;
     }
@@ -126,7 +126,7 @@ uint pieceColumn(uint piece, uint quad, uint type) {
 }
 
 // Elements [4 quad, 4 quad + 4) of any row.
-vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
+vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
 #ifdef VKF_STORAGE_16BIT
     uint block = quad / 8 * VKF_BLOCK_BYTES(type);
     uint element = quad % 8 * 4;
@@ -147,30 +147,30 @@ vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
 #else
 
 // Kernels that are built for plain types know the names alone.
-uvec4 loadPiece(uvec2 row_address, uint piece, uint type) {
+uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     return uvec4(0);
 }
 
-uvec4 gatherPiece(uvec2 row_address, uint piece, uint type) {
+uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
     return uvec4(0);
 }
 
-vec4 pieceQuad(uvec4 piece, uint quad, uint type) {
+vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     return vec4(0.0);
 }
 
-uint pieceColumn(uint piece, uint quad, uint type) {
+uint pieceColumn(const uint piece, const uint quad, const uint type) {
     return 0;
 }
 
-vec4 loadBlockQuad(uvec2 row_address, uint quad, uint type) {
+vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
     return vec4(0.0);
 }
 
 #endif
 
 // Four elements of any row of any type, zeros past its end.
-vec4 loadElements4(uvec2 row_address, uint column, uint dim, uint type) {
+vec4 loadElements4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return column < dim ? loadBlockQuad(row_address, column / 4, type) : vec4(0.0);
     }

@@ -14,17 +14,17 @@ uint packedRows() {
     return groupHeads() * params.query_rows;
 }
 
-uint queryRow(uint packed_row) {
+uint queryRow(const uint packed_row) {
     return packed_row / groupHeads();
 }
 
-uint queryHead(Item item, uint packed_row) {
+uint queryHead(const Item item, const uint packed_row) {
     return item.kv_head * groupHeads() + packed_row % groupHeads();
 }
 
 // Row tiles count fastest, then KV heads, then splits, then sequences. row_begin is a packed row, and head is
 // left to queryHead.
-Item packedItemOf(uint number) {
+Item packedItemOf(const uint number) {
     uint kv_heads = (params.heads & 0xffffu) / groupHeads();
     uint row_tiles = (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
     uint sequence_head = number / row_tiles;
@@ -43,7 +43,7 @@ Item packedItemOf(uint number) {
 
 // Keys [x, y) that fall to this split of those that some row of the tile sees: a part of the sequence's own
 // keys, so that short sequences are as evenly split as long ones. Parts are whole tiles but for the last.
-uvec2 splitKeys(Item item, uint tile_keys) {
+uvec2 splitKeys(const Item item, const uint tile_keys) {
     uint last = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
     int end = max(visibleKeys(item, queryRow(last)).y, begin);
@@ -54,7 +54,7 @@ uvec2 splitKeys(Item item, uint tile_keys) {
 }
 
 // Keys that every row of the tile sees.
-ivec2 commonKeys(Item item) {
+ivec2 commonKeys(const Item item) {
     uint last = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
     return ivec2(visibleKeys(item, queryRow(last)).x, visibleKeys(item, queryRow(item.row_begin)).y);
 }

@@ -10,7 +10,7 @@ const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 shared vec2 state_stage[GROUPS * THREAD_ROWS]; // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // of one row at a time
 
-uint stagedColumn(uint word, uint quad) {
+uint stagedColumn(const uint word, const uint quad) {
     return quadColumn(word * LANES + lane, quad, TYPE_V) / 4;
 }
 
@@ -23,7 +23,7 @@ void stageStates() {
 }
 
 // m and l of a row over all groups.
-vec2 joinedState(uint row) {
+vec2 joinedState(const uint row) {
     float m = MINUS_INFINITY;
     for (uint g = 0; g < GROUPS; g++) {
         m = max(m, state_stage[g * THREAD_ROWS + row].x);
@@ -37,7 +37,7 @@ vec2 joinedState(uint row) {
 }
 
 // This invocation's part of one row of o, in the unit of the whole row and divided by its l.
-void stageRow(uint r, vec2 joined) {
+void stageRow(const uint r, const vec2 joined) {
     float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
@@ -47,7 +47,7 @@ void stageRow(uint r, vec2 joined) {
     }
 }
 
-void storeStagedRow(uint packed_row, vec2 joined) {
+void storeStagedRow(const uint packed_row, const vec2 joined) {
     uint head = queryHead(item, packed_row);
     uint row = queryRow(packed_row);
     uvec2 o_head = headAddress(params.o, VKF_O, item.part, head);

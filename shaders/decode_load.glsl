@@ -11,12 +11,12 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
     uvec4 word[];
 };
 
-uint halfAt(uvec2 row_address, uint column, uint dim) {
+uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
     return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }
 
 // Element by element; zeros past the end of the row.
-uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
+uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, const uint type) {
     uvec4 bits = uvec4(0);
 #ifndef VKF_DEALT_BLOCKS
     if (VKF_IS_BLOCK_TYPE(type)) {
@@ -34,7 +34,7 @@ uvec4 gatheredWord(uvec2 row_address, uint word, uint dim, uint type) {
     return bits;
 }
 
-uvec4 existingWord(uvec2 row_address, uint word, uint type) {
+uvec4 existingWord(const uvec2 row_address, const uint word, const uint type) {
 #ifndef VKF_DEALT_BLOCKS
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadPiece(row_address, word, type);
@@ -45,7 +45,7 @@ uvec4 existingWord(uvec2 row_address, uint word, uint type) {
 
 // Word number `word` of a row of `dim` elements, one of `lanes` neighbours loaded together; zeros past the end of
 // the row.
-uvec4 rowWord(uvec2 row_address, uint word, uint dim, uint type, uint lanes) {
+uvec4 rowWord(const uvec2 row_address, const uint word, const uint dim, const uint type, const uint lanes) {
     if (!WHOLE_WORDS) {
         return gatheredWord(row_address, word, dim, type);
     }
@@ -59,7 +59,7 @@ uvec4 rowWord(uvec2 row_address, uint word, uint dim, uint type, uint lanes) {
 }
 
 // Four elements of a word, of those that it has. A word of zeros has zeros.
-vec4 wordQuad(uvec4 word, uint quad, uint type) {
+vec4 wordQuad(const uvec4 word, const uint quad, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceQuad(word, quad, type);
     }
@@ -72,7 +72,7 @@ vec4 wordQuad(uvec4 word, uint quad, uint type) {
 }
 
 // The column of a row where a quad of a word begins.
-uint quadColumn(uint word, uint quad, uint type) {
+uint quadColumn(const uint word, const uint quad, const uint type) {
     return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(word, quad, type) : (word * VKF_WORD_QUADS(type) + quad) * 4;
 }
 

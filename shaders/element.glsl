@@ -19,27 +19,27 @@ layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Hal
 #define VKF_OVERFLOW_F16 65520.0 // the smallest number that rounds past it
 #define VKF_OVERFLOW_BF16 0x7f7f8000u // bits of the smallest fp32 that rounds past the largest bf16
 
-uint elementBytes(uint type) {
+uint elementBytes(const uint type) {
     return type == VKF_STORED_F32 ? 4 : 2;
 }
 
 // Whether four elements at a time can be moved: every row of the head starts on such a boundary.
-bool isAligned4(uvec2 head_address, uint row_stride, uint type) {
+bool isAligned4(const uvec2 head_address, const uint row_stride, const uint type) {
     return ((head_address.x | row_stride) & (elementBytes(type) * 4 - 1)) == 0;
 }
 
-vec2 unpackBf16(uint pair) {
+vec2 unpackBf16(const uint pair) {
     return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u));
 }
 
 // So that a finite value past the largest fp16 stays finite.
-vec2 withinF16(vec2 x) {
+vec2 withinF16(const vec2 x) {
     bvec2 finite = lessThan(abs(x), vec2(uintBitsToFloat(0x7f800000u)));
     return mix(x, clamp(x, vec2(-VKF_LARGEST_F16), vec2(VKF_LARGEST_F16)), finite);
 }
 
 // Two fp16, rounded as the device rounds.
-uint packF16(vec2 x) {
+uint packF16(const vec2 x) {
     return packHalf2x16(withinF16(x));
 }
 
@@ -47,14 +47,14 @@ uint packF16(vec2 x) {
 // value becomes the largest, infinity and NaN stay. A NaN is taken to be a quiet one, as arithmetic makes
 // them. No more instructions than these: with twice as many, NVIDIA's compiler keeps the loop that stores o
 // rolled and its accumulators in memory.
-uint packBf16(vec2 x) {
+uint packBf16(const vec2 x) {
     uvec2 bits = floatBitsToUint(x);
     uvec2 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
     bits = mix(bits, rounded, lessThan(abs(x), vec2(uintBitsToFloat(VKF_OVERFLOW_BF16))));
     return bits.x >> 16 | (bits.y & 0xffff0000u);
 }
 
-float loadElement(uvec2 address, uint type) {
+float loadElement(const uvec2 address, const uint type) {
     if (type == VKF_STORED_F32) {
         return uintBitsToFloat(Word(address).value);
     }
@@ -66,7 +66,7 @@ float loadElement(uvec2 address, uint type) {
 #endif
 }
 
-vec4 loadAligned4(uvec2 address, uint type) {
+vec4 loadAligned4(const uvec2 address, const uint type) {
     if (type == VKF_STORED_F32) {
         return uintBitsToFloat(Word4(address).value);
     }
@@ -75,12 +75,12 @@ vec4 loadAligned4(uvec2 address, uint type) {
                                   : vec4(unpackBf16(pairs.x), unpackBf16(pairs.y));
 }
 
-float loadElementOrZero(uvec2 row_address, uint column, uint dim, uint type) {
+float loadElementOrZero(const uvec2 row_address, const uint column, const uint dim, const uint type) {
     return column < dim ? loadElement(add64(row_address, uvec2(column * elementBytes(type), 0)), type) : 0.0;
 }
 
 // Elements [column, column + 4) of a row of `dim` elements, one by one; 0 past its end.
-vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
+vec4 loadRow4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
     return vec4(loadElementOrZero(row_address, column, dim, type),
                 loadElementOrZero(row_address, column + 1, dim, type),
                 loadElementOrZero(row_address, column + 2, dim, type),
@@ -88,7 +88,7 @@ vec4 loadRow4(uvec2 row_address, uint column, uint dim, uint type) {
 }
 
 // Four elements as they are stored: whole words of fp32, or two words of 16-bit pairs.
-uvec4 packWords(vec4 x, uint type) {
+uvec4 packWords(const vec4 x, const uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);
     }
@@ -97,7 +97,8 @@ uvec4 packWords(vec4 x, uint type) {
 }
 
 // Element 0 to 3 of packed words.
-void storeElement(uvec2 row_address, uint column, uint dim, uint type, uvec4 words, uint element) {
+void storeElement(const uvec2 row_address, const uint column, const uint dim, const uint type, const uvec4 words,
+                  const uint element) {
     if (column + element >= dim) {
         return;
     }
@@ -112,7 +113,8 @@ void storeElement(uvec2 row_address, uint column, uint dim, uint type, uvec4 wor
 }
 
 // Elements [column, column + 4) of a row of `dim` elements; nothing past its end.
-void storeRow4(uvec2 row_address, uint column, uint dim, uint type, bool aligned4, vec4 x) {
+void storeRow4(const uvec2 row_address, const uint column, const uint dim, const uint type, const bool aligned4,
+               const vec4 x) {
     uvec4 words = packWords(x, type);
     if (!aligned4 || column + 4 > dim) {
         storeElement(row_address, column, dim, type, words, 0);

@@ -10,7 +10,7 @@
 
 // Own tanh: the built-in one may lose all relative accuracy near 0, which a softcap multiplies. The
 // polynomial is a fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
-float tanhAccurate(float x) {
+float tanhAccurate(const float x) {
     float a = abs(x);
     float u = x * x;
     float p = fma(fma(fma(fma(-0.00609671418, u, 0.0209971797), u, -0.0538509078), u, 0.133327693), u,
@@ -28,7 +28,7 @@ float finalScore(float s) {
 
 // lse of one row, dense [batch, heads, rows], from its m and its whole l. Of a part of the keys it is m and l
 // themselves, for the merge: in one number, a large m would leave no place for l.
-void storeLse(Item item, uint row, float m, float l) {
+void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
     if (SPLITS > 1) {
         uvec2 bytes = uvec2(index.x << 3, (index.y << 3) | (index.x >> 29));

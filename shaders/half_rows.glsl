@@ -19,22 +19,22 @@ struct HalfRows {
     uint batch;
 };
 
-HalfRows halfRowsOf(uvec2 base, uint tensor, uint batch, uint head, uint count) {
+HalfRows halfRowsOf(const uvec2 base, const uint tensor, const uint batch, const uint head, const uint count) {
     uvec2 address = tensor == VKF_K || tensor == VKF_V ? keyHeadAddress(base, tensor, batch, head)
                                                        : headAddress(base, tensor, batch, head);
     return HalfRows(address, params.row_stride[tensor], count, batch);
 }
 
-uvec2 halfRowAddress(HalfRows rows, uint row) {
+uvec2 halfRowAddress(const HalfRows rows, const uint row) {
     return add64(rows.address, multiply64(row, rows.row_stride));
 }
 
-uint halfAt(uvec2 row_address, uint column, uint dim) {
+uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
     return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }
 
 // Eight elements from `column` on, zeros where there is nothing.
-uvec4 gatherHalves(uvec2 row_address, uint column, uint dim) {
+uvec4 gatherHalves(const uvec2 row_address, const uint column, const uint dim) {
     uvec4 word;
     UNROLL for (uint i = 0; i < 4; i++) {
         word[i] = halfAt(row_address, column + 2 * i, dim) | halfAt(row_address, column + 2 * i + 1, dim) << 16;
@@ -42,7 +42,7 @@ uvec4 gatherHalves(uvec2 row_address, uint column, uint dim) {
     return word;
 }
 
-uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
+uvec4 halvesAt(const HalfRows rows, const uint row, const uint column, const uint dim) {
     if (row >= rows.count) {
         return uvec4(0);
     }
@@ -50,13 +50,13 @@ uvec4 halvesAt(HalfRows rows, uint row, uint column, uint dim) {
 }
 
 // The word at (row, column) of a head whose rows are whole words.
-uvec4 wordAt(HalfRows rows, uint row, uint column) {
+uvec4 wordAt(const HalfRows rows, const uint row, const uint column) {
     return Words(halfRowAddress(rows, row)).word[column / 8];
 }
 
 // The word at (row, column), in one load or eight; zeros where there is nothing. With whole words a word that
 // exists is loaded in any case, so that loads need no branches and go out together.
-uvec4 wordOrZero(HalfRows rows, uint row, uint column, uint dim, bool whole_words) {
+uvec4 wordOrZero(const HalfRows rows, const uint row, const uint column, const uint dim, const bool whole_words) {
     if (!whole_words) {
         return halvesAt(rows, row, column, dim);
     }

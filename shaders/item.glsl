@@ -16,7 +16,7 @@ uint threadIndex() {
 }
 
 // Keys of a sequence.
-uint keysOf(uint batch) {
+uint keysOf(const uint batch) {
     if (!HAS_KEY_LENGTHS) {
         return params.keys;
     }
@@ -26,7 +26,7 @@ uint keysOf(uint batch) {
 
 // Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
 // that run together share K and V. Under a mask the last tiles see most keys and come first.
-Item itemOf(uint number) {
+Item itemOf(const uint number) {
     uint heads = params.heads & 0xffffu;
     uint row_tiles = (params.query_rows + TILE_ROWS - 1) / TILE_ROWS;
     uint tile = number % row_tiles;

@@ -18,12 +18,12 @@ uint itemsOfKeyTile() {
 }
 
 // Those of the keys that some row sees which are of the item's tile of keys.
-ivec2 keysOfPass(ivec2 any, uint number) {
+ivec2 keysOfPass(const ivec2 any, const uint number) {
     int begin = int(number / itemsOfKeyTile() * TILE_KEYS);
     return ivec2(max(any.x, begin), min(any.y, begin + int(TILE_KEYS)));
 }
 
-void loadState(Item item, uint group, uint lane) {
+void loadState(const Item item, const uint group, const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
@@ -38,7 +38,7 @@ void loadState(Item item, uint group, uint lane) {
     }
 }
 
-void storeState(Item item, uint group, uint lane) {
+void storeState(const Item item, const uint group, const uint lane) {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {

@@ -6,7 +6,7 @@
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
-ivec2 visibleKeys(Item item, uint row) {
+ivec2 visibleKeys(const Item item, const uint row) {
     int keys = int(item.keys);
     if (!HAS_WINDOW) {
         return ivec2(0, keys);
@@ -23,7 +23,7 @@ struct TileMask {
     ivec2 all; // keys that every row of the tile sees; empty if y <= x
 };
 
-TileMask tileMask(Item item) {
+TileMask tileMask(const Item item) {
     uint last_row = min(item.row_begin + TILE_ROWS, params.query_rows) - 1;
     ivec2 first = visibleKeys(item, item.row_begin);
     ivec2 last = visibleKeys(item, last_row);
@@ -31,11 +31,11 @@ TileMask tileMask(Item item) {
 }
 
 // Whether keys [begin, end) need a look at each (row, key) pair.
-bool isCut(TileMask mask, uint begin, uint end) {
+bool isCut(const TileMask mask, const uint begin, const uint end) {
     return int(begin) < mask.all.x || int(end) > mask.all.y;
 }
 
-bool isVisible(ivec2 visible, uint key) {
+bool isVisible(const ivec2 visible, const uint key) {
     return int(key) >= visible.x && int(key) < visible.y;
 }
 

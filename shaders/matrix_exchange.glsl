@@ -49,7 +49,7 @@ void takeScores() {
 }
 
 // Two probabilities, to nearest; in bf16 ties go up.
-uint packProbabilities(float low, float high) {
+uint packProbabilities(const float low, const float high) {
 #ifdef VKF_MATRIX_BF16
     return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
 #else
@@ -58,13 +58,13 @@ uint packProbabilities(float low, float high) {
 }
 
 // Elements [e, e + 4) of a matrix, as they lie in memory.
-uvec2 packProbabilities4(uint matrix, uint e) {
+uvec2 packProbabilities4(const uint matrix, const uint e) {
     return uvec2(packProbabilities(SCORE(matrix, e), SCORE(matrix, e + 1)),
                  packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
 }
 
 // A row of matrices: whole words, or halves of words where a slot is no longer.
-void placeProbabilities(uint r, uint begin) {
+void placeProbabilities(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         uint matrix = r * KEY_TILES + key;
@@ -93,7 +93,7 @@ void computeProbabilities() {
 }
 
 // p_tile, all depths at once.
-void makeProbabilities(uint depth) {
+void makeProbabilities(const uint depth) {
     if (depth != 0) {
         return;
     }

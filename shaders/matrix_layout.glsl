@@ -33,7 +33,7 @@ const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix 
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
 
 // Row and column in a matrix, as (x, y): the sum of the places of a number's set bits, of which `basis` holds four.
-uvec2 placeOf(uint number, uint basis) {
+uvec2 placeOf(const uint number, const uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
         place += (number >> bit & 1u) * uvec2(basis >> 8 * bit & 15u, basis >> 8 * bit + 4 & 15u);
@@ -41,16 +41,16 @@ uvec2 placeOf(uint number, uint basis) {
     return place;
 }
 
-uvec2 elementPlace(uint element) {
+uvec2 elementPlace(const uint element) {
     return placeOf(element, ELEMENT_BASIS);
 }
 
-uvec2 lanePlace(uint lane) {
+uvec2 lanePlace(const uint lane) {
     return placeOf(lane, LANE_BASIS) + placeOf(lane >> 4, LANE_BASIS_HIGH);
 }
 
 // Row of a slot, less what the lane adds.
-uint slotRow(uint slot) {
+uint slotRow(const uint slot) {
     return elementPlace(slot * SLOT_ELEMENTS).x;
 }
 

@@ -39,7 +39,7 @@ void normalize() {
 #ifdef VKF_MATRIX_EXCHANGE
 // Left operands, as which 16-bit words leave, are laid out like results in a known layout alone: the host does
 // not ask for words.
-void storeMatricesAsWords(uvec2 head, uint begin) {}
+void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #else
 // How many matrices of a row tile are staged side by side as words of o, and the words in a row of them.
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
@@ -48,7 +48,7 @@ const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;
 const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a whole row
 
 // As packF16 and packBf16 round.
-Half storedHalf(float x) {
+Half storedHalf(const float x) {
 #ifdef VKF_MATRIX_BF16
     return Half(uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u));
 #else
@@ -56,7 +56,7 @@ Half storedHalf(float x) {
 #endif
 }
 
-void stageMatrixOfWords(uint matrix, uint begin) {
+void stageMatrixOfWords(const uint matrix, const uint begin) {
     if (O_IS_F32) {
         coopMatStore(o_tile[matrix], stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
         return;
@@ -68,7 +68,7 @@ void stageMatrixOfWords(uint matrix, uint begin) {
     coopMatStore(o_half, stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
 }
 
-void storeWords(uvec2 head, uint begin, uint row_begin, uint word_begin) {
+void storeWords(const uvec2 head, const uint begin, const uint row_begin, const uint word_begin) {
     UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
         uint place = i * LANES + lane;
         uint row = row_begin + place / Q_CHUNK_WORDS;
@@ -80,7 +80,7 @@ void storeWords(uvec2 head, uint begin, uint row_begin, uint word_begin) {
     }
 }
 
-void storeMatricesAsWords(uvec2 head, uint begin) {
+void storeMatricesAsWords(const uvec2 head, const uint begin) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint first = 0; first < VALUE_TILES; first += O_STAGED_MATRICES) {
             UNROLL for (uint i = 0; i < O_STAGED_MATRICES; i++) {
@@ -101,7 +101,7 @@ void storeMatricesAsWords(uvec2 head, uint begin) {
 // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrices by comparing
 // numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
 // driver's compiler does not inline.
-void storeMatricesAsElements(uvec2 head, uint begin, bool special) {
+void storeMatricesAsElements(const uvec2 head, const uint begin, const bool special) {
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {

@@ -38,7 +38,8 @@ void clearProduct() {
 }
 
 // From (row, column) on, of rows with `dim` elements.
-void fetchA(HalfRows rows, uint row_begin, uint column, uint dim, bool whole_words, uint thread) {
+void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
+            const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
         fetched_a[i] =
@@ -46,7 +47,8 @@ void fetchA(HalfRows rows, uint row_begin, uint column, uint dim, bool whole_wor
     }
 }
 
-void fetchB(HalfRows rows, uint row_begin, uint column, uint dim, bool whole_words, uint thread) {
+void fetchB(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
+            const uint thread) {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, B_ROWS * B_WORDS - 1);
         fetched_b[i] =
@@ -64,7 +66,7 @@ void forgetStep() {
     }
 }
 
-void placeStep(uint thread) {
+void placeStep(const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         if (TILE_ROWS * A_WORDS % WORKGROUP_SIZE == 0 || place < TILE_ROWS * A_WORDS) {
@@ -79,7 +81,7 @@ void placeStep(uint thread) {
     }
 }
 
-void multiplyStep(uint subgroup) {
+void multiplyStep(const uint subgroup) {
     UNROLL for (uint d = 0; d < STEP_DEPTHS; d++) {
         LeftMatrix a_tile[ROW_TILES];
         UNROLL for (uint r = 0; r < ROW_TILES; r++) {

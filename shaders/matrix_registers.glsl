@@ -10,7 +10,7 @@
 void takeScores() {}
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
-Half roundToHalf(float p) {
+Half roundToHalf(const float p) {
 #ifdef VKF_MATRIX_BF16
     return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
 #else
@@ -19,7 +19,7 @@ Half roundToHalf(float p) {
 }
 
 // p_tile of one depth.
-void makeProbabilities(uint depth) {
+void makeProbabilities(const uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float p = takeProbability(r * SLOTS + e / SLOT_ELEMENTS, SCORE(r * KEY_TILES + depth, e));

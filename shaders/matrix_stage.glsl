@@ -40,7 +40,7 @@ uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 
 // Address of a row of a tile of k or v. One page is looked up where no tile lies in several.
-uvec2 tileRowAddress(HalfRows rows, uint tensor, uint key_begin, uint row) {
+uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
     if (PAGED && PAGE % TILE_KEYS != 0) {
         uint key = key_begin + row;
         return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
@@ -51,8 +51,8 @@ uvec2 tileRowAddress(HalfRows rows, uint tensor, uint key_begin, uint row) {
 
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
 // row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
-uvec4 fetchWord(HalfRows rows, uint tensor, uint type, uint key_begin, uint row_words, uint index, bool whole,
-                uint thread) {
+uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
+                const uint index, const bool whole, const uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
     uint place = index * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
@@ -71,7 +71,7 @@ uvec4 fetchWord(HalfRows rows, uint tensor, uint type, uint key_begin, uint row_
     return tile.word[row * (rows.row_stride / 16) + place % row_words];
 }
 
-void fetchTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) {
+void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
     if (WHOLE_WORDS) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             fetched_k[i] = fetchWord(k, VKF_K, TYPE_K, key_begin, K_LOADS, i, whole, thread);
@@ -93,18 +93,18 @@ void forgetTile() {
 }
 
 // One of the words of eight elements that were fetched as one, and which of the row's it is.
-uvec4 wordOfLoad(uvec4 fetched, uint word, uint type) {
+uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceWord(fetched, word, type);
     }
     return fetched;
 }
 
-uint placeOfLoad(uint load, uint word, uint type) {
+uint placeOfLoad(const uint load, const uint word, const uint type) {
     return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
 }
 
-void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
+void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
@@ -129,8 +129,8 @@ void placeWholeWords(HalfRows v, uint key_begin, bool whole, uint thread) {
 }
 
 // Rows that need not be whole words, eight elements at a time.
-void placeElements(HalfRows rows, uint tensor, uint type, uint key_begin, uint dim, uint words, uint begin,
-                   uint row_words, bool finite, uint thread) {
+void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
+                   const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
     [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
         uint key = key_begin + place / words;
         uint column = place % words * 8;
@@ -148,7 +148,7 @@ void placeElements(HalfRows rows, uint tensor, uint type, uint key_begin, uint d
 }
 
 // `whole` says that every row of the tile of rows sees all of these keys.
-void placeTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) {
+void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
     if (WHOLE_WORDS) {
         placeWholeWords(v, key_begin, whole, thread);
     } else {
@@ -159,7 +159,7 @@ void placeTile(HalfRows k, HalfRows v, uint key_begin, bool whole, uint thread) 
 }
 
 // Zeros in the columns past the last word, which no tile writes.
-void clearStage(uint thread) {
+void clearStage(const uint thread) {
     if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
         return;
     }
@@ -170,11 +170,11 @@ void clearStage(uint thread) {
 
 // Eight elements of q, negated where the scale is negative: the kernel multiplies by its magnitude, so
 // that the largest product is the largest score.
-uvec4 signedWord(uvec4 word) {
+uvec4 signedWord(const uvec4 word) {
     return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
 }
 
-uvec4 queryWord(HalfRows q, uint row, uint column) {
+uvec4 queryWord(const HalfRows q, const uint row, const uint column) {
     return signedWord(wordOrZero(q, row, column, HEAD_DIM, WHOLE_WORDS));
 }
 
@@ -186,7 +186,7 @@ const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
 
 uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];
 
-void fetchQueries(HalfRows q, uint row_begin, uint lane) {
+void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint place = i % Q_LANE_WORDS * LANES + lane;
@@ -196,7 +196,7 @@ void fetchQueries(HalfRows q, uint row_begin, uint lane) {
     }
 }
 
-void placeQueries(uint chunk, uint begin, uint lane) {
+void placeQueries(const uint chunk, const uint begin, const uint lane) {
     UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
         uint place = i * LANES + lane;
         stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =

@@ -37,12 +37,12 @@ struct Place {
 };
 
 // Some libraries give an empty row an lse of +infinity.
-vec2 loadState(Place place, uint part) {
+vec2 loadState(const Place place, const uint part) {
     float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(part, params.lse_part_stride))).value);
     return abs(lse) == INFINITY ? vec2(0.0) : vec2(lse, 1.0);
 }
 
-vec4 loadPart(Place place, uint part) {
+vec4 loadPart(const Place place, const uint part) {
     uvec2 row = add64(place.row, multiply64(part, params.part_stride));
     if (isAligned4(row, 0, TYPE_PART) && place.column + 4 <= params.dim) {
         return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PART), 0)), TYPE_PART);
@@ -50,13 +50,14 @@ vec4 loadPart(Place place, uint part) {
     return loadRow4(row, place.column, params.dim, TYPE_PART);
 }
 
-float power(float x) {
+float power(const float x) {
     return exp2(x * LOG2E);
 }
 
 #include "merge_rows.glsl"
 
-uvec2 rowOf(uvec2 base, uvec2 batch_stride, uvec2 head_stride, uvec2 row_stride, uint index) {
+uvec2 rowOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride, const uvec2 row_stride,
+            const uint index) {
     uint head = index / params.rows;
     uvec2 address = add64(base, multiply64(head / params.heads, batch_stride));
     address = add64(address, multiply64(head % params.heads, head_stride));

@@ -27,7 +27,7 @@ float l = 0.0;
 vec4 o = vec4(0.0);
 
 // Brings l and o to a new m.
-void raise(float to) {
+void raise(const float to) {
     float factor = l == 0.0 ? 0.0 : power(m - to);
     l *= factor;
     o *= factor;
@@ -35,12 +35,12 @@ void raise(float to) {
 }
 
 // What a part counts. One without a visible key counts nothing, whatever its m.
-float weightOf(vec2 state) {
+float weightOf(const vec2 state) {
     return state.y == 0.0 ? 0.0 : power(state.x - m) * state.y;
 }
 
 // Parts `first`, first + MERGE_GROUPS, ... of `parts`, VKF_MERGED_AT_ONCE of them.
-void addParts(Place place, uint first, uint parts) {
+void addParts(const Place place, const uint first, const uint parts) {
     vec2 state[VKF_MERGED_AT_ONCE];
     vec4 part[VKF_MERGED_AT_ONCE];
     [[unroll]] for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
@@ -62,7 +62,7 @@ void addParts(Place place, uint first, uint parts) {
 }
 
 // What the groups of a row have becomes one, in the first.
-void joinGroups(uint group, uint lane_of_row) {
+void joinGroups(const uint group, const uint lane_of_row) {
     state_stage[gl_LocalInvocationIndex] = vec2(m, l);
     o_stage[gl_LocalInvocationIndex] = o;
     barrier();
@@ -84,7 +84,7 @@ void joinGroups(uint group, uint lane_of_row) {
 }
 
 // All parts of a row, by all groups; afterwards the first has its m, l and o.
-void mergeRow(Place place, bool exists, uint group, uint parts) {
+void mergeRow(const Place place, const bool exists, const uint group, const uint parts) {
     if (exists) {
         for (uint first = group; first < parts; first += MERGE_GROUPS * VKF_MERGED_AT_ONCE) {
             addParts(place, first, parts);

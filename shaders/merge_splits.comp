@@ -22,16 +22,16 @@ struct Place {
     uint word;
 };
 
-vec2 loadState(Place place, uint split) {
+vec2 loadState(const Place place, const uint split) {
     return uintBitsToFloat(Word2(add64(params.k, multiply64(place.first + split * place.step, 8))).value);
 }
 
-vec4 loadPart(Place place, uint split) {
+vec4 loadPart(const Place place, const uint split) {
     uvec2 address = add64(params.q, multiply64(place.first + split * place.step, WORDS * 16));
     return uintBitsToFloat(Word4(add64(address, uvec2(place.word * 16, 0))).value);
 }
 
-float power(float x) {
+float power(const float x) {
     return exp2(x);
 }
 

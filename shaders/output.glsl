@@ -24,7 +24,7 @@ void clearOutput() {
 }
 
 // o += p v over the staged keys. `cut` says that some p may be DROPPED.
-void accumulateOutput(uint group, uint lane, bool cut) {
+void accumulateOutput(const uint group, const uint lane, const bool cut) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
         vec4 v[4 * THREAD_COLUMNS4];
         [[unroll]] for (uint key = 0; key < 4; key++) {
@@ -48,7 +48,7 @@ void accumulateOutput(uint group, uint lane, bool cut) {
 
 // Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
 // exact 0 of whatever o holds.
-void storeOutput(Item item, uint group, uint lane, float factor[THREAD_ROWS]) {
+void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {

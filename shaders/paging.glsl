@@ -10,7 +10,7 @@ layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequenc
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
 // The key must be one of the sequence's, else there may be no page. 0 without pages.
-uint pageOf(uint batch, uint key) {
+uint pageOf(const uint batch, const uint key) {
 #ifdef VKF_PAGES
     if (!PAGED) {
         return 0;
@@ -24,12 +24,12 @@ uint pageOf(uint batch, uint key) {
 }
 
 // Of one KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
-uvec2 keyHeadAddress(uvec2 base, uint tensor, uint batch, uint kv_head) {
+uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const uint batch, const uint kv_head) {
     return headAddress(base, tensor, PAGED ? 0 : batch, kv_head);
 }
 
 // Address of a key's row, given the head's and its page.
-uvec2 keyAddress(uvec2 head_address, uint tensor, uint page, uint key) {
+uvec2 keyAddress(uvec2 head_address, const uint tensor, const uint page, uint key) {
 #ifdef VKF_PAGES
     if (PAGED) {
         head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));

@@ -5,13 +5,13 @@
 #ifndef VKF_QUANTIZE_GLSL
 #define VKF_QUANTIZE_GLSL
 
-bool isFiniteNumber(float x) {
+bool isFiniteNumber(const float x) {
     return (floatBitsToUint(x) & FP32_INFINITY) != FP32_INFINITY;
 }
 
 // a / b rounded to nearest, by long division: a device's own may be off by some units in the last place. Both are
 // positive; 0 where a or the quotient is below the normal numbers.
-float divideRounded(float a, float b) {
+float divideRounded(const float a, const float b) {
     uint dividend = (floatBitsToUint(a) & 0x7fffffu) | 0x800000u;
     uint divisor = (floatBitsToUint(b) & 0x7fffffu) | 0x800000u;
     int exponent = int(floatBitsToUint(a) >> 23) - int(floatBitsToUint(b) >> 23) + 127;
@@ -38,7 +38,7 @@ struct Scaling {
 };
 
 // Of the 32 elements from `first` on.
-Scaling scalingOf(uint first, uint type) {
+Scaling scalingOf(const uint first, const uint type) {
     float largest = 0.0; // with its sign
     bool finite = true;
     for (uint e = 0; e < VKF_BLOCK_ELEMENTS; e++) {
@@ -60,26 +60,26 @@ Scaling scalingOf(uint first, uint type) {
 }
 
 // Halves are rounded away from zero.
-uint codeQ8(float x, Scaling scaling) {
+uint codeQ8(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
     float whole = trunc(steps);
     int code = int(whole) + (abs(steps - whole) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 
-uint codeQ4(float x, Scaling scaling) {
+uint codeQ4(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
     precise float moved = steps + 8.5;
     return scaling.finite ? min(uint(moved), 15u) : 0;
 }
 
 #ifdef VKF_STORAGE_16BIT
-void storeHalf(uvec2 address, uint bytes, uint value) {
+void storeHalf(const uvec2 address, const uint bytes, uint value) {
     HalfWord(add64(address, uvec2(bytes, 0))).value = uint16_t(value);
 }
 
 // Piece 0 to 7 of a block's codes; the first has the scale too.
-void storeBlockPiece(uvec2 block, uint type, uint first, uint piece) {
+void storeBlockPiece(const uvec2 block, const uint type, const uint first, const uint piece) {
     Scaling scaling = scalingOf(first, type);
     if (piece == 0) {
         storeHalf(block, 0, scaling.scale);

@@ -7,7 +7,7 @@
 #define VKF_ROTARY_GLSL
 
 // Upper half of the product of two 64-bit numbers, some units too low.
-uvec2 multiplyHigh64(uvec2 a, uvec2 b) {
+uvec2 multiplyHigh64(const uvec2 a, const uvec2 b) {
     uint high, low;
     umulExtended(a.y, b.x, high, low);
     uvec2 product = add64(multiply64(a.y, b.y), uvec2(high, 0));
@@ -26,7 +26,7 @@ uvec2 frequency(uvec2 ratio, uint t) {
 }
 
 // Cosine and sine of turn / 2^32 turns.
-vec2 cosineSine(uint turn) {
+vec2 cosineSine(const uint turn) {
     uint quarter = (turn + 0x20000000u) >> 30; // the nearest
     float x = float(int(turn - (quarter << 30))) * 1.46291807926715969e-9; // 2 pi / 2^32
     float u = x * x;

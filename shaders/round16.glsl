@@ -8,11 +8,11 @@
 #define FP32_INFINITY 0x7f800000u
 
 // Bits of value / 2^shift, ties to even; shift from 1 to 24.
-uint shiftRounded(uint value, uint shift) {
+uint shiftRounded(const uint value, const uint shift) {
     return (value + (1u << (shift - 1)) - 1u + (value >> shift & 1u)) >> shift;
 }
 
-uint roundF16(float x) {
+uint roundF16(const float x) {
     uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
     uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
     if (magnitude >= FP32_INFINITY) {
@@ -25,7 +25,7 @@ uint roundF16(float x) {
     return shift > 24u ? sign : sign | shiftRounded((magnitude & 0x7fffffu) | 0x800000u, shift);
 }
 
-uint roundBf16(float x) {
+uint roundBf16(const float x) {
     uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
     uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
     if (magnitude >= FP32_INFINITY) {
@@ -35,7 +35,7 @@ uint roundBf16(float x) {
 }
 
 // Four elements as they are stored, like packWords.
-uvec4 roundWords(vec4 x, uint type) {
+uvec4 roundWords(const vec4 x, const uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);
     }

@@ -4,16 +4,16 @@
 #ifndef VKF_ROW_STATE_GLSL
 #define VKF_ROW_STATE_GLSL
 
-uvec2 rowStateAddress(uvec2 base, Item item, uint row) {
+uvec2 rowStateAddress(const uvec2 base, const Item item, const uint row) {
     uvec2 number = rowNumber(item, row);
     return add64(base, uvec2(number.x << 3, (number.y << 3) | (number.x >> 29)));
 }
 
-vec2 loadRowState(uvec2 base, Item item, uint row) {
+vec2 loadRowState(const uvec2 base, const Item item, const uint row) {
     return uintBitsToFloat(Word2(rowStateAddress(base, item, row)).value);
 }
 
-void storeRowState(uvec2 base, Item item, uint row, float m, float l) {
+void storeRowState(const uvec2 base, const Item item, const uint row, const float m, const float l) {
     Word2(rowStateAddress(base, item, row)).value = floatBitsToUint(vec2(m, l));
 }
 

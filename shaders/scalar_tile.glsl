@@ -19,7 +19,7 @@ const uint KEY_CHUNKS = TILE_KEYS / CHUNK_KEYS;
 
 // The row of the tile that is a group's number `row`. Groups of one subgroup get neighbouring rows, which
 // lie in different banks of shared memory.
-uint tileRow(uint group, uint row) {
+uint tileRow(const uint group, const uint row) {
     return row * THREAD_GROUPS + group;
 }
 

@@ -12,7 +12,7 @@ shared vec4 q_stage[VKF_Q_WORDS(TILE_ROWS, CHUNK_DIM4)];
 float s_tile[THREAD_ROWS * THREAD_KEYS];
 
 // Columns [4 CHUNK_DIM4 chunk, ...) of the tile's rows of q.
-void fetchQ(Rows q, uint row_begin, uint chunk, uint thread) {
+void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(q, TYPE_Q, row_begin, chunk * CHUNK_DIM4);
         [[unroll]] for (uint i = 0; i < Q_FETCHES; i++) {
@@ -22,7 +22,7 @@ void fetchQ(Rows q, uint row_begin, uint chunk, uint thread) {
     }
 }
 
-void placeQ(Rows q, uint row_begin, uint chunk, uint thread) {
+void placeQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         [[unroll]] for (uint i = 0; i < Q_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
@@ -47,7 +47,7 @@ void clearScores() {
 }
 
 // s += q k^T over the staged columns.
-void accumulateScores(uint group, uint lane) {
+void accumulateScores(const uint group, const uint lane) {
     for (uint column4 = 0; column4 < CHUNK_DIM4; column4++) {
         vec4 k[THREAD_KEYS];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {

@@ -20,7 +20,7 @@ void clearSoftmax() {
 }
 
 #ifdef VKF_SUBGROUPS
-void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
             x[row] = max(x[row], subgroupShuffleXor(x[row], distance));
@@ -28,7 +28,7 @@ void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
     }
 }
 
-void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
             x[row] += subgroupShuffleXor(x[row], distance);
@@ -38,7 +38,7 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 #else
 // Through p_stage, whose rows have at least as many places as a group has lanes. Every invocation of the
 // workgroup must arrive.
-void exchangeOverLanes(float x[THREAD_ROWS], uint group, uint lane) {
+void exchangeOverLanes(float x[THREAD_ROWS], const uint group, const uint lane) {
     barrier();
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4] = x[row];
@@ -46,11 +46,11 @@ void exchangeOverLanes(float x[THREAD_ROWS], uint group, uint lane) {
     barrier();
 }
 
-float exchanged(uint group, uint row, uint lane) {
+float exchanged(const uint group, const uint row, const uint lane) {
     return p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4];
 }
 
-void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     exchangeOverLanes(x, group, lane);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         for (uint other = 0; other < LANES; other++) {
@@ -60,7 +60,7 @@ void maximumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
     barrier();
 }
 
-void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
+void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     exchangeOverLanes(x, group, lane);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         x[row] = 0.0;
@@ -73,18 +73,18 @@ void sumOverLanes(inout float x[THREAD_ROWS], uint group, uint lane) {
 #endif
 
 // What seesKey needs to know of the block mask.
-uint openInTile(uint row, uint key_begin) {
+uint openInTile(const uint row, const uint key_begin) {
     return BLOCKS_ARE_CUT ? openBlocks(row, key_begin) : 0;
 }
 
 // Whether a row sees the tile's key number `key`.
-bool seesKey(ivec2 visible, uint open, uint key_begin, uint key) {
+bool seesKey(const ivec2 visible, const uint open, const uint key_begin, const uint key) {
     return isVisible(visible, key_begin + key) && (!BLOCKS_ARE_CUT || isOpen(open, key_begin, key_begin + key));
 }
 
 // Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
 // says that the mask must be asked about each pair.
-void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
+void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool cut) {
     float m_tile[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
@@ -128,7 +128,7 @@ void updateSoftmax(Item item, uint group, uint lane, uint key_begin, bool cut) {
 }
 
 // Probabilities of the keys of one chunk of the tile, which is a whole number of keys in each lane.
-void placeP(uint chunk, uint group, uint lane) {
+void placeP(const uint chunk, const uint group, const uint lane) {
     const uint keys = CHUNK_KEYS / LANES;
     [[unroll]] for (uint c = 0; c < KEY_CHUNKS; c++) {
         if (chunk == c) {

@@ -11,7 +11,7 @@
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
 shared uint special_values;
 
-uvec4 finiteHalves(uvec4 word) {
+uvec4 finiteHalves(const uvec4 word) {
 #ifdef VKF_MATRIX_BF16
     const uint exponent = 0x7f80u;
 #else
@@ -26,7 +26,7 @@ uvec4 finiteHalves(uvec4 word) {
 }
 
 // Elements of block types may be past the largest fp16, and are infinite in a matrix.
-vec4 infiniteAsHalves(vec4 x) {
+vec4 infiniteAsHalves(const vec4 x) {
 #ifndef VKF_MATRIX_BF16
     if (VKF_IS_BLOCK_TYPE(TYPE_V)) {
         vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
@@ -37,7 +37,7 @@ vec4 infiniteAsHalves(vec4 x) {
 }
 
 // What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
-vec4 specialValues(Item item, uvec2 v_head, uint row, uint column) {
+vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
     vec4 sum = vec4(0.0);
     [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {

@@ -35,11 +35,12 @@ struct Rows {
     uint batch;
 };
 
-bool hasPages(uint tensor) {
+bool hasPages(const uint tensor) {
     return PAGED && (tensor == VKF_K || tensor == VKF_V);
 }
 
-Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head, uint count) {
+Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const uint batch, const uint head,
+            const uint count) {
     uvec2 address = headAddress(base, tensor, hasPages(tensor) ? 0 : batch, head);
     uint row_stride = params.row_stride[tensor];
     bool spans = row_stride <= 0xffffffffu / VKF_MAX_WORDS(TILE_ROWS, TILE_KEYS) - 4 * VKF_MAX_DIM;
@@ -49,7 +50,7 @@ Rows rowsOf(uvec2 base, uint tensor, uint type, uint dim, uint batch, uint head,
 }
 
 // The row must exist.
-uvec2 addressOfRow(Rows source, uint row) {
+uvec2 addressOfRow(const Rows source, uint row) {
     uvec2 address = source.address;
     if (hasPages(source.tensor)) {
         address = add64(address, strideOffset(pageOf(source.batch, row), params.batch_stride[source.tensor]));
@@ -59,17 +60,18 @@ uvec2 addressOfRow(Rows source, uint row) {
 }
 
 // A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
-bool isWhole(Rows source, uint first_row, uint rows, uint first_word, uint words, uint dim) {
+bool isWhole(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
+             const uint dim) {
     return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
 }
 
-uvec2 pieceAddress(Rows source, uint type, uint first_row, uint first_word) {
+uvec2 pieceAddress(const Rows source, const uint type, const uint first_row, const uint first_word) {
     uvec2 row = add64(source.address, multiply64(first_row, source.row_stride));
     return add64(row, uvec2(first_word * 4 * elementBytes(type), 0));
 }
 
 // A word of a row of which four elements can be loaded at once.
-vec4 rowWord(uvec2 row_address, uint type, uint word) {
+vec4 rowWord(const uvec2 row_address, const uint type, const uint word) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadBlockQuad(row_address, word, type);
     }
@@ -77,12 +79,13 @@ vec4 rowWord(uvec2 row_address, uint type, uint word) {
 }
 
 // The word at (row, word) of a whole piece.
-vec4 fetchWord(uvec2 piece, uint row_stride, uint type, uint row, uint word) {
+vec4 fetchWord(const uvec2 piece, const uint row_stride, const uint type, const uint row, const uint word) {
     return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
 }
 
 // The same of k or v, whose rows may lie in pages and be made of blocks.
-vec4 fetchKeyWord(Rows source, uvec2 piece, uint type, uint first_row, uint first_word, uint row, uint word) {
+vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const uint first_row, const uint first_word,
+                  const uint row, const uint word) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadBlockQuad(addressOfRow(source, first_row + row), first_word + word, type);
     }
@@ -94,7 +97,7 @@ vec4 fetchKeyWord(Rows source, uvec2 piece, uint type, uint first_row, uint firs
 }
 
 // The word at (row, word) of a head, zeros where there is nothing.
-vec4 loadWord(Rows source, uint type, uint dim, uint row, uint word) {
+vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row, const uint word) {
     if (row >= source.count || word * 4 >= dim) {
         return vec4(0.0);
     }
@@ -103,7 +106,7 @@ vec4 loadWord(Rows source, uint type, uint dim, uint row, uint word) {
 }
 
 // Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
-void fetchK(Rows k, uint key_begin, uint chunk, uint thread) {
+void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
         [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
@@ -114,7 +117,7 @@ void fetchK(Rows k, uint key_begin, uint chunk, uint thread) {
     }
 }
 
-void placeK(Rows k, uint key_begin, uint chunk, uint thread) {
+void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
@@ -133,7 +136,7 @@ void placeK(Rows k, uint key_begin, uint chunk, uint thread) {
 }
 
 // All columns of CHUNK_KEYS rows of v.
-void fetchV(Rows v, uint key_begin, uint thread) {
+void fetchV(const Rows v, const uint key_begin, const uint thread) {
     if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
         [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
@@ -144,7 +147,7 @@ void fetchV(Rows v, uint key_begin, uint thread) {
     }
 }
 
-void placeV(Rows v, uint key_begin, uint thread) {
+void placeV(const Rows v, const uint key_begin, const uint thread) {
     if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;

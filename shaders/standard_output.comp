@@ -22,7 +22,7 @@ const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKG
 
 // CHUNK_KEYS columns of TILE_ROWS rows of P into p_stage; DROPPED where there is none. The rows of P end
 // on a whole word, so that all loads are of four elements.
-void stageP(uvec2 p, Item item, uint key_begin, uint thread) {
+void stageP(const uvec2 p, const Item item, const uint key_begin, const uint thread) {
     vec4 words[P_FETCHES];
     [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;

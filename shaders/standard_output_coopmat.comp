@@ -38,7 +38,8 @@ void makeFinite() {
 }
 
 // Stores one matrix of the subgroup's part of the stage; rows and columns that do not exist are left out.
-void storeStaged(Item item, HalfRows v, uint first_row, uint first_column, uint begin, uint lane) {
+void storeStaged(const Item item, const HalfRows v, const uint first_row, const uint first_column, const uint begin,
+                 const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     UNROLL for (uint i = 0; i < (MATRIX_WORDS + LANES - 1) / LANES; i++) {
@@ -58,7 +59,7 @@ void storeStaged(Item item, HalfRows v, uint first_row, uint first_column, uint 
 
 // One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by comparing
 // numbers, because matrices indexed by a variable would live in memory.
-void storeOutput(Item item, HalfRows v, uint subgroup, uint lane) {
+void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
     [[dont_unroll]] for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
         UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {

@@ -17,7 +17,7 @@ const float P_EXPONENT = TYPE_P == VKF_STORED_F16 ? 14.0 : 0.0;
 const float P_DROPPED = TYPE_P == VKF_STORED_F32 ? DROPPED : 0.0;
 
 // What a row of P v is multiplied by; 0 makes an exact 0.
-float rowFactor(float l) {
+float rowFactor(const float l) {
     return l == 0.0 ? 0.0 : exp2(-P_EXPONENT) / l;
 }
 

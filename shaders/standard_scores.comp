@@ -17,7 +17,7 @@
 #include "final_score.glsl"
 #include "scores.glsl"
 
-void storeScores(Item item, uint key_begin, uint group, uint lane) {
+void storeScores(const Item item, const uint key_begin, const uint group, const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);

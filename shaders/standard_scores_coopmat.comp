@@ -32,7 +32,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer S
     uvec4 word[];
 };
 
-void storeScores(Item item, uint key_begin, uint subgroup) {
+void storeScores(const Item item, const uint key_begin, const uint subgroup) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {

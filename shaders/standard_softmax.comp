@@ -36,7 +36,7 @@ vec4 s_row[ROW_WORDS];
 
 // Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
 // are weights to write.
-uvec2 keysToWrite(Item item, uint row) {
+uvec2 keysToWrite(const Item item, const uint row) {
     uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
                                         : (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
     if (HAS_WEIGHTS) {
@@ -51,11 +51,11 @@ uvec2 keysToWrite(Item item, uint row) {
     return uvec2(uint(first) / CHUNK_KEYS * CHUNK_KEYS, min((uint(last) + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS, end));
 }
 
-uint keyOf(uint begin, uint word, uint lane) {
+uint keyOf(const uint begin, const uint word, const uint lane) {
     return begin + (word * WORKGROUP_SIZE + lane) * 4;
 }
 
-bvec4 areVisible(ivec2 visible, uint key) {
+bvec4 areVisible(const ivec2 visible, const uint key) {
     ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
     return bvec4(isVisible(visible, key), isVisible(visible, key + 1), isVisible(visible, key + 2),
                  isVisible(visible, key + 3));
@@ -63,7 +63,7 @@ bvec4 areVisible(ivec2 visible, uint key) {
 
 // Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
 // visible score, so that loads need no branches, and those of invisible keys cost no traffic.
-void fetchScores(uvec2 row_address, ivec2 visible, uint begin, uint lane) {
+void fetchScores(const uvec2 row_address, const ivec2 visible, const uint begin, const uint lane) {
     [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
@@ -74,23 +74,23 @@ void fetchScores(uvec2 row_address, ivec2 visible, uint begin, uint lane) {
     }
 }
 
-float largestOf(vec4 s) {
+float largestOf(const vec4 s) {
     return max(max(s.x, s.y), max(s.z, s.w));
 }
 
 // The unit in which l and P count: the row's maximum, to the next whole number if p is rounded, so that factors
 // between units change no rounding. Of nothing but -infinity it is 0, since the difference of two has no value.
-float unitOf(float m) {
+float unitOf(const float m) {
     return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
 }
 
 // l of a lane, or of some, in another unit.
-float inUnit(float unit, float m, float l) {
+float inUnit(const float unit, const float m, const float l) {
     return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
 }
 
 // This lane's part of the row's m and l.
-vec2 laneState(uvec2 row_address, ivec2 visible, uvec2 keys, uint lane) {
+vec2 laneState(const uvec2 row_address, const ivec2 visible, const uvec2 keys, const uint lane) {
     float m = MINUS_INFINITY;
     float l = 0.0;
     for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
@@ -110,7 +110,7 @@ vec2 laneState(uvec2 row_address, ivec2 visible, uvec2 keys, uint lane) {
 }
 
 // Merges the lanes' states in pairs, in a fixed order.
-vec2 mergeLanes(vec2 state, uint lane) {
+vec2 mergeLanes(const vec2 state, const uint lane) {
     m_lane[lane] = state.x;
     l_lane[lane] = state.y;
     for (uint distance = WORKGROUP_SIZE / 2; distance > 0; distance /= 2) {
@@ -126,7 +126,7 @@ vec2 mergeLanes(vec2 state, uint lane) {
     return vec2(m_lane[0], l_lane[0]);
 }
 
-void storeP(uvec2 row_address, uint key, vec4 p) {
+void storeP(const uvec2 row_address, const uint key, const vec4 p) {
     uvec4 words = packWords(p, TYPE_P);
     if (TYPE_P == VKF_STORED_F32) {
         Word4(add64(row_address, uvec2(key * 4, 0))).value = words;
@@ -135,13 +135,14 @@ void storeP(uvec2 row_address, uint key, vec4 p) {
     }
 }
 
-void storeWeights(Item item, uint row, uint key, vec4 weights) {
+void storeWeights(const Item item, const uint row, const uint key, const vec4 weights) {
     uvec2 head = headAddress(params.q, VKF_Q, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_Q, row), key, params.keys, VKF_STORED_F32,
               isAligned4(head, params.row_stride[VKF_Q], VKF_STORED_F32), weights);
 }
 
-void writeRow(Item item, uint row, uvec2 row_address, ivec2 visible, uvec2 keys, vec2 state, uint lane) {
+void writeRow(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
+              const vec2 state, const uint lane) {
     float unit = unitOf(state.x);
     float normalizer = state.y == 0.0 ? 0.0 : 1.0 / state.y;
     bool kept = keys.y - keys.x <= ROW_KEYS; // laneState() left the scores in registers

@@ -228,14 +228,14 @@ uint32_t DecodeMatrixTile::registers() const {
     const uint32_t ofQ = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
     // Words of eight columns of v, each of one key.
     const uint32_t values = layout.slotElements() * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
-    const uint32_t ofK = isBlockType(keyType)
-                             ? slots * fetchedBlockWords(headDim, keyType, depthLanes,
-                                                         VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
-                             : ofQ;
-    const uint32_t ofV = isBlockType(valueType)
-                             ? layout.slotElements() * fetchedBlockWords(valueDim, valueType, rowLanes,
-                                                                         VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
-                             : 4 * values;
+    const uint32_t ofK =
+        isBlockType(keyType)
+            ? slots * fetchedBlockWords(headDim, keyType, depthLanes, VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
+            : ofQ;
+    const uint32_t ofV = isBlockType(valueType) ? layout.slotElements() *
+                                                      fetchedBlockWords(valueDim, valueType, rowLanes,
+                                                                        VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
+                                                : 4 * values;
     return ofQ + ofK + ofV + 8 * values + layout.elements();
 }
 

@@ -20,9 +20,9 @@ struct DecodeProblem {
     uint32_t valueDim;
     VkfType keyType;
     VkfType valueType;
-    uint64_t rows;    // packed, of one KV head
-    uint64_t kvHeads; // of all sequences
-    uint32_t keys;    // that a row may see at most
+    uint64_t rows;          // packed, of one KV head
+    uint64_t kvHeads;       // of all sequences
+    uint32_t keys;          // that a row may see at most
     uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
 };
 
