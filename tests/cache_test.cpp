@@ -216,7 +216,7 @@ TEST_CASE("random caches agree with the reference on the decode path", "[cache]"
 }
 
 TEST_CASE("random caches agree with the reference on the matrices of the decode path", "[cache_decode]") {
-    runSeeds(vkf::test::variations[6], 3000, 30, true);
+    runSeeds(vkf::test::variations[6], 3000, 20, true);
 }
 
 TEST_CASE("random caches agree with the reference on cooperative matrices", "[cache_coopmat]") {
