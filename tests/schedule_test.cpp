@@ -701,7 +701,9 @@ TEST_CASE("an empty output needs no step", "[schedule]") {
 }
 
 TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path decode", "[schedule]") {
-    const vkf::Caps caps = matrixCaps();
+    vkf::Caps caps = matrixCaps();
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.bf16Matrix = caps.f16Matrix;
     const auto phaseOf = [&](uint32_t dim, VkfType type, VkfType ofQ = VKF_TYPE_F16, uint64_t rowStride = 0) {
         VkfProblem problem = problemOf({1, 32, 8, 1, 4096, dim, 0, ofQ});
         problem.k.type = problem.v.type = type;
@@ -720,6 +722,7 @@ TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path d
         // In words of 8 bytes where rows are such.
         CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_UNIT] == 2);
     }
+    CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrixBf16);
     CHECK(phaseOf(64, VKF_TYPE_Q8_0).constants[VKF_ID_BLOCK_UNIT] == 1);
     CHECK(phaseOf(64, VKF_TYPE_Q4_1).constants[VKF_ID_BLOCK_UNIT] == 2);
     CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 192).constants[VKF_ID_BLOCK_UNIT] == 1);
