@@ -341,13 +341,6 @@ uvec2 cutTiles(const Walk walk, const uvec2 steps) {
     return begin < steps.y ? uvec2(cutTile(walk, begin - whole), cutTile(walk, steps.y - 1 - whole) + 1) : uvec2(0);
 }
 
-// The split's steps of the walk.
-uvec2 stepsOf(const Walk walk) {
-    uint steps = walk.end - walk.first;
-    uint begin = steps / SPLITS * item.split + min(steps % SPLITS, item.split);
-    return uvec2(begin, begin + steps / SPLITS + (item.split < steps % SPLITS ? 1 : 0));
-}
-
 void main() {
     thread = threadIndex();
     subgroup = thread / LANES;
@@ -370,7 +363,7 @@ void main() {
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
         Walk walk = walkOf(mask);
-        uvec2 steps = stepsOf(walk);
+        uvec2 steps = shareOfSplit(item, walk.end - walk.first);
         if (HAS_BLOCK_MASK) {
             walk = partOf(walk, steps);
         }

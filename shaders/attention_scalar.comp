@@ -3,7 +3,8 @@
 // Fused attention in plain fp32 arithmetic: any device, any type, and the fast path for fp32.
 // FlashAttention-2's order (Dao 2023, algorithm 1): a workgroup owns TILE_ROWS query rows of one head
 // and walks once over the keys, TILE_KEYS at a time, with (m, l, o) in registers; o and lse are
-// written once, at the end. Nothing of size N x N exists.
+// written once, at the end. Nothing of size N x N exists. Where row tiles and heads would leave a device idle, a
+// workgroup takes a part of the keys, and merge_splits.comp joins the parts.
 //
 // Shared memory holds only pieces, so that any head dimension fits 16 KiB:
 //
@@ -102,6 +103,14 @@ uint nextTile(const uint key_begin) {
     return openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
 
+// Those of the keys that some row sees which are of the item's split: whole tiles but for the ends.
+ivec2 keysOfSplit(ivec2 any) {
+    uint first = uint(any.x) / TILE_KEYS;
+    uint end = (uint(max(any.x, any.y)) + TILE_KEYS - 1) / TILE_KEYS;
+    ivec2 share = ivec2((shareOfSplit(item, end - first) + first) * TILE_KEYS);
+    return ivec2(max(any.x, share.x), min(any.y, share.y));
+}
+
 void writeResults() {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
@@ -133,7 +142,7 @@ void main() {
     beginBlocks(item);
     clearOutput();
     clearSoftmax();
-    ivec2 keys = mask.any;
+    ivec2 keys = SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
     if (KEY_OUTER) {
         keys = keysOfPass(mask.any, number);
         bool starts = keys.x == mask.any.x; // the rows' state, even if the tile's blocks are closed

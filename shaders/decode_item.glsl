@@ -48,9 +48,7 @@ uvec2 splitKeys(const Item item, const uint tile_keys) {
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
     int end = max(visibleKeys(item, queryRow(last)).y, begin);
     uint tiles = (uint(end - begin) + tile_keys - 1) / tile_keys;
-    uint first = tiles / SPLITS * item.split + min(tiles % SPLITS, item.split);
-    uint count = tiles / SPLITS + (item.split < tiles % SPLITS ? 1 : 0);
-    return min(uvec2(first, first + count) * tile_keys + uint(begin), uvec2(end));
+    return min(shareOfSplit(item, tiles) * tile_keys + uint(begin), uvec2(end));
 }
 
 // Keys that every row of the tile sees.

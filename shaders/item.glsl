@@ -44,4 +44,10 @@ Item itemOf(const uint number) {
     return item;
 }
 
+// The item's share [x, y) of so many tiles or steps, one after the other, that the splits divide among them.
+uvec2 shareOfSplit(Item item, uint count) {
+    uint begin = count / SPLITS * item.split + min(count % SPLITS, item.split);
+    return uvec2(begin, begin + count / SPLITS + (item.split < count % SPLITS ? 1 : 0));
+}
+
 #endif

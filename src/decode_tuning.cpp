@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "../shaders/shared/attention_params.h"
+#include "occupancy.hpp"
 #include "problem.hpp"
 #include "tuning_file.hpp"
 
@@ -42,22 +43,10 @@ constexpr uint32_t decodeSubgroups = 4; // of a workgroup, unless rows ask for m
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostMatrixRegisters = 180;
 
-// What an H200 runs at a time.
-constexpr uint64_t multiprocessors = 132;
-constexpr uint32_t registersOfMultiprocessor = 65536;
-constexpr uint32_t sharedBytesOfMultiprocessor = 49152; // for all workgroups together, by experience
-constexpr uint32_t otherRegisters = 40;                 // addresses, counters, intermediate results
 // Keys are split until the last wave of workgroups is nearly full, or there are this many waves: half a wave too many
 // cost a quarter (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
 constexpr uint64_t enoughWaves = 8;
 constexpr double fullEnough = 0.9;
-
-// Workgroups that run at a time.
-uint64_t slotsFor(uint32_t workgroupSize, uint32_t registers, uint32_t sharedBytes) {
-    const uint32_t byRegisters = registersOfMultiprocessor / (workgroupSize * (registers + otherRegisters));
-    const uint32_t byShared = sharedBytesOfMultiprocessor / std::max(sharedBytes, 1U);
-    return multiprocessors * std::clamp(std::min(byRegisters, byShared), 1U, 16U);
-}
 
 uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
     return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
@@ -153,7 +142,7 @@ template <typename Plan, typename AnyTile>
 void consider(const AnyTile& tile, uint32_t workgroupSize, const DecodeProblem& problem, const Objection& objection,
               TileSearch<DecodeChoice>& search) {
     const uint64_t items = (problem.rows + tile.rows() - 1) / tile.rows() * problem.kvHeads;
-    const uint64_t slots = slotsFor(workgroupSize, tile.registers(), tile.sharedBytes());
+    const uint64_t slots = multiprocessors * residentWorkgroups(workgroupSize, tile.registers(), tile.sharedBytes());
     const uint32_t splits = chooseDecodeSplits(items, problem.keys, tile.keys(), slots);
     ConsideredTile considered;
     considered.tile = tileText(tile, splits);

@@ -43,8 +43,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
         {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
-        {p.kvSplits > 1 && p.path != VKF_PATH_COOPMAT && p.path != VKF_PATH_DECODE,
-         "kvSplits over 1 on another path than coopmat and decode"},
+        {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
         {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
     };
     for (const auto& feature : features) {

@@ -48,6 +48,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     const char* needy = made.path == VKF_PATH_DECODE     ? "path decode needs"
                         : made.path == VKF_PATH_STANDARD ? "path standard needs"
                         : builder.needsStorage16()       ? "tensors of other types than f32 need"
+                        : p.kvSplits > 1                 ? "kvSplits over 1 needs"
                                                          : nullptr;
     if (needy != nullptr) {
         if (const VkfResult result = requireStorage16(caps, needy, message); result != VKF_SUCCESS) {

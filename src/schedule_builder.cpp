@@ -11,7 +11,7 @@ bool isFusedCoopmat(Kernel kernel) {
 }
 
 // Kernels that are not built without 16-bit storage, which keeps the library small: paths decode and standard need it
-// whatever their types, and splits come with types that need it.
+// whatever their types, and so do splits.
 bool isBuiltWithStorage16Alone(Kernel kernel) {
     constexpr std::array kernels = {Kernel::attentionDecode, Kernel::mergeSplits, Kernel::standardScores,
                                     Kernel::standardOutput};

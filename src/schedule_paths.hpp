@@ -23,8 +23,9 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Sche
 VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
-// Sets the tile of the portable kernels.
-VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message);
+// Sets the tile of the portable kernels. Fills *splits, unless null: into how many parts path scalar splits the keys.
+VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
+                        uint32_t* splits = nullptr);
 
 // Adds the one phase of a fused path.
 VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message);

@@ -6,14 +6,18 @@
 
 namespace vkf {
 
-VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
-                        VkfMessage* message) {
+VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
+                        uint32_t* splits) {
     const VkfProblem& p = problem.given;
-    const Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem), builder.considered());
+    Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem), builder.considered());
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
                     p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    tile.splits = p.kvSplits != 0 ? p.kvSplits : tile.splits;
+    if (splits != nullptr) {
+        *splits = tile.splits;
     }
     builder.setTile(tile, tile.workgroupSize);
     builder.setTuning(tile.text(), tile.tuned);
@@ -22,8 +26,14 @@ VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Schedul
 
 VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                          VkfMessage* message) {
-    const VkfResult result = setScalarTile(caps, problem, builder, message);
-    return result == VKF_SUCCESS ? scheduleFused(Kernel::attentionScalar, problem, builder, message) : result;
+    uint32_t splits = 1;
+    const VkfResult result = setScalarTile(caps, problem, builder, message, &splits);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    return splits > 1 && !problem.empty
+               ? scheduleSplits(caps, Kernel::attentionScalar, splits, problem, builder, message)
+               : scheduleFused(Kernel::attentionScalar, problem, builder, message);
 }
 
 } // namespace vkf

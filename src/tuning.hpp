@@ -22,6 +22,7 @@ struct Tile {
     uint32_t threadColumns4 = 0; // columns of o of an invocation, in fours
     uint32_t chunkDim4 = 0;      // columns of q and k staged at once, in fours
     uint32_t chunkKeys = 0;      // rows of v staged at once
+    uint32_t splits = 1;         // parts of the keys, on path scalar
     bool tuned = false;          // chosen by tuning data
 
     uint32_t rows() const { return workgroupSize / lanes * threadRows; }
@@ -60,6 +61,10 @@ struct TileProblem {
 enum class BlockTiles { whole, cut };
 // Of a tile that is not among them.
 Objection blockObjection(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
+
+// Into how many parts path scalar splits the keys for a tile. A part that a workgroup takes costs more time than the
+// merge of all parts, so that as many workgroups as run at once are worth it, and parts may be short.
+uint32_t chooseScalarSplits(const Tile& tile, const TileProblem& problem);
 
 // Whether an entry of tuning data is about the problem.
 bool isAbout(const TuningEntry& entry, const TileProblem& problem);

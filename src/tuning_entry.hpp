@@ -25,6 +25,7 @@ struct TunedScalarTile {
     uint32_t threadKeys;
     uint32_t chunkDim4;
     uint32_t chunkKeys;
+    uint32_t splits = 1;
 };
 
 struct TunedMatrixTile {

@@ -30,6 +30,7 @@ struct Field {
     std::string_view name;
     uint32_t least;
     uint32_t most;
+    uint32_t absent = 0; // what a line without the field means; 0 = the field must be there
 };
 
 constexpr std::array deviceFields = {Field{"vendor", 0, most32}, Field{"device", 0, most32},
@@ -47,12 +48,17 @@ constexpr std::array<Field, classFieldCount> classFields = {{{"type", 0, 0},
                                                              {"heads", 0, most32}}};
 
 // The tile of a path: a table of fields, and where their numbers go.
-constexpr std::array scalarFields = {Field{"groups", 1, 1024},   Field{"lanes", 4, 64},
-                                     Field{"threadRows", 1, 16}, Field{"threadKeys", 1, 16},
-                                     Field{"chunkDim4", 1, 64},  Field{"chunkKeys", 4, 1024}};
+constexpr std::array scalarFields = {Field{"groups", 1, 1024},
+                                     Field{"lanes", 4, 64},
+                                     Field{"threadRows", 1, 16},
+                                     Field{"threadKeys", 1, 16},
+                                     Field{"chunkDim4", 1, 64},
+                                     Field{"chunkKeys", 4, 1024},
+                                     Field{"splits", 1, VKF_MAX_SPLITS, 1}};
 constexpr std::array scalarMembers = {&TunedScalarTile::groups,     &TunedScalarTile::lanes,
                                       &TunedScalarTile::threadRows, &TunedScalarTile::threadKeys,
-                                      &TunedScalarTile::chunkDim4,  &TunedScalarTile::chunkKeys};
+                                      &TunedScalarTile::chunkDim4,  &TunedScalarTile::chunkKeys,
+                                      &TunedScalarTile::splits};
 constexpr std::array matrixFields = {Field{"subgroups", 1, 64}, Field{"rowTiles", 1, 4}, Field{"keyTiles", 1, 8},
                                      Field{"splits", 1, VKF_MAX_SPLITS}};
 constexpr std::array matrixMembers = {&TunedMatrixTile::subgroups, &TunedMatrixTile::rowTiles,
@@ -145,7 +151,7 @@ public:
             place = value;
         }
         for (size_t i = 0; i < fields.size(); i++) {
-            if (values[i].empty()) {
+            if (values[i].empty() && fields[i].absent == 0) {
                 return refuse("%s is missing", Shown(fields[i].name).text);
             }
         }
@@ -229,7 +235,8 @@ bool readTile(Reader& reader, const std::array<Field, count>& fields,
               const std::array<uint32_t Tile::*, count>& members, std::span<const std::string_view> values,
               Tile* tile) {
     for (size_t i = 0; i < count; i++) {
-        if (!reader.readNumber(fields[i], values[i], &(tile->*members[i]))) {
+        tile->*members[i] = fields[i].absent;
+        if (!values[i].empty() && !reader.readNumber(fields[i], values[i], &(tile->*members[i]))) {
             return false;
         }
     }
@@ -318,7 +325,9 @@ std::string textOf(const std::array<Field, count>& fields, const std::array<uint
                    const Tile& tile) {
     std::string text;
     for (size_t i = 0; i < count; i++) {
-        addField(fields[i].name, tile.*members[i], &text);
+        if (tile.*members[i] != fields[i].absent) {
+            addField(fields[i].name, tile.*members[i], &text);
+        }
     }
     return text;
 }

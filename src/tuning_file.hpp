@@ -11,7 +11,8 @@
 //         threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16
 //
 // (an entry is one line; the last two are broken here for width). Entries belong to the device line before them.
-// Fields stand in any order, each once; a range A..B holds both ends, one number is a range of itself.
+// Fields stand in any order, each once; a range A..B holds both ends, one number is a range of itself. splits=1 of path
+// scalar may be left out.
 #pragma once
 
 #include <initializer_list>

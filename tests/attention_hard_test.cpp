@@ -367,6 +367,13 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
     }
 }
 
+namespace {
+
+// The kernels whose parts any type may have.
+const vkf::test::Variation splitting[] = {vkf::test::variations[0], vkf::test::variations[6], vkf::test::variations[7]};
+
+} // namespace
+
 TEST_CASE("splits agree about keys that outweigh all others, and about those that weigh nothing", "[attention_hard]") {
     for (const VkfType type : types) {
         VkfProblem problem = problemOf({1, 12, 1, 2, 500, 64, 0, type});
@@ -382,13 +389,12 @@ TEST_CASE("splits agree about keys that outweigh all others, and about those tha
                         vkfStoreElement(type, k.data(), key * 64, score);
                     }
                 };
-                for (const VkfPrecision precision : {VKF_PRECISION_DEFAULT, VKF_PRECISION_FP32}) {
-                    problem.path = VKF_PATH_DECODE;
-                    problem.precision = precision;
+                for (const vkf::test::Variation& variation : splitting) {
+                    apply(variation, problem);
                     problem.kvSplits = splits;
                     const vkf::test::Outcome outcome =
-                        vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[6]), problem, data);
-                    INFO(splits << " splits, " << score << ", " << outcome.text());
+                        vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+                    INFO(variation.name << ", " << splits << " splits, " << score << ", " << outcome.text());
                     CHECK(outcome.passed());
                 }
             }
@@ -400,16 +406,18 @@ TEST_CASE("rows of which every split or all but one sees no key", "[attention_ha
     for (const VkfType type : types) {
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
-            problem.path = VKF_PATH_DECODE;
             problem.kvSplits = 7;
             problem.keyLengths = 1;
             problem.window.enabled = 1;
             problem.window.left = 3;
             problem.window.right = 0;
-            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[6]),
-                                                                  problem, Data{.keyLengths = {400, 0, 2}});
-            INFO(outcome.text());
-            CHECK(outcome.passed());
+            for (const vkf::test::Variation& variation : splitting) {
+                apply(variation, problem);
+                const vkf::test::Outcome outcome =
+                    vkf::test::runCall(vkf::test::deviceOf(variation), problem, Data{.keyLengths = {400, 0, 2}});
+                INFO(variation.name << ", " << outcome.text());
+                CHECK(outcome.passed());
+            }
         }
     }
 }
@@ -423,6 +431,8 @@ TEST_CASE("the same call gives the same bits every time", "[attention_hard]") {
             continue;
         }
         apply(variation, problem);
+        const bool study = variation.path == VKF_PATH_STANDARD || variation.path == VKF_PATH_KEY_OUTER;
+        problem.kvSplits = study ? 1 : 3;
         const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
         const vkf::test::Outcome first = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
         for (int i = 0; i < 3; i++) {

@@ -105,10 +105,10 @@ void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
     }
 }
 
-// The library's choice or a number of splits; types of one kind more often than chance has them, because only these
-// go to matrix units.
+// The library's choice or a number of splits; on path decode types of one kind more often than chance has them, because
+// only these go to matrix units.
 void chooseSplits(Dice& dice, const vkf::test::Variation& variation, VkfProblem& p) {
-    if (dice.oneIn(2)) {
+    if (variation.path == VKF_PATH_DECODE && dice.oneIn(2)) {
         makeTypesEqual(variation, p);
     }
     constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
@@ -125,7 +125,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         if (variation.path == VKF_PATH_COOPMAT) {
             makeTypesEqual(variation, problem);
         }
-        if (variation.path == VKF_PATH_DECODE) {
+        if (variation.path == VKF_PATH_DECODE || variation.path == VKF_PATH_SCALAR) {
             chooseSplits(dice, variation, problem);
         }
         apply(variation, problem);

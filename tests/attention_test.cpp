@@ -131,13 +131,9 @@ std::vector<Case> casesOfEveryType() {
     return list;
 }
 
-// Tiles of more than one subgroup come with many heads; their last rows, keys and columns are cut.
-void addLargeTiles(std::vector<Case>& list, VkfType type) {
-    for (const uint32_t dim : {40U, 64U, 96U, 128U, 160U, 256U}) {
-        list.push_back({"large tiles", problemOf({2, 64, 4, 70, 100, dim, 0, type})});
-        list.push_back({"large tiles, causal", with(problemOf({2, 64, 4, 70, 100, dim, 0, type}), causal)});
-    }
-    for (const uint32_t splits : {2U, 3U, 40U}) { // of which some get no keys
+// Parts of the keys, of which some get none.
+void addSplits(std::vector<Case>& list, VkfType type) {
+    for (const uint32_t splits : {2U, 3U, 40U}) {
         list.push_back({"split keys",
                         with(problemOf({2, 4, 2, 70, 203, 72, 33, type}),
                              [](VkfProblem& p) {
@@ -147,6 +143,15 @@ void addLargeTiles(std::vector<Case>& list, VkfType type) {
                         Data{.keyLengths = {203, 60}}});
         list.back().problem.kvSplits = splits;
     }
+}
+
+// Tiles of more than one subgroup come with many heads; their last rows, keys and columns are cut.
+void addLargeTiles(std::vector<Case>& list, VkfType type) {
+    for (const uint32_t dim : {40U, 64U, 96U, 128U, 160U, 256U}) {
+        list.push_back({"large tiles", problemOf({2, 64, 4, 70, 100, dim, 0, type})});
+        list.push_back({"large tiles, causal", with(problemOf({2, 64, 4, 70, 100, dim, 0, type}), causal)});
+    }
+    addSplits(list, type);
     list.push_back({"large tiles, o in fp32", with(problemOf({1, 130, 1, 140, 90, 72, 0, type}), [](VkfProblem& p) {
                         p.o.type = VKF_TYPE_F32;
                         window(p, 20, 30);
@@ -207,11 +212,33 @@ std::vector<Case> casesOfOneType() {
     return list;
 }
 
+// What path scalar splits, with rows that see no key and windows that begin and end within tiles.
+std::vector<Case> casesOfSplits() {
+    std::vector<Case> list;
+    for (const VkfType type : types) {
+        addSplits(list, type);
+        list.push_back({"split keys, no mask", problemOf({1, 2, 1, 33, 203, 256, 0, type})});
+        list.back().problem.kvSplits = 3;
+        list.push_back({"split keys, no lse", with(problemOf({1, 2, 1, 33, 300, 64, 0, type}), [](VkfProblem& p) {
+                            p.lse = 0;
+                            window(p, 100, 20);
+                        })});
+        list.back().problem.kvSplits = 5;
+        list.push_back({"split keys of rows that see none", with(problemOf({1, 2, 1, 203, 97, 40, 0, type}), causal)});
+        list.back().problem.kvSplits = 4;
+        list.push_back({"one key in many splits", problemOf({1, 2, 1, 7, 1, 64, 0, type})});
+        list.back().problem.kvSplits = 5;
+        list.push_back({"splits that the library chooses", problemOf({1, 1, 1, 70, 600, 128, 0, type})});
+    }
+    return list;
+}
+
 void runAll(const vkf::test::Variation& variation, const std::vector<Case>& list) {
     vkf::host::Device& device = vkf::test::deviceOf(variation);
     for (Case c : list) {
         apply(variation, c.problem);
-        DYNAMIC_SECTION(c.name << ": " << vkf::test::describe(c.problem)) {
+        // Of sections of one name only the first would run.
+        DYNAMIC_SECTION(variation.name << ", " << c.name << ": " << vkf::test::describe(c.problem)) {
             const vkf::test::Outcome outcome = vkf::test::runCall(device, c.problem, c.data);
             INFO(outcome.text());
             CHECK(outcome.passed());
@@ -233,12 +260,18 @@ TEST_CASE("the scalar path agrees with the reference in 16 KiB of shared memory"
     runAll(vkf::test::variations[2], casesOfOneType());
 }
 
+TEST_CASE("the scalar path agrees with the reference where keys are split", "[attention]") {
+    for (const size_t variation : {0U, 1U, 2U}) {
+        runAll(vkf::test::variations[variation], casesOfSplits());
+    }
+}
+
 TEST_CASE("the unfused baseline agrees with the reference", "[attention]") {
     runAll(vkf::test::variations[3], casesOfOneType());
 }
 
 TEST_CASE("the loop order of the first version agrees with the reference", "[attention]") {
-    runAll(vkf::test::variations[6], casesOfOneType());
+    runAll(vkf::test::variations[9], casesOfOneType());
 }
 
 TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_coopmat]") {

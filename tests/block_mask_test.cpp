@@ -147,9 +147,11 @@ TEST_CASE("splits of the keys each take their part of a block mask", "[block_mas
             VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
             causal(problem);
             problem.kvSplits = splits;
-            problem.path = VKF_PATH_COOPMAT;
             for (const double density : {0.1, 0.5}) {
-                run(vkf::test::variations[4], problem, dataOf(problem, density, splits));
+                for (const size_t variation : {0U, 4U}) {
+                    problem.path = vkf::test::variations[variation].path;
+                    run(vkf::test::variations[variation], problem, dataOf(problem, density, splits));
+                }
             }
         }
     }

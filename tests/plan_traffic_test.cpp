@@ -81,6 +81,15 @@ TEST_CASE("a plan's traffic follows its path", "[traffic]") {
     CHECK(moved(planTraffic(problem, planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=8 chunkKeys=8")), "q") ==
           Moved{3 * once.read, 0});
 
+    // Each of two parts of the keys takes in q, if not once for each tile anyway.
+    VkfPlanInfo split = planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=10 chunkKeys=8 splits=2");
+    split.kvSplits = 2;
+    split.scratchBytes = 1000;
+    CHECK(moved(planTraffic(problem, split), "q") == Moved{2 * once.read, 0});
+    CHECK(moved(planTraffic(problem, split), "parts") == Moved{1000, 1000});
+    std::snprintf(split.tile, sizeof split.tile, "chunkDim4=8 chunkKeys=8 splits=2");
+    CHECK(moved(planTraffic(problem, split), "q") == Moved{3 * once.read, 0});
+
     // Packed: one tile of all 20 rows of the KV head.
     const Traffic decode = planTraffic(problem, planOf(VKF_PATH_DECODE, 32, 3));
     CHECK(moved(decode, "q") == once);

@@ -136,7 +136,12 @@ const Refusal refusals[] = {
          p.maskBlock = 64;
      },
      VKF_ERROR_UNSUPPORTED, "maskBlock on path decode"},
-    {"several key splits", [](VkfProblem& p) { p.kvSplits = 4; }, VKF_ERROR_UNSUPPORTED, "kvSplits"},
+    {"several key splits of the unfused path",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_STANDARD;
+         p.kvSplits = 4;
+     },
+     VKF_ERROR_UNSUPPORTED, "kvSplits over 1 on paths standard and key_outer is not"},
     {"first keys",
      [](VkfProblem& p) {
          p.window.enabled = 1;
@@ -149,12 +154,12 @@ const Refusal refusals[] = {
          p.kvSplits = 1025;
      },
      VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
-    {"several key splits of the scalar path",
+    {"several key splits with keys outside",
      [](VkfProblem& p) {
-         p.path = VKF_PATH_SCALAR;
+         p.path = VKF_PATH_KEY_OUTER;
          p.kvSplits = 2;
      },
-     VKF_ERROR_UNSUPPORTED, "coopmat and decode"},
+     VKF_ERROR_UNSUPPORTED, "kvSplits over 1 on paths standard and key_outer is not"},
 };
 
 } // namespace

@@ -135,6 +135,82 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     }
 }
 
+TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows",
+          "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    struct Expected {
+        uint32_t dim;
+        uint32_t rows;
+        uint32_t keys;
+        uint64_t heads;
+        uint32_t tileRows;
+        uint32_t splits;
+    };
+    const Expected table[] = {
+        {128, 4096, 4096, 2, 64, 2},    // 256 workgroups of 264 that run at once
+        {128, 2048, 2048, 2, 64, 4},    // the same
+        {128, 512, 512, 2, 64, 8},      // 128: parts are no shorter than 64 keys
+        {128, 256, 256, 2, 32, 4},      // even so only 32 of 64 rows
+        {128, 64, 63, 1, 32, 1},        // nothing to split
+        {128, 512, 512, 16, 64, 2},     // 128 whole ones leave half of each multiprocessor idle
+        {128, 1024, 1024, 16, 64, 1},   // 256 fill it
+        {128, 4096, 4096, 16, 64, 1},   // 1024 do for nearly all the time
+        {128, 1100, 4096, 16, 64, 4},   // 288: a second wave for 24 of them
+        {64, 512, 512, 2, 64, 8},       // half the work, but more than the merge
+        {256, 1024, 1024, 2, 128, 8},   // 128 of 132, of one that runs at once
+        {256, 512, 512, 2, 32, 8},      // 64 of 128 rows would be too few
+        {8, 64, 128, 2, 32, 1},         // less than the merge takes
+        {128, 1, 1U << 20, 1, 32, 254}, // one row
+        {128, 512, 512, 0, 32, 1},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem problem = {expected.dim, expected.dim,  expected.rows, expected.heads,
+                                          true,         expected.keys, false,         VKF_PATH_SCALAR};
+        const vkf::Tile tile = vkf::chooseScalarTile(caps, problem);
+        INFO("D " << expected.dim << ", " << expected.rows << " rows, " << expected.keys << " keys, " << expected.heads
+                  << " heads");
+        CHECK(tile.rows() == expected.tileRows);
+        CHECK(tile.splits == expected.splits);
+    }
+}
+
+TEST_CASE("path scalar splits as asked, and neither without a merge nor on the paths that share its tile",
+          "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 2, 2, 2048, 2048, 128});
+    problem.path = VKF_PATH_SCALAR;
+    const vkf::Schedule own = schedule(caps, problem);
+    CHECK(own.splits == 4);
+    CHECK_THAT(own.tileText, ContainsSubstring(" splits=4"));
+    REQUIRE(own.phases.size() == 2);
+    CHECK(own.phases[0].items == 4 * 2 * 2048 / 64);
+    CHECK_FALSE(own.phases[0].variant.storage16);
+    CHECK(own.phases[1].variant.kernel == vkf::Kernel::mergeSplits);
+    CHECK(own.scratchBytes == uint64_t{4} * 2 * 2048 * (128 + 2) * sizeof(float));
+    problem.kvSplits = 7;
+    CHECK(schedule(caps, problem).splits == 7);
+    CHECK_THAT(schedule(caps, problem).tileText, ContainsSubstring(" splits=7"));
+    problem.kvSplits = 1;
+    CHECK(schedule(caps, problem).phases.size() == 1);
+    CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
+
+    problem.kvSplits = 0;
+    for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
+        problem.path = path;
+        CHECK(schedule(caps, problem).splits == 1);
+        CHECK(schedule(caps, problem).tile.rows == 64);
+        CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
+    }
+
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    problem.path = VKF_PATH_SCALAR;
+    CHECK(schedule(caps, problem).scratchBytes == 0);
+    problem.kvSplits = 2;
+    VkfMessage message{};
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("kvSplits over 1 needs storageBuffer16BitAccess"));
+}
+
 TEST_CASE("a decode tile fits every device from the minimum limits on, for every head dimension", "[schedule]") {
     for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
         for (const uint32_t bytes : {16384U, 49152U}) {

@@ -136,6 +136,9 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {entry("chunkKeys=16", "chunkKeys=24"), "chunkKeys=24: must be lanes times a power of two"},
         {entry("chunkKeys=16", "chunkKeys=128"), "chunkKeys=128: must be lanes times a power of two that divides"},
         {entry("threadKeys=4", "threadKeys=17"), "threadKeys=17: takes a whole number from 1 to 16"},
+        {entry("groups=8", "splits=0 groups=8"), "splits=0: takes a whole number from 1 to 1024"},
+        {entry("groups=8", "splits= groups=8"), "splits has no value"},
+        {head + with(matrix, " splits=5", ""), "splits is missing"},
         {head + with(matrix, "splits=5", "splits=1025"), "splits=1025: takes a whole number from 1 to 1024"},
         {head + with(matrix, "rowTiles=1", "rowTiles=0"), "rowTiles=0: takes a whole number from 1 to 4"},
     };
@@ -225,6 +228,25 @@ TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning
     CHECK_FALSE(schedule(small, halves).tuned);
 }
 
+TEST_CASE("an entry of path scalar may say splits, which a device without a merge passes over", "[tuning]") {
+    VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
+    problem.path = VKF_PATH_SCALAR;
+    const std::string split = with(scalar, "groups=8", "splits=6 groups=8");
+    vkf::Caps caps = tunedCaps(head + split);
+    CHECK(vkf::tileText(caps.tuning[0].scalar) == scalarTile + " splits=6");
+    CHECK(schedule(caps, problem).splits == 6);
+    CHECK(schedule(caps, problem).tileText == scalarTile + " splits=6");
+    problem.kvSplits = 2;
+    CHECK(schedule(caps, problem).splits == 2);
+    problem.kvSplits = 0;
+    CHECK(schedule(tunedCaps(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    CHECK_FALSE(schedule(caps, problem).tuned);
+    const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64});
+    CHECK_FALSE(schedule(tunedCaps(head + split), long30).tuned);
+    CHECK(schedule(tunedCaps(head + scalar), long30).tuned);
+}
+
 TEST_CASE("an entry decides about splits, unless the problem does or they would be too many", "[tuning]") {
     const vkf::Caps caps = tunedCaps(head + matrix);
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
@@ -256,8 +278,8 @@ std::string oddTiles() {
     for (const char* type : {"f32", "f16"}) {
         for (const char* masked : {"no", "yes"}) {
             text += fmt::format("scalar type={} masked={}{}{}groups=12 lanes=8 threadRows=3 threadKeys=5 chunkDim4=3 "
-                                "chunkKeys=8\n",
-                                type, masked, dims, anySize);
+                                "chunkKeys=8{}\n",
+                                type, masked, dims, anySize, masked[0] == 'y' ? " splits=4" : "");
         }
     }
     for (const char* masked : {"no", "yes"}) {
@@ -292,7 +314,7 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
                     INFO(outcome.text());
                     CHECK(outcome.passed());
                     CHECK(outcome.plan.tuned == 1);
-                    CHECK(outcome.plan.kvSplits == (path == VKF_PATH_COOPMAT ? 3 : 1));
+                    CHECK(outcome.plan.kvSplits == (path == VKF_PATH_COOPMAT ? 3 : causal ? 4 : 1));
                     CHECK_THAT(std::string(outcome.plan.description), ContainsSubstring(", tuned"));
                     CHECK_THAT(
                         std::string(outcome.plan.tile),

@@ -36,9 +36,16 @@ constexpr std::array matrixTiles = {
 
 // Splits for more workgroups than this, or of fewer keys, cost more than any device gains from them.
 constexpr uint64_t mostSplitWorkgroups = 1024;
-constexpr uint32_t leastSplitKeys = 128;
+constexpr uint32_t leastSplitKeys = 64;
 
 std::string withSplits(const std::string& tile, uint32_t splits) { return fmt::format("{} splits={}", tile, splits); }
+
+// With whole keys, and with as many parts of them as the library would choose.
+void addTile(const std::string& tile, const VkfPlanInfo& builtIn, std::vector<std::string>& tiles) {
+    tiles.push_back(withSplits(tile, 1));
+    if (builtIn.kvSplits > 1)
+        tiles.push_back(withSplits(tile, builtIn.kvSplits));
+}
 
 } // namespace
 
@@ -46,33 +53,28 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
     std::vector<std::string> tiles;
     if (builtIn.path == VKF_PATH_SCALAR)
         for (const ScalarTile& t : scalarTiles)
-            tiles.push_back(fmt::format("groups={} lanes={} threadRows={} threadKeys={} chunkDim4={} chunkKeys={}",
-                                        t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys));
+            addTile(fmt::format("groups={} lanes={} threadRows={} threadKeys={} chunkDim4={} chunkKeys={}", t.groups,
+                                t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys),
+                    builtIn, tiles);
     if (builtIn.path == VKF_PATH_COOPMAT)
-        for (const MatrixTile& t : matrixTiles) {
-            if (std::max(problem.headDim, problem.valueDim) > t.mostDim)
-                continue;
-            const std::string tile =
-                fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles);
-            tiles.push_back(withSplits(tile, 1));
-            if (builtIn.kvSplits > 1)
-                tiles.push_back(withSplits(tile, builtIn.kvSplits));
-        }
+        for (const MatrixTile& t : matrixTiles)
+            if (std::max(problem.headDim, problem.valueDim) <= t.mostDim)
+                addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
+                        builtIn, tiles);
     return tiles;
 }
 
 std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInfo& plan) {
     std::vector<std::string> tiles;
-    const std::string tile = plan.tile;
-    const size_t end = tile.find(" splits=");
-    if (plan.path != VKF_PATH_COOPMAT || end == std::string::npos)
+    if (plan.path != VKF_PATH_COOPMAT && plan.path != VKF_PATH_SCALAR)
         return tiles;
+    const std::string tile = plan.tile; // splits=1 may be left out
     const uint64_t workgroups =
         (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch * problem.queryHeads;
     for (const uint32_t splits : {1U, 2U, 3U, 4U, 6U, 8U, 16U})
         if (splits != plan.kvSplits && workgroups * splits <= mostSplitWorkgroups &&
             problem.keys / splits >= leastSplitKeys)
-            tiles.push_back(withSplits(tile.substr(0, end), splits));
+            tiles.push_back(withSplits(tile.substr(0, tile.find(" splits=")), splits));
     return tiles;
 }
 

@@ -12,8 +12,8 @@
 
 namespace vkf::tools {
 
-// For a problem that the library on its own would run as `builtIn`: each tile with whole keys and, on a path that
-// splits them, with the library's number of splits.
+// For a problem that the library on its own would run as `builtIn`: each tile with whole keys and, where the
+// library splits them, with its number of splits.
 std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlanInfo& builtIn);
 
 // The tile of a plan with other numbers of splits, where these can be of use: none on a path without splits.

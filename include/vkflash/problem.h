@@ -202,8 +202,8 @@ typedef struct VkfProblem {
      * On the fused paths alone. */
     uint32_t maskBlock;
     uint32_t kvSplits; /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
-                          in scratch memory and merged. Over 1 on paths coopmat and decode only, at most
-                          1024. */
+                          in scratch memory and merged. At most 1024; over 1 not on paths standard and
+                          key_outer, and not without storageBuffer16BitAccess. */
 
     VkfPrecision precision;
 

@@ -221,6 +221,9 @@ std::string describe(const VkfProblem& p) {
     if (p.maskBlock != 0) {
         text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
     }
+    if (p.kvSplits != 0) {
+        text << " splits " << p.kvSplits;
+    }
     text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.weights != 0 ? " weights" : "");
     return text.str();
 }
