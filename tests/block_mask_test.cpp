@@ -147,11 +147,9 @@ TEST_CASE("splits of the keys each take their part of a block mask", "[block_mas
             VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
             causal(problem);
             problem.kvSplits = splits;
-            for (const double density : {0.1, 0.5}) {
-                for (const size_t variation : {0U, 4U}) {
-                    problem.path = vkf::test::variations[variation].path;
-                    run(vkf::test::variations[variation], problem, dataOf(problem, density, splits));
-                }
+            for (const auto& [variation, density] : {std::pair{0U, 0.3}, std::pair{4U, 0.1}, std::pair{4U, 0.5}}) {
+                problem.path = vkf::test::variations[variation].path;
+                run(vkf::test::variations[variation], problem, dataOf(problem, density, splits));
             }
         }
     }
