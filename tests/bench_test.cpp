@@ -231,7 +231,7 @@ TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][g
     CHECK(result["longestStepSeconds"] >= result["medianStepSeconds"]);
     CHECK(result["deviceSeconds"] >= result["longestStepSeconds"]);
     CHECK(result["wallSeconds"] >= result["deviceSeconds"]);
-    CHECK(result["scratchBytes"] == 0);
+    CHECK(result["scratchBytes"] < 2 * 700 * 700 * 4); // parts of split keys if need be, but no scores
     CHECK(result["tensorBytes"] == 4 * 2 * 700 * 32 * 2);
     CHECK(result["error"] <= result["bound"]);
     CHECK_THAT(text.out, ContainsSubstring("right"));

@@ -152,6 +152,7 @@ TEST_CASE("a refused plan writes no handle", "[library]") {
 
 TEST_CASE("plan info tells what was chosen", "[library]") {
     VkfProblem problem = problemOf({2, 4, 2, 100, 200, 64, 32});
+    problem.kvSplits = 1;
     vkf::Plan plan;
     REQUIRE(vkfCreatePlan(testDevice().context(), &problem, plan.put(), nullptr) == VKF_SUCCESS);
     auto info = vkf::make<VkfPlanInfo>();
@@ -163,6 +164,13 @@ TEST_CASE("plan info tells what was chosen", "[library]") {
     CHECK(info.operations == 2.0 * 4 * 100 * 200 * 2 * (64 + 32));
     CHECK(info.minimumBytes == 4.0 * (2 * 4 * 100 * 96 + 2 * 2 * 200 * 96 + 2 * 4 * 100));
     CHECK_THAT(std::string(info.description), ContainsSubstring("scalar: B=2 H=4/2 Nq=100 Nk=200 D=64/32"));
+    problem.kvSplits = 3;
+    const VkfPlanInfo split = vkf::host::Plan(testDevice(), problem).info();
+    CHECK(split.kvSplits == 3);
+    CHECK(split.stepCount == 2);
+    CHECK(split.scratchBytes == 3 * 2 * 4 * 100 * (32 + 2) * 4);
+    CHECK_THAT(std::string(split.tile), ContainsSubstring(" splits=3"));
+    CHECK_THAT(std::string(split.description), ContainsSubstring(", 3 splits, "));
     info.structSize = 1;
     CHECK(vkfGetPlanInfo(plan.get(), &info, nullptr) == VKF_ERROR_STRUCT_SIZE);
     CHECK(vkfGetPlanInfo(nullptr, &info, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
