@@ -26,7 +26,7 @@ vkf::Caps capsWith(std::vector<vkf::TuningEntry> entries) {
     caps.subgroupSize = 32;
     caps.subgroupShuffle = true;
     caps.subgroupSizeRequired = true;
-    caps.features = VKF_FEATURE_FULL_SUBGROUPS;
+    caps.features = VKF_FEATURE_FULL_SUBGROUPS | VKF_FEATURE_STORAGE_16BIT;
     caps.tuning = std::move(entries);
     return caps;
 }
@@ -37,6 +37,7 @@ void requireScalar(const vkf::Caps& caps, const vkf::TileProblem& problem) {
     require(tile.workgroupSize % caps.subgroupSize == 0 && tile.lanes <= caps.subgroupSize);
     require(tile.sharedBytes() <= caps.maxSharedMemoryBytes);
     require(tile.lanes * tile.threadColumns4 * 4 >= problem.valueDim && tile.chunkDim4 > 0);
+    require(tile.splits >= 1 && tile.splits <= VKF_MAX_SPLITS);
     require(tile.chunkKeys % 4 == 0 && tile.chunkKeys % tile.lanes == 0 && tile.keys() % tile.chunkKeys == 0);
 }
 

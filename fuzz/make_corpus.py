@@ -72,6 +72,7 @@ SEEDS = {
     },
     "tuning": {
         "both_paths": (TUNING_HEAD + TUNING_SCALAR + TUNING_COOPMAT).encode(),
+        "splits": (TUNING_HEAD + TUNING_SCALAR.replace("groups", "splits=3 groups")).encode(),
         "other_device": (TUNING_HEAD.replace("2335", "2336") + TUNING_SCALAR + TUNING_HEAD[17:] +
                          TUNING_COOPMAT).encode(),
         "newer": b"vkflash tuning 2\n",

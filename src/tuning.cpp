@@ -101,7 +101,7 @@ double timeOf(const Tile& tile, const TileProblem& problem, uint64_t splits) {
     const double inTurn = static_cast<double>(ofMultiprocessor - rest) + alone;
     const double columns = static_cast<double>(problem.headDim) + problem.valueDim;
     const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / operationsOfMultiprocessor;
-    const double tiles = static_cast<double>(parts(parts(problem.keys, tile.keys()), splits));
+    const auto tiles = static_cast<double>(parts(parts(problem.keys, tile.keys()), splits));
     const double time =
         tiles * ofTile * inTurn + static_cast<double>(parts(ofMultiprocessor, resident)) * beginningAndEnd;
     const double scratch =
