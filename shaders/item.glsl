@@ -45,7 +45,7 @@ Item itemOf(const uint number) {
 }
 
 // The item's share [x, y) of so many tiles or steps, one after the other, that the splits divide among them.
-uvec2 shareOfSplit(Item item, uint count) {
+uvec2 shareOfSplit(const Item item, const uint count) {
     uint begin = count / SPLITS * item.split + min(count % SPLITS, item.split);
     return uvec2(begin, begin + count / SPLITS + (item.split < count % SPLITS ? 1 : 0));
 }
