@@ -15,6 +15,7 @@
 layout(constant_id = VKF_ID_MERGE_GROUPS) const uint MERGE_GROUPS = 1;
 
 const uint WORDS = (VALUE_DIM + 3) / 4;
+const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // each merged as a row of its own
 
 struct Place {
     uint first; // part
@@ -41,7 +42,8 @@ void main() {
     uint heads = params.heads & 0xffffu;
     uint index = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / (LANES * MERGE_GROUPS);
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
-    uint word = gl_LocalInvocationIndex % LANES;
+    uint word = index % ROW_PIECES * LANES + gl_LocalInvocationIndex % LANES;
+    index /= ROW_PIECES;
     uint row = index % params.query_rows;
     uint head = index / params.query_rows % heads;
     uint batch = index / params.query_rows / heads;

@@ -12,11 +12,7 @@
 shared uint special_values;
 
 uvec4 finiteHalves(const uvec4 word) {
-#ifdef VKF_MATRIX_BF16
-    const uint exponent = 0x7f80u;
-#else
-    const uint exponent = 0x7c00u;
-#endif
+    const uint exponent = TYPE_Q == VKF_STORED_BF16 ? 0x7f80u : 0x7c00u; // matrices are of the type of q
     bvec4 low = equal(word & exponent, uvec4(exponent));
     bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
     if (any(low) || any(high)) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 
-#include "../shaders/shared/attention_params.h"
 #include "occupancy.hpp"
 #include "problem.hpp"
 #include "tuning_file.hpp"
@@ -42,6 +41,10 @@ constexpr uint64_t mostPlainRows = 1;
 constexpr uint32_t decodeSubgroups = 4; // of a workgroup, unless rows ask for more
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostMatrixRegisters = 180;
+
+// Of the kernel for wide heads: matrices of keys in a tile, best first. Larger tiles take fewer barriers a key and
+// leave fewer parts to merge; two workgroups of the smaller one fit a multiprocessor.
+constexpr std::array<uint32_t, 2> wideKeyMatrices = {2, 1};
 
 // Keys are split until the last wave of workgroups is nearly full, or there are this many waves: half a wave too many
 // cost a quarter (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
@@ -137,7 +140,18 @@ DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& p
     return tile;
 }
 
-// A tile with its splits, either kind.
+// What stands against a tile for wide heads. A row's invocations are neighbours in a subgroup, and q is staged in the
+// place of keys.
+Objection objectionTo(const DecodeWideTile& tile, const Caps& caps) {
+    const MatrixLayout& layout = tile.layout;
+    const bool square = layout.rows != 0 && layout.columns == layout.depth && layout.depth % 8 == 0;
+    const bool suits = square && layout.elements() % 2 == 0 && std::has_single_bit(tile.keys()) &&
+                       tile.keys() >= layout.rows && tile.keys() / 2 <= layout.lanes;
+    return Objection(suits ? Objection{} : Objection{VKF_TILE_LAYOUT, 0, 0})
+        .orElse(unfitness(tile.workgroupSize(), tile.sharedBytes(), caps));
+}
+
+// A tile with its splits, of any kind.
 template <typename Plan, typename AnyTile>
 void consider(const AnyTile& tile, uint32_t workgroupSize, const DecodeProblem& problem, const Objection& objection,
               TileSearch<DecodeChoice>& search) {
@@ -232,10 +246,34 @@ std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {
     return tileText({{"rowSubgroups", tile.rowSubgroups}, {"keySubgroups", tile.keySubgroups}, {"splits", splits}});
 }
 
+uint32_t DecodeWideTile::sharedBytes() const {
+    const uint32_t words =
+        keys() * VKF_WIDE_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
+    const uint32_t matrixFloats = layout.rows * layout.columns;
+    const uint32_t floats = (subgroups() + 1) * matrixFloats + rows() * keys() / 2 + keys() + 1;
+    return words * wordBytes + floats * wordBytes / 4;
+}
+
+uint32_t DecodeWideTile::registers() const {
+    const uint32_t fetched = (keys() * headDim / 8 + workgroupSize() - 1) / workgroupSize();
+    const uint32_t halves = layout.rows * layout.depth / layout.lanes; // of a left operand
+    return 4 * fetched + VKF_WIDE_TILES(headDim, layout.depth, depthSubgroups()) * halves / 2 +
+           (VKF_WIDE_TILES(valueDim, layout.columns, subgroups()) + 1) * layout.elements();
+}
+
+std::string tileText(const DecodeWideTile& tile, uint32_t splits) {
+    return tileText({{"keyMatrices", tile.keyMatrices}, {"subgroups", tile.subgroups()}, {"splits", splits}});
+}
+
 DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
                               ConsideredTiles* considered) {
     TileSearch<DecodeChoice> search;
-    if (layout != nullptr) {
+    if (layout != nullptr && problem.wide()) {
+        for (const uint32_t keyMatrices : wideKeyMatrices) {
+            const DecodeWideTile tile{*layout, keyMatrices, problem.headDim, problem.valueDim};
+            consider<DecodeWidePlan>(tile, tile.workgroupSize(), problem, objectionTo(tile, caps), search);
+        }
+    } else if (layout != nullptr) {
         const DecodeMatrixTile tile = matrixTileOf(*layout, problem);
         consider<DecodeMatrixPlan>(tile, tile.workgroupSize(), problem, objectionTo(tile, problem, caps), search);
     }

@@ -9,6 +9,7 @@
 
 #include <vkflash/problem.h>
 
+#include "../shaders/shared/attention_params.h"
 #include "caps.hpp"
 #include "tile_search.hpp"
 
@@ -24,6 +25,9 @@ struct DecodeProblem {
     uint64_t kvHeads;       // of all sequences
     uint32_t keys;          // that a row may see at most
     uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
+
+    // Of heads that take a kernel of their own on matrices.
+    bool wide() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }
 };
 
 // shaders/decode_tile.glsl tells what the numbers mean.
@@ -75,14 +79,38 @@ struct DecodeMatrixPlan {
     uint32_t splits = 1;
 };
 
+// The tile of the decode kernel for wide heads; shaders/attention_decode_wide.comp tells what the numbers mean.
+struct DecodeWideTile {
+    MatrixLayout layout;      // its shape alone counts
+    uint32_t keyMatrices = 0; // 0 = no tile
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+
+    // Two scores of the tile for each invocation.
+    uint32_t depthSubgroups() const { return layout.elements() / 2; }
+    uint32_t subgroups() const { return keyMatrices * depthSubgroups(); }
+    uint32_t workgroupSize() const { return subgroups() * layout.lanes; }
+    uint32_t rows() const { return layout.rows; }
+    uint32_t keys() const { return keyMatrices * layout.depth; }
+    uint32_t sharedBytes() const;
+    // 32-bit registers that hold an invocation's part of q, k, s and o.
+    uint32_t registers() const;
+};
+
+struct DecodeWidePlan {
+    DecodeWideTile tile;
+    uint32_t splits = 1;
+};
+
 // On cooperative matrices where that is better and the device can; a DecodePlan without a tile if there is none.
 // layout is null where the problem cannot be on matrices. Fills *considered, unless null.
-using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan>;
+using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan, DecodeWidePlan>;
 DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
                               ConsideredTiles* considered = nullptr);
 
 std::string tileText(const DecodeTile& tile, uint32_t splits);
 std::string tileText(const DecodeMatrixTile& tile, uint32_t splits);
+std::string tileText(const DecodeWideTile& tile, uint32_t splits);
 
 // Into how many parts the keys of `items` row tiles are split, each part a tile of keys at least, where `slots`
 // workgroups run at a time.

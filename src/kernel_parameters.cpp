@@ -98,6 +98,14 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     return c;
 }
 
+Constants tileConstants(const DecodeWideTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_KEY_TILES] = tile.keyMatrices;
+    setLayout(tile.layout, c);
+    return c;
+}
+
 Constants tileConstants(const ProductTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();

@@ -25,6 +25,7 @@ Constants tileConstants(const Tile& tile);
 Constants tileConstants(const DecodeTile& tile);
 Constants tileConstants(const MatrixTile& tile);
 Constants tileConstants(const DecodeMatrixTile& tile);
+Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);
 
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);

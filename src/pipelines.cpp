@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bfloat16_matrices.hpp"
 #include "message.hpp"
 #include "rolled_loops.hpp"
 #include "shader_table.hpp"
@@ -22,6 +23,7 @@ std::string binaryName(const Variant& variant) {
                                         "attention_decode",
                                         "attention_decode_matrix",
                                         "attention_decode_matrix_bf16",
+                                        "attention_decode_wide",
                                         "merge_splits",
                                         "merge_parts",
                                         "append_rows",
@@ -29,11 +31,9 @@ std::string binaryName(const Variant& variant) {
                                         "finish_rows",
                                         "standard_scores",
                                         "standard_scores_coopmat",
-                                        "standard_scores_coopmat_bf16",
                                         "standard_softmax",
                                         "standard_output",
-                                        "standard_output_coopmat",
-                                        "standard_output_coopmat_bf16"};
+                                        "standard_output_coopmat"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";
@@ -115,6 +115,9 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     std::vector<uint32_t> words = binary->words();
     if (variant.rolled) {
         words = withRolledLoops(words.data(), words.size());
+    }
+    if (variant.bf16) {
+        words = withBfloat16Matrices(words);
     }
     moduleInfo.codeSize = words.size() * sizeof(uint32_t);
     moduleInfo.pCode = words.data();

@@ -12,7 +12,9 @@
 
 namespace vkf {
 
-inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM;
+inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM; // of all paths but decode
+inline constexpr uint32_t maxDecodeHeadDim = VKF_MAX_DECODE_DIM;
+inline constexpr uint32_t maxDecodeValueDim = VKF_MAX_DECODE_VALUE_DIM;
 
 // Blocks of quantised elements, which k and v may have.
 inline bool isBlockType(VkfType type) { return VKF_IS_BLOCK_TYPE(type); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "schedule.hpp"
 
+#include <algorithm>
+
 #include "matrix_obstacle.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
@@ -23,6 +25,10 @@ constexpr uint32_t mostDecodeRows = 16;
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
     if (problem.given.path != VKF_PATH_AUTO) {
         return problem.given.path;
+    }
+    const bool wide = std::max(problem.given.headDim, problem.given.valueDim) > maxHeadDim; // no other path takes it
+    if (wide) {
+        return VKF_PATH_DECODE;
     }
     if (caps.storage16() && problem.given.queryRows <= mostDecodeRows && problem.given.maskBlock == 0) {
         return VKF_PATH_DECODE;

@@ -16,7 +16,7 @@
 
 namespace vkf {
 
-// Invocations of a workgroup that merges splits, if the device has as many; a group of a row takes at most 64.
+// Invocations of a workgroup that merges splits, if the device has as many.
 inline constexpr uint32_t mergeWorkgroupSize = 256;
 
 // Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.

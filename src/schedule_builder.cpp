@@ -19,14 +19,18 @@ bool isBuiltWithStorage16Alone(Kernel kernel) {
 }
 
 bool isCoopmat(Kernel kernel) {
-    constexpr std::array unfused = {Kernel::standardScoresCoopmat, Kernel::standardScoresCoopmatBf16,
-                                    Kernel::standardOutputCoopmat, Kernel::standardOutputCoopmatBf16};
-    return isFusedCoopmat(kernel) || std::find(unfused.begin(), unfused.end(), kernel) != unfused.end();
+    return isFusedCoopmat(kernel) || kernel == Kernel::standardScoresCoopmat || kernel == Kernel::standardOutputCoopmat;
 }
 
 bool isDecode(Kernel kernel) {
     return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
-           kernel == Kernel::attentionDecodeMatrixBf16;
+           kernel == Kernel::attentionDecodeMatrixBf16 || kernel == Kernel::attentionDecodeWide;
+}
+
+// Kernels that leave every element of 16 bits to their matrices.
+bool takesEitherHalf(Kernel kernel) {
+    return kernel == Kernel::attentionDecodeWide || kernel == Kernel::standardScoresCoopmat ||
+           kernel == Kernel::standardOutputCoopmat;
 }
 
 bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isDecode(kernel) || isCoopmat(kernel); }
@@ -60,6 +64,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
     phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    phase.variant.bf16 = takesEitherHalf(kernel) && schedule_->productType == VKF_TYPE_BF16;
     phase.variant.exchange = isFusedCoopmat(kernel) && schedule_->matrix.exchanged;
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;

@@ -33,13 +33,13 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             blockUnit(problem)};
 }
 
-// Of the two kernels the one on matrices fills them from rows of their own type, those of fp16 also from rows of block
-// types in whole words.
-bool fillsMatrices(const VkfProblem& p, bool wholeWords) {
+// Of the kernels on matrices one fills them from rows of their own type, those of fp16 also from rows of block types in
+// whole words; that for wide heads takes whole words of their own type alone.
+bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     const auto fills = [&](VkfType type) {
-        return type == p.q.type || (isBlockType(type) && p.q.type == VKF_TYPE_F16 && wholeWords);
+        return type == p.q.type || (isBlockType(type) && p.q.type == VKF_TYPE_F16 && wholeWords && !wide);
     };
-    return fills(p.k.type) && fills(p.v.type);
+    return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
 
 // The phases of path decode, once the tile is set.
@@ -58,9 +58,10 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
     const MatrixLayout layout = caps.matrixOf(p.q.type);
-    const bool onMatrices = fillsMatrices(p, wholeWords) && matrixObstacle(caps, problem) == nullptr;
+    const DecodeProblem asked = decodeProblem(problem);
+    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && matrixObstacle(caps, problem) == nullptr;
     const DecodeChoice chosen =
-        chooseDecodeTile(caps, onMatrices ? &layout : nullptr, decodeProblem(problem), builder.considered());
+        chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
@@ -71,6 +72,13 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
         const bool bf16 = p.q.type == VKF_TYPE_BF16;
         return addPhases(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix, splits,
                          problem, builder, message);
+    }
+    if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
+        builder.setTile(wide->tile, wide->tile.workgroupSize());
+        builder.setMatrices(wide->tile.layout);
+        builder.setWholeWords(true);
+        builder.setTuning(tileText(wide->tile, splits), false);
+        return addPhases(caps, Kernel::attentionDecodeWide, splits, problem, builder, message);
     }
     const DecodeTile& tile = std::get<DecodePlan>(chosen).tile;
     if (tile.workgroupSize == 0) {

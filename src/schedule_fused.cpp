@@ -9,18 +9,24 @@
 namespace vkf {
 namespace {
 
+constexpr uint32_t mergeLanes = 64; // that a row takes at most as a whole
+constexpr uint32_t widePieceLanes = 16;
+
 // Adds the phase that joins the parts in scratch.
 VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem& problem, ScheduleBuilder& builder,
                         VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const uint32_t lanes = std::bit_ceil((p.valueDim + 3) / 4);
+    // Wide rows are merged in pieces: they come with few heads, which would make too few workgroups.
+    const uint32_t words = (p.valueDim + 3) / 4;
+    const uint32_t lanes = std::bit_ceil(words) > mergeLanes ? widePieceLanes : std::bit_ceil(words);
+    const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
     const uint32_t workgroupSize = std::min(mergeWorkgroupSize, caps.maxInvocations);
     const uint32_t groups =
         std::min(std::bit_ceil((splits + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE), workgroupSize / lanes);
     const uint32_t rows = workgroupSize / lanes / groups;
     const VkfResult result =
         builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
-                    (builder.heads() * p.queryRows + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
+                    (pieces + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
         merge.lse = p.lse != 0 ? Operand::lse : Operand::none;

@@ -37,10 +37,8 @@ VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, Sc
     builder.setMatrices(tile.layout);
     builder.setTuning(tileText(tile), false);
     builder.setWholeWords(hasWholeWords(problem, tile));
-    const bool bf16 = p.q.type == VKF_TYPE_BF16;
-    *kernels = {bf16 ? Kernel::standardScoresCoopmatBf16 : Kernel::standardScoresCoopmat,
-                bf16 ? Kernel::standardOutputCoopmatBf16 : Kernel::standardOutputCoopmat,
-                static_cast<uint32_t>(p.v.type), tile.layout.rows, std::max(tile.step(), tile.layout.columns)};
+    *kernels = {Kernel::standardScoresCoopmat, Kernel::standardOutputCoopmat, static_cast<uint32_t>(p.v.type),
+                tile.layout.rows, std::max(tile.step(), tile.layout.columns)};
     return VKF_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ enum class Kernel : uint32_t {
     attentionDecode,
     attentionDecodeMatrix,
     attentionDecodeMatrixBf16,
+    attentionDecodeWide,
     mergeSplits,
     mergeParts,
     appendRows,
@@ -25,11 +26,9 @@ enum class Kernel : uint32_t {
     finishRows,
     standardScores,
     standardScoresCoopmat,
-    standardScoresCoopmatBf16,
     standardSoftmax,
     standardOutput,
-    standardOutputCoopmat,
-    standardOutputCoopmatBf16
+    standardOutputCoopmat
 };
 
 // By constant id; kernels other than attention have ids of their own, in their headers.
@@ -41,6 +40,7 @@ struct Variant {
     bool subgroups = false;    // lanes talk by shuffles
     bool exchange = false;     // elements of matrices pass through shared memory
     bool rolled = false;       // loops left as they are
+    bool bf16 = false;         // matrices of fp16 made bf16
     uint32_t subgroupSize = 0; // required if subgroups
     Constants constants{};
 

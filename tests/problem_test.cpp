@@ -31,10 +31,30 @@ const Refusal refusals[] = {
     {"a NaN softcap", [](VkfProblem& p) { p.softcap = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "softcap"},
     {"a negative softcap", [](VkfProblem& p) { p.softcap = -1; }, VKF_ERROR_INVALID_ARGUMENT, "softcap is -1"},
     {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0"},
-    {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 300; }, VKF_ERROR_UNSUPPORTED,
-     "headDim 300 is over the limit of 256"},
-    {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 512; }, VKF_ERROR_UNSUPPORTED,
-     "valueDim 512 is over the limit of 256"},
+    {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 600; }, VKF_ERROR_UNSUPPORTED,
+     "headDim 600 is over the limit of 576 on path decode"},
+    {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 513; }, VKF_ERROR_UNSUPPORTED,
+     "valueDim 513 is over the limit of 512 on path decode"},
+    {"a head dimension over the limit for v of the same", [](VkfProblem& p) { p.headDim = 576; },
+     VKF_ERROR_UNSUPPORTED, "valueDim 576 is over the limit of 512 on path decode"},
+    {"a head dimension over the limit of the path",
+     [](VkfProblem& p) {
+         p.headDim = 300;
+         p.path = VKF_PATH_COOPMAT;
+     },
+     VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path coopmat"},
+    {"a value dimension over the limit of the path",
+     [](VkfProblem& p) {
+         p.valueDim = 512;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "valueDim 512 is over the limit of 256 on path standard"},
+    {"wide heads with a block mask, which path decode has not",
+     [](VkfProblem& p) {
+         p.headDim = 300;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path scalar"},
     {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
      "queryHeads 5 is not a multiple of kvHeads 2"},
     {"no KV heads", [](VkfProblem& p) { p.kvHeads = 0; }, VKF_ERROR_INVALID_ARGUMENT, "kvHeads 0"},

@@ -61,6 +61,9 @@ struct AttentionParams {
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
 #define VKF_MAX_HEADS 65535
 #define VKF_MAX_DIM 256
+/* On path decode, for the shapes of latent attention: k of 512 and 64 columns, v the first 512 of them. */
+#define VKF_MAX_DECODE_DIM 576
+#define VKF_MAX_DECODE_VALUE_DIM 512
 #define VKF_MAX_SPLITS 1024
 /* Rows and keys of a block of a block mask: a multiple of the one, up to the other. Matrices of the
  * cooperative-matrix kernel are no larger than the smallest block. */
@@ -214,6 +217,12 @@ struct AttentionParams {
  * those that the words of one number fill. */
 #define VKF_DECODE_STAGED_MATRICES(word_matrices, half) ((half) ? ((word_matrices) + 1) / 2 : (word_matrices))
 #define VKF_DECODE_STAGE_FLOATS(subgroups, matrices, rows, columns) ((subgroups) * (matrices) * (rows) * (columns))
+/* Of the decode kernel for wide heads: matrices of `side` rows or columns that each of some subgroups takes of a dimension,
+ * and 16-byte words from row to row of the tile that k and v share, an odd number. */
+#define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
+#define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
+    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_WIDE_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
+                                       VKF_WIDE_TILES(value_dim, side, subgroups) * (subgroups)), side)
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
  * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
 #define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \

@@ -233,7 +233,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.structSize = sizeof inputs;
     inputs.q = q.data();
     inputs.k = k.data();
-    inputs.v = v.data();
+    inputs.v = vInK ? k.data() : v.data();
     inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
     inputs.blockMask = blockMask.empty() ? nullptr : blockMask.data();
     inputs.blockTable = blockTable.empty() ? nullptr : blockTable.data();
@@ -302,7 +302,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.structSize = sizeof bindings;
     bindings.q = q.binding();
     bindings.k = k.binding();
-    bindings.v = v.binding();
+    bindings.v = inputs.vInK ? k.binding() : v.binding();
     bindings.o = o.binding();
     bindings.lse = lse.binding();
     bindings.weights = weights.binding();

@@ -52,7 +52,13 @@ struct Inputs {
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
     std::vector<int32_t> blockTable{}; // pages in any order; entries of no key are no pages
+    bool vInK = false;                 // v is at the address of k
     VkfReferenceInputs reference() const;
+    // Makes v a view of k: what is in v is forgotten.
+    void viewV() {
+        v.clear();
+        vInK = true;
+    }
     // Page, or sequence, and row there of a key.
     std::pair<uint64_t, uint64_t> placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const;
 };

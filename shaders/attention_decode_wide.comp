@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+//
+// Fused attention of few query rows against many keys whose heads are too wide for the registers of one subgroup:
+// latent attention, where one KV head of 576 columns serves all query heads and v is the first 512 columns of k. On
+// cooperative matrices, fp16 or bf16 products, fp32 sums.
+//
+// A workgroup has MATRIX_ROWS packed rows (decode_item.glsl) and takes TILE_KEYS keys at a time. Their k passes
+// through shared memory once, the next tile on its way in registers, and is v too where v is a view of k. The
+// subgroups share every step of a tile:
+//
+//     scores    DEPTH_SUBGROUPS subgroups for each matrix of keys, each with its own part of the depths, of which it
+//               keeps q in registers; their partial sums meet in shared memory
+//     softmax   ROW_THREADS invocations for each row, with two of its scores each, in plain arithmetic
+//     output    each subgroup its own columns of o, all rows and keys of the tile
+//
+// No element of a matrix is touched by place, so a driver may lay them out as it likes, and fp16 may be bf16
+// (src/bfloat16_matrices.hpp).
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "matrix_extensions.glsl"
+#include "params.glsl"
+#include "address.glsl"
+#include "element.glsl"
+#include "matrix_layout.glsl"
+
+layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_MATRICES = 1;
+
+const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
+const uint DEPTH_SUBGROUPS = SUBGROUPS / KEY_MATRICES;
+const uint TILE_ROWS = MATRIX_ROWS;
+const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
+const uint ROW_THREADS = TILE_KEYS / 2;
+const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // of a subgroup
+const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);
+const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
+
+// In words of eight elements.
+const uint SIDE_WORDS = MATRIX_DEPTH / 8;
+const uint K_WORDS = HEAD_DIM / 8;
+const uint V_WORDS = VALUE_DIM / 8;
+const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
+const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+
+shared uvec4 stage[TILE_KEYS * STAGE_ROW];         // q, then tiles of k, which become tiles of v
+shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores; at the end a matrix of o of each subgroup
+shared uint p_stage[TILE_ROWS * ROW_THREADS];      // pairs of probabilities
+shared float factor_stage[MATRIX_FLOATS];          // of each row, in all columns
+shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetched next
+
+#include "item.glsl"
+#include "mask.glsl"
+#include "final_score.glsl"
+#include "decode_item.glsl"
+#include "special_values.glsl"
+
+// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
+#define BEFORE_ANY_KEY (-3.0e38)
+
+Item item;
+uint thread, subgroup;
+uint row, pair; // of the tile, that this invocation has scores of
+ivec2 visible;  // keys of this split that the row sees
+uvec2 k_head, v_head;
+uvec2 keys;     // of this split
+bool v_in_k;    // v is a view of k
+
+uvec4 fetched[K_FETCHES];
+uint fetched_page;
+LeftMatrix q_tile[DIM_TILES];
+ResultMatrix o_tile[VALUE_TILES];
+float m = BEFORE_ANY_KEY;
+float l = 0.0; // of this invocation's scores
+
+bool isView() {
+    bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
+    return same && params.head_stride[VKF_K] == params.head_stride[VKF_V] &&
+           params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
+}
+
+// Past the last key it is the last one again, so that nothing is read that must not be.
+uint existingKey(uint key) {
+    return min(key, keys.y - 1);
+}
+
+void fetchPage(uint key_begin) {
+    if (PAGED) {
+        fetched_page = pageOf(item.batch, existingKey(key_begin + thread % TILE_KEYS));
+    }
+}
+
+void placePage() {
+    if (PAGED && thread < TILE_KEYS) {
+        page_stage[thread] = fetched_page;
+    }
+}
+
+void fetchKeys(uint key_begin) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(place / K_WORDS, TILE_KEYS - 1);
+        uint page = PAGED ? page_stage[of_tile] : 0;
+        uvec2 address = keyAddress(k_head, VKF_K, page, existingKey(key_begin + of_tile));
+        fetched[i] = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetKeys() {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        fetched[i] = uvec4(0);
+    }
+}
+
+void placeFetched(uint rows) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (place < rows * K_WORDS) {
+            stage[place / K_WORDS * STAGE_ROW + place % K_WORDS] = fetched[i];
+        }
+    }
+}
+
+// Rows of q in the place of keys. Rows that do not exist are zeros.
+void fetchQueries() {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint packed_row = item.row_begin + min(place / K_WORDS, TILE_ROWS - 1);
+        uint existing = min(packed_row, packedRows() - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
+        uvec2 address = rowAddress(head, VKF_Q, queryRow(existing));
+        uvec4 word = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+        fetched[i] = packed_row == existing ? word : uvec4(0);
+    }
+}
+
+// Columns past the last are zeros, in q and in k.
+void clearStage() {
+    if (STAGE_ROW - 1 > K_WORDS) {
+        [[dont_unroll]] for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
+            stage[i] = uvec4(0);
+        }
+        barrier();
+    }
+}
+
+// First word of this subgroup's depths.
+uint firstDepth() {
+    return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
+}
+
+// q into registers, the first keys on their way.
+void loadQueries() {
+    fetchPage(keys.x);
+    fetchQueries();
+    clearStage();
+    placePage();
+    placeFetched(TILE_ROWS);
+    barrier();
+    fetchKeys(keys.x);
+    fetchPage(keys.x + TILE_KEYS);
+    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
+        coopMatLoad(q_tile[i], stage, firstDepth() + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+    }
+}
+
+// s = q k^T of the subgroup's depths, not scaled.
+void computeProducts() {
+    ResultMatrix s_tile = ResultMatrix(0.0);
+    uint begin = subgroup / DEPTH_SUBGROUPS * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
+    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
+        RightMatrix k_tile;
+        coopMatLoad(k_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
+        s_tile = coopMatMulAdd(q_tile[i], k_tile, s_tile);
+    }
+    coopMatStore(s_tile, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+// Keys 2 pair and 2 pair + 1 of the tile.
+vec2 pairOfScores(uint key_begin) {
+    uint key = 2 * pair;
+    uint begin = key / MATRIX_COLUMNS * DEPTH_SUBGROUPS * MATRIX_FLOATS + row * MATRIX_COLUMNS + key % MATRIX_COLUMNS;
+    vec2 s = vec2(0.0);
+    UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
+        s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
+    }
+    bvec2 seen = bvec2(isVisible(visible, key_begin + key), isVisible(visible, key_begin + key + 1));
+    return mix(vec2(MINUS_INFINITY), vec2(finalScore(s.x), finalScore(s.y)), seen);
+}
+
+// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+uint roundPair(vec2 p) {
+    uvec2 bits = floatBitsToUint(p) + 0x8000u;
+    return TYPE_Q == VKF_STORED_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
+}
+
+void placeFactor(float factor) {
+    [[dont_unroll]] for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
+        factor_stage[row * MATRIX_COLUMNS + column] = factor;
+    }
+}
+
+// p = 2^(s - m), m in whole numbers, so that factors are powers of two. l takes p in before it is rounded.
+void updateSoftmax(uint key_begin) {
+    vec2 s = pairOfScores(key_begin);
+    float largest = max(s.x, s.y);
+    for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+        largest = max(largest, subgroupShuffleXor(largest, distance));
+    }
+    float last = m;
+    m = max(m, ceil(largest));
+    vec2 p = exp2(s - m);
+    l = l * exp2(last - m) + p.x + p.y;
+    p_stage[row * ROW_THREADS + pair] = roundPair(p);
+    placeFactor(exp2(last - m));
+}
+
+// v in the place of k, where it is not k as it stands. `whole` says that every row sees all keys of the tile; else
+// values of keys that do not exist, or that not every row sees, are made finite.
+void placeValues(uint key_begin, bool whole) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
+        uint key = existingKey(key_begin + of_tile);
+        uint at = of_tile * STAGE_ROW + place % V_WORDS;
+        uvec4 word;
+        if (v_in_k) {
+            word = stage[at];
+        } else {
+            uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
+            word = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
+        }
+        if (!whole) {
+            word = key == key_begin + of_tile ? finiteHalves(word) : uvec4(0);
+        }
+        if (place < TILE_KEYS * V_WORDS) {
+            stage[at] = word;
+        }
+    }
+}
+
+void scaleOutput() {
+    ResultMatrix factors;
+    coopMatLoad(factors, factor_stage, 0, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+        o_tile[i] *= factors;
+    }
+}
+
+// o += p v of the subgroup's columns.
+void accumulateOutput() {
+    scaleOutput();
+    UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
+        LeftMatrix p_tile;
+        coopMatLoad(p_tile, p_stage, depth * MATRIX_DEPTH / 2, ROW_THREADS, gl_CooperativeMatrixLayoutRowMajor);
+        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_TILES * SIDE_WORDS;
+        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+            RightMatrix v_tile;
+            coopMatLoad(v_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            o_tile[i] = coopMatMulAdd(p_tile, v_tile, o_tile[i]);
+        }
+    }
+}
+
+void attend() {
+    ivec2 seen = commonKeys(item);
+    uint end = keys.y;
+    loadQueries();
+    [[dont_unroll]] for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
+        bool whole = int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
+        barrier(); // the readers of the last tile, or of q, are done
+        placeFetched(TILE_KEYS);
+        placePage();
+        barrier();
+        if (begin + TILE_KEYS < end) {
+            fetchKeys(begin + TILE_KEYS);
+            fetchPage(begin + 2 * TILE_KEYS);
+        } else {
+            forgetKeys();
+        }
+        computeProducts();
+        barrier();
+        updateSoftmax(begin);
+        if (!v_in_k || !whole) {
+            placeValues(begin, whole);
+        }
+        barrier();
+        accumulateOutput();
+    }
+}
+
+// Divides o by l and stores lse.
+void finishRows() {
+    for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+        l += subgroupShuffleXor(l, distance);
+    }
+    barrier(); // the readers of the factors are done
+    placeFactor(l == 0.0 ? 0.0 : 1.0 / l);
+    uint packed_row = item.row_begin + row;
+    if (HAS_LSE && pair == 0 && packed_row < packedRows()) {
+        Item of_row = item;
+        of_row.head = queryHead(item, packed_row);
+        storeLse(of_row, queryRow(packed_row), m, l);
+    }
+    barrier();
+    scaleOutput();
+}
+
+// One matrix of each subgroup, staged in its part of s_stage, four columns at a time.
+void storeStaged(uint matrix) {
+    const uint fours = MATRIX_COLUMNS / 4;
+    bool special = special_values != 0u;
+    [[dont_unroll]] for (uint i = thread; i < SUBGROUPS * MATRIX_ROWS * fours; i += WORKGROUP_SIZE) {
+        uint of_subgroup = i / fours / MATRIX_ROWS;
+        uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;
+        uint column = (of_subgroup * VALUE_TILES + matrix) * MATRIX_COLUMNS + i % fours * 4;
+        if (packed_row >= packedRows() || column >= VALUE_DIM) {
+            continue;
+        }
+        vec4 o = vec4(s_stage[i * 4], s_stage[i * 4 + 1], s_stage[i * 4 + 2], s_stage[i * 4 + 3]);
+        if (special) {
+            o += specialValues(item, v_head, queryRow(packed_row), column);
+        }
+        uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
+        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
+                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+    }
+}
+
+void storeOutput() {
+    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+        coopMatStore(o_tile[i], s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+        barrier();
+        storeStaged(i);
+        barrier(); // the readers of s_stage are done
+    }
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    row = thread / ROW_THREADS;
+    pair = thread % ROW_THREADS;
+    item = packedItemOf(params.first_item + gl_WorkGroupID.x);
+    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
+    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
+    v_in_k = isView();
+    keys = splitKeys(item, TILE_KEYS);
+    visible = visibleKeys(item, queryRow(item.row_begin + row));
+    visible.y = min(visible.y, int(keys.y));
+    if (thread == 0) {
+        special_values = 0u;
+    }
+    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+    if (keys.x < keys.y) {
+        attend();
+    }
+    finishRows();
+    storeOutput();
+}
