@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "bfloat16_matrices.hpp"
+#include "shader_table.hpp"
+
+TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
+    const std::vector<uint32_t> module = {
+        0x07230203,    0x00010500, 0, 9, 0, // header
+        2 << 16 | 17U, 1,                   // shaders
+        2 << 16 | 17U, 9,                   // fp16
+        3 << 16 | 10U, 0x41414141, 0,       // an extension
+        3 << 16 | 10U, 0x42424242, 0,       // another
+        3 << 16 | 22U, 5,          32,      // fp32
+        3 << 16 | 22U, 6,          16,      // fp16
+        3 << 16 | 23U, 7,          16,      // a vector of 16
+    };
+    const std::vector<uint32_t> expected = {
+        0x07230203,    0x00010500, 0,          9,          0,             // header
+        2 << 16 | 17U, 1,                                                 // shaders
+        2 << 16 | 17U, 5116,                                              // bf16
+        2 << 16 | 17U, 5118,                                              // matrices of it
+        6 << 16 | 10U, 0x5f565053, 0x5f52484b, 0x6f6c6662, 0x36317461, 0, // SPV_KHR_bfloat16
+        3 << 16 | 10U, 0x41414141, 0,                                     //
+        3 << 16 | 10U, 0x42424242, 0,                                     //
+        3 << 16 | 22U, 5,          32,                                    //
+        4 << 16 | 22U, 6,          16,         0,                         // in bf16's encoding
+        3 << 16 | 23U, 7,          16,                                    //
+    };
+    CHECK(vkf::withBfloat16Matrices(module) == expected);
+}
+
+TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alone", "[schedule]") {
+    // Of SPIR-V's unified specification, and of SPV_KHR_cooperative_matrix.
+    constexpr size_t headerWords = 5;
+    constexpr uint32_t typeFloat = 22;
+    constexpr uint32_t typeMatrix = 4456;
+    for (const std::string name : {"attention_decode_wide", "standard_scores_coopmat", "standard_output_coopmat"}) {
+        CAPTURE(name);
+        const auto* end = vkf::shaderBinaries + vkf::shaderBinariesCount;
+        const auto* binary = std::find_if(vkf::shaderBinaries, end, [&name](const vkf::ShaderBinary& candidate) {
+            return candidate.name == name + "_subgroups_storage16";
+        });
+        REQUIRE(binary != end);
+        if (binary->units == nullptr) {
+            continue;
+        }
+        const std::vector<uint32_t> words = binary->words();
+        uint32_t half = 0;
+        for (size_t at = headerWords; at < words.size(); at += words[at] >> 16) {
+            const uint32_t opcode = words[at] & 0xffffU;
+            const size_t length = words[at] >> 16;
+            if (opcode == typeFloat && words[at + 2] == 16) {
+                CHECK(half == 0);
+                half = words[at + 1];
+            } else if (half != 0 && opcode >= 20 && opcode <= 39 && opcode != typeMatrix) { // types are declared of it
+                CHECK(std::count(words.begin() + static_cast<std::ptrdiff_t>(at) + 2,
+                                 words.begin() + static_cast<std::ptrdiff_t>(at + length), half) == 0);
+            }
+        }
+        CHECK(half != 0);
+    }
+}
