@@ -23,10 +23,11 @@ layout(push_constant, std430) uniform PushConstants {
 void main() {
     bool second = gl_WorkGroupID.x >= params.workgroups;
     Words words = Words(second ? params.array[1] : params.array[0]);
+    uint existing = second ? params.words[1] : params.words[0];
     uint begin = (gl_WorkGroupID.x - (second ? params.workgroups : 0)) * VKF_READ_WORKGROUP_WORDS;
     uvec4 read[VKF_READS];
     [[unroll]] for (uint i = 0; i < VKF_READS; i++) {
-        read[i] = words.word[min(begin + i * VKF_READ_WORKGROUP_SIZE + gl_LocalInvocationIndex, params.words - 1)];
+        read[i] = words.word[min(begin + i * VKF_READ_WORKGROUP_SIZE + gl_LocalInvocationIndex, existing - 1)];
     }
     uvec4 all_bits = uvec4(0xffffffffu);
     [[unroll]] for (uint i = 0; i < VKF_READS; i++) {

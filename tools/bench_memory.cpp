@@ -8,6 +8,7 @@
 
 #include "block_mask.hpp"
 #include "cache.hpp"
+#include "compute_shader.hpp"
 #include "random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -35,9 +36,25 @@ uint64_t lseElements(const VkfProblem& problem) {
     return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
 }
 
-void repeat(std::span<const std::byte> block, std::span<std::byte> to) {
-    for (size_t done = 0; done < to.size(); done += block.size())
-        std::memcpy(to.data() + done, block.data(), std::min(block.size(), to.size() - done));
+// Bytes [first, first + to.size()) of a block that follows itself.
+void repeat(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to) {
+    uint64_t at = to.empty() ? 0 : first % block.size();
+    for (size_t done = 0; done < to.size();) {
+        const size_t bytes = std::min<size_t>(block.size() - at, to.size() - done);
+        std::memcpy(to.data() + done, block.data() + at, bytes);
+        done += bytes;
+        at = 0;
+    }
+}
+
+// The same on the device, from the beginning on: what is there is doubled until there is enough.
+void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
+    uint64_t done = std::min<uint64_t>(block.size(), bytes);
+    device.upload(to, block.data(), done);
+    for (uint64_t copied = 0; done < bytes; done += copied) {
+        copied = std::min(done, bytes - done);
+        device.submit([&](VkCommandBuffer commands) { recordCopy(device, commands, to, done, copied); });
+    }
 }
 
 // Whether the buffer is a new one. The old one goes first: both may not fit.
@@ -61,6 +78,8 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
     tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (inputOf(i) != i)
+            continue;
         const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
         generate(i, layout);
         tensorBytes_ += bytesOf(layout);
@@ -75,23 +94,24 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
 
 void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
     Input& there = inputs_[input];
-    if (there.type == layout.type && there.bytes.size() >= bytesOf(layout))
+    const uint64_t elements = std::min(repeatedOf(layout.type), layout.elements);
+    if (there.type == layout.type && there.block.size() >= vkfStoredBytes(layout.type, elements))
         return;
     // Longer inputs start with the shorter ones, so what sets hold of the same type stays right.
     if (there.type != layout.type)
         for (Set& set : sets_)
             set.inputs[input] = {};
     there.type = layout.type;
-    there.bytes.resize(bytesOf(layout));
-    repeat(normalBlock(layout.type, std::min(repeatedOf(layout.type), layout.elements), input + 1), there.bytes);
+    there.bytes = {};
+    there.block = normalBlock(layout.type, elements, input + 1);
 }
 
 void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
     Set& set = sets_[index];
     for (size_t i = 0; i < inputs_.size(); ++i) {
-        const uint64_t bytes = bytesOf(vkfTensorLayout(&problem_, inputRoles[i]));
+        const uint64_t bytes = inputOf(i) == i ? bytesOf(vkfTensorLayout(&problem_, inputRoles[i])) : 0;
         if (ensureRoom(device_, set.inputs[i], bytes))
-            device_.upload(set.inputs[i], inputs_[i].bytes.data(), bytes);
+            repeat(device_, inputs_[i].block, set.inputs[i], bytes);
     }
     ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
     ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
@@ -114,7 +134,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
     auto bindings = make<VkfBindings>();
     bindings.q = from.inputs[0].binding();
     bindings.k = from.inputs[1].binding();
-    bindings.v = from.inputs[2].binding();
+    bindings.v = from.inputs[inputOf(VKF_TENSOR_V)].binding();
     bindings.o = from.o.binding();
     bindings.lse = from.lse.binding();
     bindings.blockMask = blockMaskBuffer_.binding();
@@ -123,19 +143,36 @@ VkfBindings BenchMemory::bindings(size_t set) const {
     return bindings;
 }
 
-host::HostTensors BenchMemory::download(size_t set) {
+std::vector<std::byte> BenchMemory::inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const {
+    const Input& input = inputs_[inputOf(role)];
+    std::vector<std::byte> bytes(vkfStoredBytes(input.type, elements));
+    repeat(input.block, vkfStoredBytes(input.type, firstElement), bytes);
+    return bytes;
+}
+
+host::HostTensors BenchMemory::downloadOutputs(size_t set) {
     o_.resize(bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
     lse_.resize(lseElements(problem_));
     device_.download(o_.data(), sets_[set].o, o_.size());
     device_.download(lse_.data(), sets_[set].lse, lse_.size() * sizeof(float));
     host::HostTensors tensors;
-    tensors.q = inputs_[0].bytes.data();
-    tensors.k = inputs_[1].bytes.data();
-    tensors.v = inputs_[2].bytes.data();
     tensors.o = o_.data();
     tensors.lse = lse_.empty() ? nullptr : lse_.data();
     tensors.blockMask = blockMask_.data();
     tensors.blockTable = blockTable_.data();
+    return tensors;
+}
+
+host::HostTensors BenchMemory::download(size_t set) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        if (inputOf(i) == i && inputs_[i].bytes.size() < bytesOf(layout))
+            inputs_[i].bytes = inputRange(inputRoles[i], 0, layout.elements);
+    }
+    host::HostTensors tensors = downloadOutputs(set);
+    tensors.q = inputs_[0].bytes.data();
+    tensors.k = inputs_[1].bytes.data();
+    tensors.v = inputs_[inputOf(VKF_TENSOR_V)].bytes.data();
     return tensors;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The memory of problems that are measured one after the other. Inputs are generated once: element i of a
-// tensor is the same number in every problem, so that what is there already serves the next shape.
+// tensor is the same number in every problem, so that what is there already serves the next shape. They repeat a block
+// of elements, on the device too, and are in the host's memory as a whole only if somebody asks for that: caches may
+// have gigabytes.
 #ifndef VKFLASH_TOOLS_BENCH_MEMORY_HPP
 #define VKFLASH_TOOLS_BENCH_MEMORY_HPP
 
@@ -16,7 +18,9 @@ namespace vkf::tools {
 
 class BenchMemory {
 public:
-    explicit BenchMemory(host::Device& device) : device_(device) {}
+    // valuesInKeys: v is a view of k, at its address.
+    explicit BenchMemory(host::Device& device, bool valuesInKeys = false)
+        : device_(device), valuesInKeys_(valuesInKeys) {}
 
     // Inputs, outputs full of NaN, and scratch, in `sets()` copies. Problems with key lengths
     // are not for this class. blockDensity is the share of open blocks, if there is a block mask.
@@ -30,6 +34,10 @@ public:
     VkfBindings bindings(size_t set) const;
     // The inputs on the host, with the outputs of one set.
     host::HostTensors download(size_t set);
+    // The same without q, k and v.
+    host::HostTensors downloadOutputs(size_t set);
+    // Part of q, k or v; of block types whole blocks.
+    std::vector<std::byte> inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const;
 
     const std::vector<uint32_t>& blockMask() const noexcept { return blockMask_; } // the same in all sets
     uint64_t tensorBytes() const noexcept { return tensorBytes_; }                 // of one set, scratch left out
@@ -38,7 +46,8 @@ private:
     // What the same tensor of every set holds. Only ever grows, unless its type changes.
     struct Input {
         VkfType type = VKF_TYPE_FORCE_INT32;
-        std::vector<std::byte> bytes;
+        std::vector<std::byte> block; // repeated
+        std::vector<std::byte> bytes; // as much of it as was asked for
     };
     struct Set {
         std::array<host::Buffer, 3> inputs; // q, k, v
@@ -47,8 +56,11 @@ private:
 
     void generate(size_t input, const VkfTensorLayout& layout);
     void fill(size_t set, uint64_t scratchBytes);
+    // Which of inputs_ a tensor is.
+    size_t inputOf(size_t role) const { return valuesInKeys_ && role == VKF_TENSOR_V ? size_t{VKF_TENSOR_K} : role; }
 
     host::Device& device_;
+    bool valuesInKeys_;
     VkfProblem problem_{};
     std::array<Input, 3> inputs_;
     std::vector<uint32_t> blockMask_;

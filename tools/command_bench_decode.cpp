@@ -93,12 +93,14 @@ class DecodeBench {
 public:
     explicit DecodeBench(const DecodeOptions& options)
         : options_(options), problems_(decodeProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), memory_(device_), plainRead_(device_) {}
+          device_(openDevice(options.device)), memory_(device_, options.shapes.valuesInKeys), plainRead_(device_) {}
 
     void run() {
         fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
-        fmt::print("shape   {} query heads over {} KV heads, D = {}\n\n", options_.shapes.heads,
-                   options_.shapes.kvHeads, options_.shapes.dim);
+        const DecodeShapes& shapes = options_.shapes;
+        fmt::print("shape   {} query heads over {} KV heads, D = {}{}{}\n\n", shapes.heads, shapes.kvHeads, shapes.dim,
+                   shapes.valueDim != 0 ? fmt::format(", Dv = {}", shapes.valueDim) : "",
+                   shapes.valuesInKeys ? ", v in k" : "");
         printHeading();
         for (const VkfProblem& problem : problems_) {
             measureOne(problem);
@@ -183,6 +185,7 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
         action = [options] {
             checkReport(options->report);
             checkTiming(options->measure.maxRuns, options->measure.seconds);
+            options->measure.valuesInKeys = options->shapes.valuesInKeys;
             DecodeBench(*options).run();
         };
     });

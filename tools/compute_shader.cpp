@@ -90,6 +90,13 @@ void ComputeShader::record(VkCommandBuffer commands, const void* push, uint32_t 
     s.cmdDispatch(commands, workgroups, 1, 1);
 }
 
+void recordCopy(const host::Device& device, VkCommandBuffer commands, const host::Buffer& buffer, uint64_t to,
+                uint64_t bytes) {
+    const VkBufferCopy region{0, to, bytes};
+    deviceFunction<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer")(commands, buffer.handle(), buffer.handle(), 1,
+                                                                   &region);
+}
+
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands) {
     VkMemoryBarrier barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;

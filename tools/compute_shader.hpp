@@ -29,6 +29,10 @@ private:
     std::unique_ptr<State> state_;
 };
 
+// Copies the first `bytes` of a buffer to another place in it, past their end.
+void recordCopy(const host::Device& device, VkCommandBuffer commands, const host::Buffer& buffer, uint64_t to,
+                uint64_t bytes);
+
 // Everything written by compute shaders before is visible to those after.
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands);
 

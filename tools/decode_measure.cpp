@@ -2,6 +2,7 @@
 #include "decode_measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -23,8 +24,20 @@ constexpr size_t mostCalls = 256;
 
 std::vector<uint32_t> plainReadSpirv() { return toolShaderBinaries[0].words(); }
 
-uint64_t keyBytes(const VkfProblem& problem) {
-    return vkfStoredBytes(problem.k.type, uint64_t{problem.batch} * problem.kvHeads * problem.keys * problem.headDim);
+// Bytes of K and of V that a call reads.
+std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
+    const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * problem.keys;
+    const uint32_t valueDim = vkfTensorLayout(&problem, VKF_TENSOR_V).dim;
+    return {vkfStoredBytes(problem.k.type, rows * problem.headDim),
+            valuesInKeys ? 0 : vkfStoredBytes(problem.v.type, rows * valueDim)};
+}
+
+// What the plain read reads: both caches, or the two halves of one.
+std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const std::array<uint64_t, 2>& bytes) {
+    if (bytes[1] != 0)
+        return {{{bindings.k.address, bytes[0]}, {bindings.v.address, bytes[1]}}};
+    const uint64_t half = bytes[0] / 32 * 16;
+    return {{{bindings.k.address, half}, {bindings.k.address + half, bytes[0] - half}}};
 }
 
 // Records `calls` calls with a barrier after each and returns the seconds of one.
@@ -53,42 +66,44 @@ private:
 };
 
 // One KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
-VkfVerdict verifyHead(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
-                      uint64_t head) {
+VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
+                      const VkfPlanInfo& plan, uint64_t head) {
     VkfProblem part = problem;
     part.batch = 1;
     part.kvHeads = 1;
     part.queryHeads = problem.queryHeads / problem.kvHeads;
     const bool paged = problem.paging.enabled != 0;
     const uint64_t sequence = head / problem.kvHeads;
-    const uint64_t rows = head * part.queryHeads * problem.queryRows * problem.headDim;
-    const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K); // v is laid out alike
-    const uint64_t keys = (paged ? 0 : sequence * k.batchStride) + head % problem.kvHeads * k.headStride;
-    for (VkfTensor* tensor : {&part.k, &part.v}) {
-        tensor->batchStride = k.batchStride;
-        tensor->headStride = k.headStride;
-        tensor->rowStride = k.rowStride;
-    }
-    const auto at = [](const void* base, uint64_t element, VkfType type) {
-        return static_cast<const std::byte*>(base) + vkfStoredBytes(type, element);
+    const uint64_t rows = head * part.queryHeads * problem.queryRows;
+    const uint32_t valueDim = vkfTensorLayout(&problem, VKF_TENSOR_O).dim;
+    // Of k or v what belongs to the head, in pages of all sequences.
+    const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
+        const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};
+        const uint64_t first = (paged ? 0 : sequence * layout.batchStride) + head % problem.kvHeads * layout.headStride;
+        return memory.inputRange(role, first, vkfTensorLayout(&part, role).elements);
     };
-    host::HostTensors ofHead;
-    ofHead.q = at(tensors.q, rows, problem.q.type);
-    ofHead.k = at(tensors.k, keys, problem.k.type);
-    ofHead.v = at(tensors.v, keys, problem.v.type);
-    ofHead.o = static_cast<std::byte*>(tensors.o) + rows * vkfTypeBytes(problem.o.type);
-    ofHead.blockTable = paged ? tensors.blockTable + sequence * problem.paging.maxPages : nullptr;
-    return verifyResult(part, ofHead, plan);
+    const std::vector<std::byte> q = memory.inputRange(VKF_TENSOR_Q, rows * problem.headDim,
+                                                       uint64_t{part.queryHeads} * problem.queryRows * problem.headDim);
+    const std::vector<std::byte> k = ofHead(VKF_TENSOR_K, part.k);
+    const std::vector<std::byte> v = ofHead(VKF_TENSOR_V, part.v);
+    host::HostTensors tensors;
+    tensors.q = q.data();
+    tensors.k = k.data();
+    tensors.v = v.data();
+    tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
+    tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;
+    return verifyResult(part, tensors, plan);
 }
 
-VkfVerdict verifyHeads(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
-                       uint32_t sampleHeads) {
+VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
+                       const VkfPlanInfo& plan, uint32_t sampleHeads) {
     const uint64_t heads = uint64_t{problem.batch} * problem.kvHeads;
     const uint64_t samples = sampleHeads == 0 ? heads : std::min<uint64_t>(sampleHeads, heads);
     VkfVerdict worst{};
     for (uint64_t i = 0; i < samples; ++i) {
         // Evenly spread, the last one among them.
-        const VkfVerdict verdict = verifyHead(problem, tensors, plan, (i + 1) * heads / samples - 1);
+        const VkfVerdict verdict = verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1);
         if (i == 0 || !verdict.passed || (worst.passed && verdict.oError > worst.oError))
             worst = verdict;
         if (!worst.passed)
@@ -101,14 +116,17 @@ VkfVerdict verifyHeads(const VkfProblem& problem, const host::HostTensors& tenso
 
 PlainRead::PlainRead(const host::Device& device) : shader_(device, plainReadSpirv(), sizeof(shared::PlainReadParams)) {}
 
-void PlainRead::record(VkCommandBuffer commands, const VkfBinding& first, const VkfBinding& second,
-                       uint64_t bytes) const {
+void PlainRead::record(VkCommandBuffer commands, const Range& first, const Range& second) const {
     shared::PlainReadParams params{};
-    params.array[0] = first.address;
-    params.array[1] = second.address;
-    params.words = static_cast<uint32_t>(bytes / 16);
-    params.workgroups = (params.words + VKF_READ_WORKGROUP_WORDS - 1) / VKF_READ_WORKGROUP_WORDS;
-    shader_.record(commands, &params, 2 * params.workgroups);
+    std::array<uint32_t, 2> workgroups{};
+    for (size_t i = 0; i < workgroups.size(); ++i) {
+        const Range& range = i == 0 ? first : second;
+        params.array[i] = range.address;
+        params.words[i] = static_cast<uint32_t>(range.bytes / 16);
+        workgroups[i] = (params.words[i] + VKF_READ_WORKGROUP_WORDS - 1) / VKF_READ_WORKGROUP_WORDS;
+    }
+    params.workgroups = workgroups[0];
+    shader_.record(commands, &params, workgroups[0] + workgroups[1]);
 }
 
 DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const PlainRead& plainRead,
@@ -120,7 +138,8 @@ DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const Plai
     result.problem = problem;
     result.plan = plan.info();
     result.sets = memory.sets();
-    result.cacheBytes = 2.0 * static_cast<double>(keyBytes(problem));
+    const std::array<uint64_t, 2> bytes = readBytes(problem, options.valuesInKeys);
+    result.cacheBytes = static_cast<double>(bytes[0] + bytes[1]);
 
     Chain calls(device, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
         const VkfBindings bindings = memory.bindings(set);
@@ -129,8 +148,8 @@ DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const Plai
             throw host::Error(code, message.text);
     });
     Chain reads(device, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
-        const VkfBindings bindings = memory.bindings(set);
-        plainRead.record(commands, bindings.k, bindings.v, keyBytes(problem));
+        const std::array<PlainRead::Range, 2> ranges = readRanges(memory.bindings(set), bytes);
+        plainRead.record(commands, ranges[0], ranges[1]);
     });
 
     calls.run(1);
@@ -151,7 +170,8 @@ DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const Plai
     result.read = timingOf(std::move(readTimes));
     requireTime(result.call.median, device);
     // What was timed is what is checked.
-    result.verdict = verifyHeads(problem, memory.download(calls.last()), result.plan, options.sampleHeads);
+    result.verdict = verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan,
+                                 options.sampleHeads);
     return result;
 }
 

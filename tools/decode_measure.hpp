@@ -18,6 +18,7 @@ struct DecodeMeasureOptions {
     size_t maxRuns = 200;     // submissions of each of the two
     double seconds = 0.2;     // of wall time, after which no further one starts
     uint32_t sampleHeads = 4; // KV heads of all sequences whose results are checked; 0 = all
+    bool valuesInKeys = false; // v is a view of k
 };
 
 struct DecodeResult {
@@ -38,8 +39,12 @@ struct DecodeResult {
 class PlainRead {
 public:
     explicit PlainRead(const host::Device& device);
-    // Reads the first `bytes` of both.
-    void record(VkCommandBuffer commands, const VkfBinding& first, const VkfBinding& second, uint64_t bytes) const;
+    struct Range {
+        VkDeviceAddress address;
+        uint64_t bytes;
+    };
+    // Reads both, neither of which may be empty.
+    void record(VkCommandBuffer commands, const Range& first, const Range& second) const;
 
 private:
     ComputeShader shader_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "decode_shapes.hpp"
 
+#include <algorithm>
+
 #include "error.hpp"
 #include "options.hpp"
 #include "vkflash/vkflash.hpp"
@@ -18,6 +20,8 @@ void checkNumbers(const DecodeShapes& shapes) {
     for (const uint32_t rows : shapes.rows)
         if (rows == 0)
             failInput("--rows 0: a problem without rows takes no time");
+    if (shapes.valuesInKeys && shapes.valueDim > shapes.dim)
+        failInput("--shared-kv: --value-dim {} is over --dim {}", shapes.valueDim, shapes.dim);
     if (shapes.causal != "yes" && shapes.causal != "no")
         failInput("--causal {}: takes yes or no", shapes.causal);
 }
@@ -30,8 +34,13 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
     problem.queryRows = rows;
     problem.keys = keys;
     problem.headDim = shapes.dim;
+    problem.valueDim = shapes.valueDim;
     problem.q = problem.k = problem.v = problem.o = dense(type);
     applyCacheOptions(shapes.cache, problem);
+    if (shapes.valuesInKeys) {
+        const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
+        problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride};
+    }
     problem.causal = shapes.causal == "yes" ? 1 : 0;
     problem.kvSplits = shapes.splits;
     return problem;
@@ -48,27 +57,31 @@ void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
     command.add_option("--heads", shapes.heads, "query heads")->capture_default_str();
     command.add_option("--kv-heads", shapes.kvHeads, "KV heads")->capture_default_str();
     command.add_option("--dim", shapes.dim, "head dimension D")->capture_default_str();
+    command.add_option("--value-dim", shapes.valueDim, "head dimension of v and o (default: D)");
+    command.add_flag("--shared-kv", shapes.valuesInKeys, "v is the first columns of k, as in latent attention");
     command.add_option("--splits", shapes.splits, "parts that the keys are split into (default: the library's choice)");
-    command.add_option("--tokens", shapes.tokens, "most keys of all sequences together")->capture_default_str();
+    command.add_option("--tokens", shapes.tokens, "most keys of all sequences together (default: 1048576, or the most of one sequence)");
     command.add_option("--causal", shapes.causal, "yes or no")->capture_default_str();
     addOneTypeCacheOptions(command, shapes.cache);
 }
 
 std::vector<VkfProblem> decodeProblems(const DecodeShapes& shapes) {
     checkNumbers(shapes);
+    const uint64_t longest = shapes.keys.empty() ? 0 : *std::max_element(shapes.keys.begin(), shapes.keys.end());
+    const uint64_t tokens = shapes.tokens != 0 ? shapes.tokens : std::max<uint64_t>(uint64_t{1} << 20, longest);
     std::vector<VkfProblem> problems;
     for (const std::string& type : shapes.types)
         for (const uint32_t batch : shapes.batches)
             for (const uint32_t keys : shapes.keys)
                 for (const uint32_t rows : shapes.rows)
                     for (const std::string& path : shapes.paths) {
-                        if (uint64_t{batch} * keys > shapes.tokens)
+                        if (uint64_t{batch} * keys > tokens)
                             continue;
                         problems.push_back(problemOf(shapes, parseType("--types", type), batch, keys, rows));
                         problems.back().path = parsePath("--paths", path);
                     }
     if (problems.empty())
-        failInput("--keys, --batch, --rows, --types, --paths: no shape within --tokens {}", shapes.tokens);
+        failInput("--keys, --batch, --rows, --types, --paths: no shape within --tokens {}", tokens);
     return problems;
 }
 

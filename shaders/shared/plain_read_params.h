@@ -20,12 +20,13 @@ using PlainReadCount = uint32_t;
 
 struct PlainReadParams {
     PlainReadAddress array[2];
-    PlainReadCount words;      /* of 16 bytes, in each array */
-    PlainReadCount workgroups; /* for each array */
+    PlainReadCount words[2];   /* of 16 bytes, in each array */
+    PlainReadCount workgroups; /* for the first array; the others read the second */
+    PlainReadCount reserved;
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(PlainReadParams) == 24);
+static_assert(sizeof(PlainReadParams) == 32);
 } // namespace vkf::shared
 #endif
 
