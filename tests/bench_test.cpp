@@ -122,6 +122,35 @@ TEST_CASE("bench decode checks caches of block types in pages", "[bench][gpu]") 
     }
 }
 
+TEST_CASE("bench decode measures values of other columns, and values that are columns of keys", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const std::string small = "decode --keys 90 --batch 2 --rows 1,2 --types f16 --runs 1 --sample-heads 0 ";
+    const Json latent =
+        report(place, small + "--heads 16 --kv-heads 1 --dim 576 --value-dim 512 --shared-kv").second["results"];
+    REQUIRE(latent.size() == 2);
+    for (const Json& result : latent) {
+        CHECK(result["valueDim"] == 512);
+        CHECK(result["cacheBytes"] == 2.0 * 90 * 576 * 2); // once
+        CHECK(result["path"] == "decode");
+    }
+    const Json apart = report(place, small + "--heads 4 --kv-heads 2 --dim 64 --value-dim 40").second["results"];
+    REQUIRE(apart.size() == 2);
+    CHECK(apart[0]["cacheBytes"] == 2.0 * 2 * 90 * (64 + 40) * 2);
+}
+
+TEST_CASE("bench decode fills caches that are longer than what it generates, and checks them", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    // Over 2^20 tokens, which only --keys asks for; 2 x 1.1 million elements of k, of which the first million is made.
+    const Json results = report(place, "decode --keys 1100000 --batch 1,2 --rows 1 --types f16 --heads 1 --kv-heads 1 "
+                                       "--dim 2 --runs 1 --sample-heads 0")
+                             .second["results"];
+    REQUIRE(results.size() == 1);
+    CHECK(results[0]["keys"] == 1100000);
+    CHECK(results[0]["error"].get<double>() <= results[0]["bound"].get<double>());
+}
+
 TEST_CASE("bench decode takes splits and paths", "[bench][gpu]") {
     needDevice();
     const Workplace place;
@@ -414,6 +443,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench decode --rows 0", "--rows 0"},
                           {"bench decode --heads 4 --kv-heads 3", "--heads 4|--kv-heads 3"},
                           {"bench decode --tokens 50", "--tokens 50"},
+                          {"bench decode --shared-kv --value-dim 130", "--shared-kv|--value-dim 130|--dim 128"},
                           {"bench decode --causal maybe", "--causal maybe|yes or no"},
                           {"bench decode --json absent/d.json", "--json absent/d.json"},
                           {"bench long --causal both", "--causal both|yes or no"},
@@ -424,7 +454,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
                           {"bench study --types f64", "--types f64|f32, f16, bf16"},
                           {"bench study --rows 0", "--rows 0"},
-                          {"bench study --dims 300", "300|256"},
+                          {"bench study --dims 600", "600|576"},
                           {"bench study --heads 0", "--heads"},
                           {"bench study --most-memory much", "--most-memory|much"},
                           {"bench study --most-memory -1", "--most-memory"},
@@ -443,7 +473,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench step --type q8_0", "--type q8_0"},
                           {"bench step --json absent/s.json", "--json absent/s.json"},
                           {"bench host --calls 0", "--calls 0"},
-                          {"bench host --dims 300", "300|256"},
+                          {"bench host --dims 600", "600|576"},
                           {"bench host --paths fast", "--paths fast|scalar"},
                           {"bench host --json absent/h.json", "--json absent/h.json"}});
 }

@@ -150,7 +150,7 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
     writeNpy(place, "dim.npy", ElementType::f32, {2, 2, 33, 23}, 1);
     writeNpy(place, "no_heads.npy", ElementType::f32, {2, 0, 33, 24}, 1);
     writeNpy(place, "no_dim.npy", ElementType::f32, {2, 2, 33, 0}, 1);
-    writeNpy(place, "wide.npy", ElementType::f32, {3, 300}, 1);
+    writeNpy(place, "wide.npy", ElementType::f32, {3, 600}, 1);
     writeLengths(place, "three.npy", {1, 2, 3});
     writeLengths(place, "over.npy", {33, 34});
     writeLengths(place, "under.npy", {-1, 3});
@@ -166,7 +166,7 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {"run --q q.npy --k heads.npy --v heads.npy -o o.npy", "--q q.npy|6 query heads|4 KV heads of --k heads.npy"},
          {"run --q q.npy --k no_heads.npy --v no_heads.npy -o o.npy", "--q q.npy|0 KV heads"},
          {"run --q q.npy --k k.npy --v no_dim.npy -o o.npy", "--v no_dim.npy|at least 1"},
-         {"run --q wide.npy --k wide.npy --v wide.npy -o o.npy", "--q wide.npy|300|256"},
+         {"run --q wide.npy --k wide.npy --v wide.npy -o o.npy", "--q wide.npy|600|576"},
          {usual + " --lengths three.npy", "--lengths three.npy|[3]|[2]"},
          {usual + " --lengths over.npy", "--lengths over.npy|length 34 of sequence 1|33 rows of --k k.npy"},
          {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"}});
@@ -206,7 +206,8 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {"plan --rows -1", "--rows"},
                 {"plan --rows 99999999999", "--rows"},
                 {"plan --heads 6 --kv-heads 4", "6|4"},
-                {"plan --dim 300", "300|256"},
+                {"plan --dim 600", "600|576"},
+                {"plan --dim 300 --path scalar", "300|256|scalar"},
                 {"verify --type f64", "--type f64"}});
 }
 

@@ -722,6 +722,47 @@ TEST_CASE("a million-token causal prefill is split into steps of the default bud
     CHECK(made.scratchBytes == 0);
 }
 
+TEST_CASE("caches of millions of keys keep every byte of their strides", "[schedule]") {
+    constexpr uint32_t keys = 1U << 22;
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q8_0}) {
+        for (const VkfPath path : {VKF_PATH_DECODE, VKF_PATH_SCALAR}) {
+            VkfProblem problem = problemOf({2, 32, 8, 1, keys, 128, 0, VKF_TYPE_F16});
+            problem.k.type = problem.v.type = type;
+            problem.path = path;
+            const uint64_t rowBytes = vkfStoredBytes(type, 128);
+            INFO(vkfTypeName(type) << " on " << vkfPathName(path));
+            vkf::Schedule made = schedule(capsOf(32, 49152, 1024), problem);
+            const vkf::shared::AttentionParams& dense = made.phases[0].params;
+            const uint32_t shift = made.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT];
+            for (const int tensor : {VKF_K, VKF_V}) {
+                CHECK(dense.row_stride[tensor] == rowBytes);
+                CHECK(uint64_t{dense.head_stride[tensor]} << shift == rowBytes * keys);
+                CHECK(uint64_t{dense.batch_stride[tensor]} << shift == rowBytes * keys * 8);
+            }
+            CHECK(dense.keys == keys);
+            // Pages of 16 keys, [pages, 16, heads, dim].
+            problem.paging = {1, 16, keys / 16, 2 * keys / 16};
+            problem.k.rowStride = problem.v.rowStride = 8 * 128;
+            problem.k.headStride = problem.v.headStride = 128;
+            problem.k.batchStride = problem.v.batchStride = 16 * 8 * 128;
+            made = schedule(capsOf(32, 49152, 1024), problem);
+            CHECK(made.phases[0].params.batch_stride[VKF_K] == rowBytes * 16 * 8);
+            CHECK(made.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT] == 0);
+            CHECK(made.phases[0].variant.constants[VKF_ID_MAX_PAGES] == keys / 16);
+        }
+    }
+    // Rows apart, as [keys, heads, dim] of sequences that lie 8 GiB apart.
+    VkfProblem problem = problemOf({2, 32, 8, 1, keys, 128, 0, VKF_TYPE_F16});
+    problem.k.rowStride = 8 * 128;
+    problem.k.headStride = 128;
+    problem.k.batchStride = uint64_t{keys} * 8 * 128;
+    const vkf::Schedule apart = schedule(capsOf(32, 49152, 1024), problem);
+    const uint32_t shift = apart.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT];
+    CHECK(shift > 0);
+    CHECK(uint64_t{apart.phases[0].params.batch_stride[VKF_K]} << shift == uint64_t{1} << 33);
+    CHECK(uint64_t{apart.phases[0].params.head_stride[VKF_K]} << shift == 256);
+}
+
 TEST_CASE("strides over 4 GiB are carried exactly or refused", "[schedule]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
