@@ -421,17 +421,28 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
     const uint64_t distance = high.address() + shift - low.address();
     REQUIRE(distance > UINT32_MAX);
 
-    VkfProblem problem = problemOf({1, 2, 2, 128, 128, 8});
-    problem.lse = 0;
-    constexpr uint64_t headBytes = 128 * 8 * sizeof(float);
-    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {
+    // Every kernel that computes addresses in its own way; that for wide heads last.
+    constexpr struct {
+        VkfPath path;
+        VkfType type;
+        uint32_t dim;
+    } cases[] = {{VKF_PATH_SCALAR, VKF_TYPE_F32, 8},  {VKF_PATH_STANDARD, VKF_TYPE_F32, 8},
+                 {VKF_PATH_COOPMAT, VKF_TYPE_F16, 8}, {VKF_PATH_DECODE, VKF_TYPE_F32, 8},
+                 {VKF_PATH_DECODE, VKF_TYPE_F16, 8},  {VKF_PATH_DECODE, VKF_TYPE_F16, 264}};
+    for (const auto& [path, type, dim] : cases) {
+        VkfProblem problem = problemOf({1, 2, 2, 128, 128, dim, 0, type});
+        problem.lse = 0;
         problem.path = path;
+        if (vkfIsSupported(device.context(), &problem, nullptr) != VKF_SUCCESS) {
+            continue;
+        }
+        const uint64_t headBytes = 128 * uint64_t{dim} * vkfTypeBytes(type);
         const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
         const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
         VkfProblem far = problem;
         for (VkfTensor* tensor : {&far.q, &far.k, &far.v, &far.o}) {
-            tensor->rowStride = 8;
-            tensor->headStride = distance / sizeof(float);
+            tensor->rowStride = dim;
+            tensor->headStride = distance / vkfTypeBytes(type);
         }
         const vkf::host::Plan plan(device, far);
         const Buffer scratch = device.createBuffer(plan.info().scratchBytes);
