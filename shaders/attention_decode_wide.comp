@@ -35,6 +35,7 @@ const uint ROW_THREADS = TILE_KEYS / 2;
 const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // of a subgroup
 const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
+const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
 
 // In words of eight elements.
 const uint SIDE_WORDS = MATRIX_DEPTH / 8;
@@ -43,9 +44,11 @@ const uint V_WORDS = VALUE_DIM / 8;
 const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);          // of o, that there is room for
+const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // at once
 
-shared uvec4 stage[TILE_KEYS * STAGE_ROW];         // q, then tiles of k, which become tiles of v
-shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores; at the end a matrix of o of each subgroup
+shared uvec4 stage[TILE_KEYS * STAGE_ROW];         // q, then tiles of k, which become tiles of v, then o
+shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores
 shared uint p_stage[TILE_ROWS * ROW_THREADS];      // pairs of probabilities
 shared float factor_stage[MATRIX_FLOATS];          // of each row, in all columns
 shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetched next
@@ -308,18 +311,26 @@ void finishRows() {
     scaleOutput();
 }
 
-// One matrix of each subgroup, staged in its part of s_stage, four columns at a time.
-void storeStaged(uint matrix) {
+// Matrices first, ... of each subgroup: staged by all of them, then stored, four columns at a time.
+void storeMatrices(uint first) {
+    UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
+        if (first + i < VALUE_TILES) {
+            coopMatStore(o_tile[first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+    barrier();
     const uint fours = MATRIX_COLUMNS / 4;
     bool special = special_values != 0u;
-    [[dont_unroll]] for (uint i = thread; i < SUBGROUPS * MATRIX_ROWS * fours; i += WORKGROUP_SIZE) {
-        uint of_subgroup = i / fours / MATRIX_ROWS;
+    [[dont_unroll]] for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
+        uint matrix = i / MATRIX_FOURS; // of those staged
+        uint tile = first + matrix % STAGED_TILES;
         uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;
-        uint column = (of_subgroup * VALUE_TILES + matrix) * MATRIX_COLUMNS + i % fours * 4;
-        if (packed_row >= packedRows() || column >= VALUE_DIM) {
+        uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
+        if (tile >= VALUE_TILES || packed_row >= packedRows() || column >= VALUE_DIM) {
             continue;
         }
-        vec4 o = vec4(s_stage[i * 4], s_stage[i * 4 + 1], s_stage[i * 4 + 2], s_stage[i * 4 + 3]);
+        vec4 o = uintBitsToFloat(stage[i]);
         if (special) {
             o += specialValues(item, v_head, queryRow(packed_row), column);
         }
@@ -329,12 +340,17 @@ void storeStaged(uint matrix) {
     }
 }
 
+// Matrices are named by constants: indexed by a variable they would live in memory. A tile of keys has room for half of
+// them at least.
 void storeOutput() {
-    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-        coopMatStore(o_tile[i], s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+    storeMatrices(0);
+    if (VALUE_TILES > STAGED_TILES) {
+        barrier(); // the readers of the stage are done
+        storeMatrices(STAGED_TILES);
+    }
+    if (VALUE_TILES > 2 * STAGED_TILES) {
         barrier();
-        storeStaged(i);
-        barrier(); // the readers of s_stage are done
+        storeMatrices(2 * STAGED_TILES);
     }
 }
 
