@@ -17,8 +17,8 @@ constexpr uint32_t bfloat16TypeCapability = 5116;
 constexpr uint32_t bfloat16MatrixCapability = 5118;
 constexpr uint32_t bfloat16Encoding = 0;
 
-constexpr std::array<uint32_t, 6> bfloat16Extension = {6U << 16 | opExtension, 0x5f565053, 0x5f52484b,
-                                                       0x6f6c6662, 0x36317461, 0}; // "SPV_KHR_bfloat16"
+constexpr std::array<uint32_t, 6> bfloat16Extension = {
+    6U << 16 | opExtension, 0x5f565053, 0x5f52484b, 0x6f6c6662, 0x36317461, 0}; // "SPV_KHR_bfloat16"
 
 } // namespace
 

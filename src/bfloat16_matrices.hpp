@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Shaders whose matrices are of bf16: those of fp16 with the type changed before the driver sees it, where a kernel does
-// nothing with an element but multiply it in a matrix, because a second copy of it would differ in nothing else.
+// Shaders whose matrices are of bf16: those of fp16 with the type changed before the driver sees it, where a kernel
+// does nothing with an element but multiply it in a matrix, because a second copy of it would differ in nothing else.
 #pragma once
 
 #include <cstdint>

@@ -247,8 +247,7 @@ std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {
 }
 
 uint32_t DecodeWideTile::sharedBytes() const {
-    const uint32_t words =
-        keys() * VKF_WIDE_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
+    const uint32_t words = keys() * VKF_WIDE_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
     const uint32_t matrixFloats = layout.rows * layout.columns;
     const uint32_t floats = (subgroups() + 1) * matrixFloats + rows() * keys() / 2 + keys() + 1;
     return words * wordBytes + floats * wordBytes / 4;

@@ -132,8 +132,8 @@ VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
     }
     for (const auto& dim : dims) {
         if (dim.value > dim.limit) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %u is over the limit of %u on path %s", dim.name,
-                        dim.value, dim.limit, vkfPathName(path));
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %u is over the limit of %u on path %s", dim.name, dim.value,
+                        dim.limit, vkfPathName(path));
         }
     }
     return VKF_SUCCESS;

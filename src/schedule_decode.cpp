@@ -60,8 +60,7 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     const MatrixLayout layout = caps.matrixOf(p.q.type);
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && matrixObstacle(caps, problem) == nullptr;
-    const DecodeChoice chosen =
-        chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
+    const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {

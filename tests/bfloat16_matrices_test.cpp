@@ -9,14 +9,14 @@
 
 TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
     const std::vector<uint32_t> module = {
-        0x07230203,    0x00010500, 0, 9, 0, // header
-        2 << 16 | 17U, 1,                   // shaders
-        2 << 16 | 17U, 9,                   // fp16
-        3 << 16 | 10U, 0x41414141, 0,       // an extension
-        3 << 16 | 10U, 0x42424242, 0,       // another
-        3 << 16 | 22U, 5,          32,      // fp32
-        3 << 16 | 22U, 6,          16,      // fp16
-        3 << 16 | 23U, 7,          16,      // a vector of 16
+        0x07230203,    0x00010500, 0,  9, 0, // header
+        2 << 16 | 17U, 1,                    // shaders
+        2 << 16 | 17U, 9,                    // fp16
+        3 << 16 | 10U, 0x41414141, 0,        // an extension
+        3 << 16 | 10U, 0x42424242, 0,        // another
+        3 << 16 | 22U, 5,          32,       // fp32
+        3 << 16 | 22U, 6,          16,       // fp16
+        3 << 16 | 23U, 7,          16,       // a vector of 16
     };
     const std::vector<uint32_t> expected = {
         0x07230203,    0x00010500, 0,          9,          0,             // header

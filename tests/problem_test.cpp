@@ -35,8 +35,8 @@ const Refusal refusals[] = {
      "headDim 600 is over the limit of 576 on path decode"},
     {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 513; }, VKF_ERROR_UNSUPPORTED,
      "valueDim 513 is over the limit of 512 on path decode"},
-    {"a head dimension over the limit for v of the same", [](VkfProblem& p) { p.headDim = 576; },
-     VKF_ERROR_UNSUPPORTED, "valueDim 576 is over the limit of 512 on path decode"},
+    {"a head dimension over the limit for v of the same", [](VkfProblem& p) { p.headDim = 576; }, VKF_ERROR_UNSUPPORTED,
+     "valueDim 576 is over the limit of 512 on path decode"},
     {"a head dimension over the limit of the path",
      [](VkfProblem& p) {
          p.headDim = 300;

@@ -170,8 +170,8 @@ DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const Plai
     result.read = timingOf(std::move(readTimes));
     requireTime(result.call.median, device);
     // What was timed is what is checked.
-    result.verdict = verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan,
-                                 options.sampleHeads);
+    result.verdict =
+        verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan, options.sampleHeads);
     return result;
 }
 

@@ -15,9 +15,9 @@
 namespace vkf::tools {
 
 struct DecodeMeasureOptions {
-    size_t maxRuns = 200;     // submissions of each of the two
-    double seconds = 0.2;     // of wall time, after which no further one starts
-    uint32_t sampleHeads = 4; // KV heads of all sequences whose results are checked; 0 = all
+    size_t maxRuns = 200;      // submissions of each of the two
+    double seconds = 0.2;      // of wall time, after which no further one starts
+    uint32_t sampleHeads = 4;  // KV heads of all sequences whose results are checked; 0 = all
     bool valuesInKeys = false; // v is a view of k
 };
 

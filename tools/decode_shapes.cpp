@@ -60,7 +60,8 @@ void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
     command.add_option("--value-dim", shapes.valueDim, "head dimension of v and o (default: D)");
     command.add_flag("--shared-kv", shapes.valuesInKeys, "v is the first columns of k, as in latent attention");
     command.add_option("--splits", shapes.splits, "parts that the keys are split into (default: the library's choice)");
-    command.add_option("--tokens", shapes.tokens, "most keys of all sequences together (default: 1048576, or the most of one sequence)");
+    command.add_option("--tokens", shapes.tokens,
+                       "most keys of all sequences together (default: 1048576, or the most of one sequence)");
     command.add_option("--causal", shapes.causal, "yes or no")->capture_default_str();
     addOneTypeCacheOptions(command, shapes.cache);
 }

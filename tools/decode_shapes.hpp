@@ -20,8 +20,8 @@ struct DecodeShapes {
     uint32_t dim = 128;
     uint32_t valueDim = 0;     // 0 = dim
     bool valuesInKeys = false; // v is the first columns of k
-    uint32_t splits = 0;        // 0 = the library's choice
-    uint64_t tokens = 0;        // most keys of all sequences together; 0 = 2^20, or the most of one if those are more
+    uint32_t splits = 0;       // 0 = the library's choice
+    uint64_t tokens = 0;       // most keys of all sequences together; 0 = 2^20, or the most of one if those are more
     std::vector<uint32_t> keys = {1024, 4096, 16384, 65536, 131072};
     std::vector<uint32_t> batches = {1, 8, 64};
     std::vector<uint32_t> rows = {1, 4, 16};

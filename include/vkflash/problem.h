@@ -160,13 +160,16 @@ typedef struct VkfProblem {
     uint32_t kvHeads; /* query head h reads KV head h / (queryHeads / kvHeads); divides queryHeads */
     uint32_t queryRows;
     uint32_t keys;
-    uint32_t headDim;  /* D of q and k, 1 to 256 in this version */
-    uint32_t valueDim; /* D of v and o; 0 = headDim */
+    uint32_t headDim;  /* D of q and k, 1 to 256 in this version; to 576 on path decode */
+    uint32_t valueDim; /* D of v and o; 0 = headDim; the same limit, on path decode 512 */
     VkfPath path;
 
     VkfTensor q; /* [batch, queryHeads, queryRows, headDim] */
     VkfTensor k; /* [batch, kvHeads, keys, headDim], or pages */
-    VkfTensor v; /* [batch, kvHeads, keys, valueDim], or pages; its type may be another than that of k */
+    /* [batch, kvHeads, keys, valueDim], or pages; its type may be another than that of k. v may be the first columns of
+     * k, as in latent attention: bind the address of k and give the strides of k, in numbers. Then path decode reads
+     * the rows of a headDim over 256 once. */
+    VkfTensor v;
     VkfTensor o; /* [batch, queryHeads, queryRows, valueDim]; elements must not overlap */
 
     float scale;   /* 0 = 1 / sqrt(headDim) */
