@@ -131,9 +131,9 @@ TEST_CASE("support can be asked without creating anything", "[library]") {
     VkfMessage message{};
     CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_SUCCESS);
     CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_SUCCESS);
-    problem.headDim = 300;
+    problem.headDim = 600;
     CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("headDim 300"));
+    CHECK_THAT(std::string(message.text), ContainsSubstring("headDim 600"));
     CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_ERROR_UNSUPPORTED);
     CHECK(vkfIsSupported(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfIsSupportedByDevice(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
