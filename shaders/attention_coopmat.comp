@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2's order (Dao
-// 2023, algorithm 1): a workgroup owns TILE_ROWS query rows of one head and walks once over the tiles of
+// 2023, algorithm 1): a workgroup owns TILE_ROWS packed rows (item.glsl) of one KV head and walks once over the tiles of
 // keys; (m, l, o) stay in registers, o and lse are written once.
 //
 // A subgroup owns SUBGROUP_ROWS of the rows, with all their keys and all columns of o:
@@ -58,7 +58,7 @@
 Item item;
 HalfRows q, k, v;
 uint thread, subgroup, lane;
-uint first_row; // of the subgroup
+uint first_row; // of the subgroup, packed
 
 LeftMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
@@ -148,7 +148,7 @@ void dropInvisible(const uint key_begin) {
         uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
-            ivec2 visible = visibleKeys(item, first_row + r * MATRIX_ROWS + place.x + slotRow(slot)) -
+            ivec2 visible = visibleKeys(item, queryRow(first_row + r * MATRIX_ROWS + place.x + slotRow(slot))) -
                             int(key_begin + place.y);
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {

@@ -244,7 +244,7 @@ void main() {
     thread = threadIndex();
     group = thread / LANES;
     lane = thread % LANES;
-    item = packedItemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x);
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     keys = splitKeys(item, TILE_KEYS);

@@ -372,7 +372,7 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     lane_place = lanePlace(lane);
-    item = packedItemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x);
     first_row = item.row_begin + subgroup / KEY_SUBGROUPS * MATRIX_ROWS;
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);

@@ -84,11 +84,11 @@ bool isView() {
 }
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
-uint existingKey(uint key) {
+uint existingKey(const uint key) {
     return min(key, keys.y - 1);
 }
 
-void fetchPage(uint key_begin) {
+void fetchPage(const uint key_begin) {
     if (PAGED) {
         fetched_page = pageOf(item.batch, existingKey(key_begin + thread % TILE_KEYS));
     }
@@ -100,7 +100,7 @@ void placePage() {
     }
 }
 
-void fetchKeys(uint key_begin) {
+void fetchKeys(const uint key_begin) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint of_tile = min(place / K_WORDS, TILE_KEYS - 1);
@@ -117,7 +117,7 @@ void forgetKeys() {
     }
 }
 
-void placeFetched(uint rows) {
+void placeFetched(const uint rows) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         if (place < rows * K_WORDS) {
@@ -199,14 +199,14 @@ uint roundPair(vec2 p) {
     return TYPE_Q == VKF_STORED_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 
-void placeFactor(float factor) {
+void placeFactor(const float factor) {
     [[dont_unroll]] for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
         factor_stage[row * MATRIX_COLUMNS + column] = factor;
     }
 }
 
 // p = 2^(s - m), m in whole numbers, so that factors are powers of two. l takes p in before it is rounded.
-void updateSoftmax(uint key_begin) {
+void updateSoftmax(const uint key_begin) {
     vec2 s = pairOfScores(key_begin);
     float largest = max(s.x, s.y);
     for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
@@ -222,7 +222,7 @@ void updateSoftmax(uint key_begin) {
 
 // v in the place of k, where it is not k as it stands. `whole` says that every row sees all keys of the tile; else
 // values of keys that do not exist, or that not every row sees, are made finite.
-void placeValues(uint key_begin, bool whole) {
+void placeValues(const uint key_begin, const bool whole) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
@@ -312,7 +312,7 @@ void finishRows() {
 }
 
 // Matrices first, ... of each subgroup: staged by all of them, then stored, four columns at a time.
-void storeMatrices(uint first) {
+void storeMatrices(const uint first) {
     UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
         if (first + i < VALUE_TILES) {
             coopMatStore(o_tile[first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
@@ -359,7 +359,7 @@ void main() {
     subgroup = thread / LANES;
     row = thread / ROW_THREADS;
     pair = thread % ROW_THREADS;
-    item = packedItemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x);
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     v_in_k = isView();

@@ -4,6 +4,22 @@
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
+// The rows of a tile may be packed: all query rows of all query heads of a KV head, rows slowest, so that k and v are
+// read once for all of them and the keys that a tile sees only move to the right from row to row.
+layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
+
+uint packedRows() {
+    return params.query_rows * PACKED_HEADS;
+}
+
+uint queryRow(const uint packed_row) {
+    return packed_row / PACKED_HEADS;
+}
+
+uint queryHead(const Item item, const uint packed_row) {
+    return item.head + packed_row % PACKED_HEADS;
+}
+
 // Where an invocation stands in its workgroup. The lanes of one group are neighbours in one subgroup
 // where subgroup operations are used; the subgroup's own numbering decides, because nothing ties
 // gl_LocalInvocationIndex to it.
@@ -27,13 +43,13 @@ uint keysOf(const uint batch) {
 // Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
 // that run together share K and V. Under a mask the last tiles see most keys and come first.
 Item itemOf(const uint number) {
-    uint heads = params.heads & 0xffffu;
-    uint row_tiles = (params.query_rows + TILE_ROWS - 1) / TILE_ROWS;
+    uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
+    uint row_tiles = (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
     uint tile = number % row_tiles;
     uint sequence_head = number / row_tiles;
 
     Item item;
-    item.head = sequence_head % heads;
+    item.head = sequence_head % heads * PACKED_HEADS;
     item.part = sequence_head / heads;
     item.batch = item.part / SPLITS;
     item.split = item.part % SPLITS;

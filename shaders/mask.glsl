@@ -24,9 +24,9 @@ struct TileMask {
 };
 
 TileMask tileMask(const Item item) {
-    uint last_row = min(item.row_begin + TILE_ROWS, params.query_rows) - 1;
-    ivec2 first = visibleKeys(item, item.row_begin);
-    ivec2 last = visibleKeys(item, last_row);
+    uint last_row = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
+    ivec2 first = visibleKeys(item, queryRow(item.row_begin));
+    ivec2 last = visibleKeys(item, queryRow(last_row));
     return TileMask(ivec2(first.x, last.y), ivec2(last.x, first.y));
 }
 

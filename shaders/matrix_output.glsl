@@ -16,10 +16,24 @@ void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         uint row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
-        if ((lane & COLUMN_LANES) == 0 && row < params.query_rows) {
-            storeLse(item, row, m_row[i], l_row[i]);
+        if ((lane & COLUMN_LANES) == 0 && row < packedRows()) {
+            Item of_row = item;
+            of_row.head = queryHead(item, row);
+            storeLse(of_row, queryRow(row), m_row[i], l_row[i]);
         }
     }
+}
+
+// `head` is the first of the tile's.
+uvec2 outputRow(const uvec2 head, const uint packed_row) {
+    uvec2 row = rowAddress(head, VKF_O, queryRow(packed_row));
+    return PACKED_HEADS == 1 ? row : add64(row, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_O]));
+}
+
+// Lower bits that are 0 if they are in the address of every row.
+uint outputAlignment(const uvec2 head) {
+    uint between_heads = PACKED_HEADS == 1 ? 0 : params.head_stride[VKF_O] << STRIDE_SHIFT;
+    return head.x | params.row_stride[VKF_O] | between_heads;
 }
 
 // Divides o by l. A row without visible keys has l = 0 and o = 0.
@@ -73,8 +87,8 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
         uint place = i * LANES + lane;
         uint row = row_begin + place / Q_CHUNK_WORDS;
         uint word = word_begin + place % Q_CHUNK_WORDS;
-        if (row < params.query_rows && word < O_WORDS) {
-            Word4(add64(rowAddress(head, VKF_O, row), uvec2(word * 16, 0))).value =
+        if (row < packedRows() && word < O_WORDS) {
+            Word4(add64(outputRow(head, row), uvec2(word * 16, 0))).value =
                 stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS];
         }
     }
@@ -102,7 +116,7 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {
 // numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
 // driver's compiler does not inline.
 void storeMatricesAsElements(const uvec2 head, const uint begin, const bool special) {
-    bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
+    bool aligned4 = isAligned4(uvec2(outputAlignment(head), 0), 0, TYPE_O);
     [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
@@ -117,12 +131,12 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             uint matrix = first + place / MATRIX_WORDS;
             uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
-            if (matrix < MATRICES && row < params.query_rows && column < VALUE_DIM) {
+            if (matrix < MATRICES && row < packedRows() && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
                 if (special) {
-                    x += specialValues(item, v.address, row, column);
+                    x += specialValues(item, v.address, queryRow(row), column);
                 }
-                storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, x);
+                storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }
         }
         subgroupBarrier();
@@ -140,7 +154,7 @@ void writeResults() {
     uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
     uint begin = subgroup * STAGE_WORDS;
     bool special = special_values != 0u;
-    if (O_IN_WORDS && !special && ((head.x | params.row_stride[VKF_O]) & 15u) == 0) {
+    if (O_IN_WORDS && !special && (outputAlignment(head) & 15u) == 0) {
         storeMatricesAsWords(head, begin);
     } else {
         storeMatricesAsElements(head, begin, special);

@@ -174,8 +174,13 @@ uvec4 signedWord(const uvec4 word) {
     return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
 }
 
-uvec4 queryWord(const HalfRows q, const uint row, const uint column) {
-    return signedWord(wordOrZero(q, row, column, HEAD_DIM, WHOLE_WORDS));
+// `q` is the first head of the tile's.
+uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
+    HalfRows head = q;
+    if (PACKED_HEADS != 1) {
+        head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
+    }
+    return signedWord(wordOrZero(head, queryRow(packed_row), column, HEAD_DIM, WHOLE_WORDS));
 }
 
 // Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.

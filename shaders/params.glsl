@@ -49,11 +49,11 @@ layout(push_constant, std430) uniform PushConstants {
 // Which tile of which head of which sequence a workgroup works on.
 struct Item {
     uint batch;
-    uint head;
+    uint head;      // the first one, if several are packed
     uint kv_head;
     uint split;     // which part of the keys
     uint part;      // sequence and split, as parts of o and lse count them; the sequence if there is one split
-    uint row_begin; // first query row of the tile
+    uint row_begin; // first row of the tile, packed
     uint keys;      // keys of this sequence
     int offset;     // query row i stands at key i + offset
 };

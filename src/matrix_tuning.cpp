@@ -33,6 +33,8 @@ constexpr std::array registerCandidates = {
     Candidate{4, 2, 1, 128, 1024},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
+    // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, with tiles of 32 keys 103.
+    Candidate{4, 1, 4, 128},
     // o of 16 rows does.
     Candidate{8, 1, 2, 256},
     Candidate{4, 1, 2, 256},
@@ -53,6 +55,12 @@ constexpr std::array exchangeCandidates = {
 // an H200, 132.
 constexpr uint64_t fewWorkgroups = 120;
 constexpr uint32_t mostRegisters = 232;
+// Smaller workgroups load too little at a time, however few the rows.
+constexpr uint32_t subgroupsOfFewRows = 4;
+// Two for each of its multiprocessors, where each part has so many keys: 65536 keys of 64 packed rows of 8 KV heads take
+// 93 us in 33 parts, 115 in 16.
+constexpr uint64_t manyWorkgroups = 264;
+constexpr uint64_t manySplitKeys = 1024;
 // Fewer keys for a workgroup cost more in beginning, end and merge than they gain. For large heads smaller tiles cost
 // even more: one sequence of 512 rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
 constexpr uint32_t leastSplitKeys = 256;
@@ -94,8 +102,10 @@ Objection unfitness(const MatrixTile& tile, const Caps& caps) {
 }
 
 // Why a tile that fits is not a good one for the problem.
-Objection weakness(const MatrixTile& tile, uint64_t workgroups) {
+Objection weakness(const MatrixTile& tile, const TileProblem& problem, uint64_t workgroups) {
+    const bool large = tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1;
     return firstObjection({
+        {large && tile.rows() >= 2 * problem.rows(), {VKF_TILE_HALF_EMPTY, tile.rows(), 2 * problem.rows()}},
         {tile.registers() > mostRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostRegisters}},
         {workgroups < fewWorkgroups, {VKF_TILE_FEW_WORKGROUPS, workgroups, fewWorkgroups}},
     });
@@ -110,6 +120,13 @@ uint64_t mostSplits(const TileProblem& problem) {
     }
     const bool mostlyEmpty = problem.masked && problem.queryRows > problem.keys / 2;
     return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
+}
+
+// Until the workgroups are enough, or, of very many keys, fill an H200 twice.
+uint64_t wantedSplits(const TileProblem& problem, uint64_t workgroups) {
+    const uint64_t wanted = (fewWorkgroups + workgroups - 1) / workgroups;
+    const uint64_t twice = manyWorkgroups / workgroups;
+    return wanted > 1 && problem.keys >= twice * manySplitKeys ? std::max(wanted, twice) : wanted;
 }
 
 ConsideredTile consideredTile(const MatrixPlan& plan, const TileProblem& problem, const Objection& objection) {
@@ -157,13 +174,12 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t wanted = (fewWorkgroups + count - 1) / count;
-        const uint64_t splits = std::min(mostSplits(problem), wanted);
+        const uint64_t splits = std::min(mostSplits(problem), wantedSplits(problem, count));
         const MatrixPlan plan = {tile, static_cast<uint32_t>(splits), false};
         const Objection objection = strangeness(candidate, problem)
                                         .orElse(unfitness(tile, caps))
                                         .orElse(blockObjection(tiles, problem, tile.rows(), tile.keys()))
-                                        .orElse(weakness(tile, count * splits));
+                                        .orElse(weakness(tile, problem, count * splits));
         search.consider(plan, consideredTile(plan, problem, objection));
     }
 }

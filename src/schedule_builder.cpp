@@ -105,7 +105,7 @@ bool ScheduleBuilder::needsStorage16() const {
 uint64_t ScheduleBuilder::rowTiles() const {
     const VkfProblem& p = problem_.given;
     const uint32_t rows = schedule_->tile.rows;
-    const uint64_t packed = packedHeads_ ? p.queryHeads / p.kvHeads : 1;
+    const uint64_t packed = std::max(tileConstants_[VKF_ID_PACKED_HEADS], 1U);
     return (packed * p.queryRows + rows - 1) / rows * (heads() / packed);
 }
 

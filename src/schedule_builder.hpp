@@ -50,8 +50,8 @@ public:
     void setWholeWords(bool wholeWords);
     // Whether rows of o leave in them.
     void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
-    // From here on a row tile is one of the packed rows of all query heads of a KV head.
-    void packHeads() { packedHeads_ = true; }
+    // From here on a row tile is one of the packed rows of so many query heads of a KV head.
+    void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }
 
     bool needsStorage16() const;
@@ -69,7 +69,6 @@ private:
     Schedule* schedule_;
     Constants tileConstants_{};
     VkfTensorLayout scratch_{};
-    bool packedHeads_ = false;
 };
 
 } // namespace vkf

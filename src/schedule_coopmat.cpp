@@ -36,6 +36,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
     const bool outputWords = outputInWords(tile, p.keys / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+    builder.packHeads(packedHeads(builder.path(), problem));
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);

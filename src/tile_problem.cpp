@@ -6,6 +6,12 @@
 
 namespace vkf {
 
+// On path coopmat k and v are read once for all heads that share them. A block mask may be another for each.
+uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    return path == VKF_PATH_COOPMAT && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+}
+
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
@@ -18,7 +24,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             problem.windowed(),
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
-            p.maskBlock};
+            p.maskBlock,
+            packedHeads(path, problem)};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

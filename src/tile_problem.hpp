@@ -10,6 +10,9 @@
 
 namespace vkf {
 
+// Query heads whose rows a path packs into the same tiles.
+uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
+
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
 
 // Most keys that one row of a tile of so many rows may see; with no rows, that one row alone may see.

@@ -45,14 +45,17 @@ struct TileProblem {
     VkfPath path = VKF_PATH_AUTO;
     std::optional<VkfType> type{}; // of q, k, v and o, if all have the same
     uint32_t maskBlock = 0;        // rows and keys of a block of a block mask; 0 = none
+    uint32_t packedHeads = 1;      // whose rows share tiles
 
     // Whether no tile lies in two blocks of a block mask, so that tiles are open or closed as a whole.
     bool keepsBlocksWhole(uint32_t tileRows, uint32_t tileKeys) const {
         return maskBlock % tileRows == 0 && maskBlock % tileKeys == 0;
     }
 
-    // Of a fused kernel: one for each tile of query rows of each head.
-    uint64_t workgroups(uint32_t tileRows) const { return (uint64_t{queryRows} + tileRows - 1) / tileRows * heads; }
+    // Of which tiles are made.
+    uint64_t rows() const { return uint64_t{queryRows} * packedHeads; }
+    // Of a fused kernel: one for each tile of rows of each head, or of those that are packed.
+    uint64_t workgroups(uint32_t tileRows) const { return (rows() + tileRows - 1) / tileRows * (heads / packedHeads); }
 };
 
 // Tiles to choose among, by what they make of the blocks of a block mask. Blocks that only very small tiles

@@ -42,7 +42,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // 10 rows in tiles of 4, 7 keys in tiles of 3; q, k, v in fp16, two query heads on one KV head.
     VkfProblem problem = problemOf({1, 2, 1, 10, 7, 8, 16, VKF_TYPE_F16});
     problem.lse = 1;
-    const VkfPlanInfo plan = planOf(VKF_PATH_COOPMAT, 4, 3);
+    const VkfPlanInfo plan = planOf(VKF_PATH_SCALAR, 4, 3);
     const Traffic dense = planTraffic(problem, plan);
     CHECK(moved(dense, "q") == Moved{2.0 * 10 * 8 * 2, 0});
     CHECK(moved(dense, "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
@@ -63,6 +63,14 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // A window of the own key: rows 0 to 3 stand at keys -3 to 0, rows 4 to 7 at 1 to 4, the last at 5 and 6.
     causal.window = {1, 0, 0, 0};
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 4) * 8 * 2, 0});
+
+    // Both heads in one tile: five tiles of two rows.
+    const VkfPlanInfo packed = planOf(VKF_PATH_COOPMAT, 4, 3);
+    CHECK(moved(planTraffic(problem, packed), "k") == Moved{5.0 * 7 * 8 * 2, 0});
+    CHECK(moved(planTraffic(causalOf(problem), packed), "k") == Moved{(3.0 + 6 + 6 + 7 + 7) * 8 * 2, 0});
+    problem.maskBlock = 16; // may be another for each head
+    CHECK(moved(planTraffic(problem, packed), "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
+    problem.maskBlock = 0;
 
     VkfPlanInfo split = plan;
     split.kvSplits = 3;

@@ -122,7 +122,7 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
         {{128, 128, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
         {{256, 256, 512, 8, false, 512, false}, 128, 4},    {{256, 256, 512, 8, false, 512, true}, 128, 4},
         {{128, 128, 512, 512, false, 512, true}, 128, 1},   {{128, 128, 512, 512, false, 512, false}, 256, 1},
-        {{128, 128, 1, 32, false, 65536, true}, 256, 4}, // one row sees all keys
+        {{128, 128, 1, 32, false, 65536, true}, 64, 8}, // one row sees all keys
         {{128, 128, 1, 1, false, 255, false}, 16, 1},
     };
     for (const Expected& expected : table) {
@@ -518,7 +518,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     };
     const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
     choose(problem);
-    REQUIRE(tiles.size() == 8);
+    REQUIRE(tiles.size() == 9);
     CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
     CHECK(tiles[1].taken);
     CHECK(tiles[1].objection.reason == VKF_TILE_SUITS);
@@ -551,7 +551,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     entry.matrix = {2, 1, 2, 3};
     caps.tuning.push_back(entry);
     const vkf::MatrixPlan plan = choose(problem);
-    REQUIRE(tiles.size() == 10);
+    REQUIRE(tiles.size() == 11);
     CHECK(plan.tuned);
     CHECK(plan.splits == 3);
     CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
@@ -693,6 +693,39 @@ TEST_CASE("paths decode and standard need 16-bit storage whatever the types", "[
     CHECK_THAT(std::string(message.text), ContainsSubstring("path decode needs storageBuffer16BitAccess"));
     problem.path = VKF_PATH_AUTO;
     CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
+}
+
+TEST_CASE("path coopmat packs the query heads of a KV head, but not under block masks", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    VkfProblem problem = problemOf({2, 8, 2, 100, 4096, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.kvSplits = 1;
+    const vkf::Schedule packed = schedule(caps, problem);
+    CHECK(packed.tile.rows == 256);
+    CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
+    CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
+    problem.maskBlock = 64;
+    const vkf::Schedule masked = schedule(caps, problem);
+    CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
+    CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));
+}
+
+TEST_CASE("few rows go to path decode, but many packed rows against many keys to the matrices", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto path = [&](uint32_t rows, uint32_t keys, uint32_t maskBlock = 0) {
+        VkfProblem problem = problemOf({1, 32, 8, rows, keys, 128, 0, VKF_TYPE_F16});
+        problem.maskBlock = maskBlock;
+        return schedule(caps, problem).path;
+    };
+    CHECK(path(1, 65536) == VKF_PATH_DECODE);
+    CHECK(path(8, 65536) == VKF_PATH_DECODE); // 32 packed rows
+    CHECK(path(9, 65536) == VKF_PATH_COOPMAT);
+    CHECK(path(16, 2048) == VKF_PATH_COOPMAT);
+    CHECK(path(16, 2047) == VKF_PATH_DECODE);
+    CHECK(path(17, 64) == VKF_PATH_COOPMAT);
+    CHECK(path(1, 65536, 64) == VKF_PATH_COOPMAT);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 65536, 128, 0, VKF_TYPE_F16})).path ==
+          VKF_PATH_DECODE);
 }
 
 TEST_CASE("a step keeps within its budget and the device's workgroup count", "[schedule]") {

@@ -68,13 +68,13 @@ struct TileSums {
     double rowVisits = 0; // rows, counted for each tile of keys that they meet
 };
 
-TileSums sumTiles(const VkfProblem& problem, uint32_t rows, uint32_t tileRows, uint32_t tileKeys, bool packed) {
+TileSums sumTiles(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows, uint32_t tileKeys) {
     TileSums sums;
+    const uint64_t rows = uint64_t{problem.queryRows} * packedHeads;
     for (uint64_t first = 0; first < rows; first += tileRows) {
         const uint64_t end = std::min<uint64_t>(first + tileRows, rows);
-        // Packed rows of several heads may stand anywhere.
-        const Reach reach = packed ? reachOf(problem, 0, int64_t{problem.queryRows} - 1)
-                                   : reachOf(problem, static_cast<int64_t>(first), static_cast<int64_t>(end) - 1);
+        const Reach reach = reachOf(problem, static_cast<int64_t>(first / packedHeads),
+                                    static_cast<int64_t>((end - 1) / packedHeads));
         const auto count = static_cast<double>(end - first);
         sums.rows += count;
         if (reach.empty())
@@ -217,11 +217,11 @@ Traffic keyOuterPlan(const Counted& c) {
 Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     if (plan.stepCount == 0)
         return {};
-    // On path decode the query heads of a KV head are rows of one tile.
-    const bool packed = plan.path == VKF_PATH_DECODE;
+    // Where the query heads of a KV head are rows of one tile.
+    const bool packed = plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && problem.maskBlock == 0);
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
-                          sumTiles(problem, problem.queryRows * group, plan.tileRows, plan.tileKeys, packed)};
+                          sumTiles(problem, group, plan.tileRows, plan.tileKeys)};
     switch (plan.path) {
     case VKF_PATH_STANDARD:
         return standardPlan(counted);

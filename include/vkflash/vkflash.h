@@ -186,7 +186,7 @@ typedef struct VkfPlanInfo {
     uint32_t stepCount;        /* 0 when the output is empty */
     VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l */
     VkDeviceSize scratchAlignment;
-    uint32_t tileRows;                      /* query rows a workgroup works on; of all its heads on path decode */
+    uint32_t tileRows;                      /* query rows a workgroup works on, of all its heads */
     uint32_t tileKeys;                      /* keys of one K/V tile */
     uint32_t workgroupSize;                 /* invocations */
     uint32_t sharedMemoryBytes;             /* a workgroup */

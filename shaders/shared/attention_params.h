@@ -152,7 +152,9 @@ struct AttentionParams {
 #define VKF_ID_MAX_PAGES 46      /* entries of the block table for a sequence */
 /* The eighth is of block types in the decode kernel on cooperative matrices. */
 #define VKF_ID_BLOCK_UNIT 47     /* words of 4 bytes that are loaded at once */
-#define VKF_ID_COUNT 48
+/* Query heads of a KV head whose rows are packed into one tile; 1 = each head has tiles of its own. */
+#define VKF_ID_PACKED_HEADS 48
+#define VKF_ID_COUNT 49
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8
