@@ -33,7 +33,8 @@ constexpr std::array registerCandidates = {
     Candidate{4, 2, 1, 128, 1024},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
-    // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, with tiles of 32 keys 103.
+    // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, with tiles of 32 keys
+    // 103.
     Candidate{4, 1, 4, 128},
     // o of 16 rows does.
     Candidate{8, 1, 2, 256},
@@ -57,8 +58,8 @@ constexpr uint64_t fewWorkgroups = 120;
 constexpr uint32_t mostRegisters = 232;
 // Smaller workgroups load too little at a time, however few the rows.
 constexpr uint32_t subgroupsOfFewRows = 4;
-// Two for each of its multiprocessors, where each part has so many keys: 65536 keys of 64 packed rows of 8 KV heads take
-// 93 us in 33 parts, 115 in 16.
+// Two for each of its multiprocessors, where each part has so many keys: 65536 keys of 64 packed rows of 8 KV heads
+// take 93 us in 33 parts, 115 in 16.
 constexpr uint64_t manyWorkgroups = 264;
 constexpr uint64_t manySplitKeys = 1024;
 // Fewer keys for a workgroup cost more in beginning, end and merge than they gain. For large heads smaller tiles cost
