@@ -45,6 +45,10 @@ void checkTimed(const Json& result) {
     CHECK(result["medianSeconds"].get<double>() >= result["leastSeconds"].get<double>());
     CHECK(result["medianSeconds"].get<double>() > 0);
     CHECK(result["runs"].get<size_t>() > 0);
+    CHECK(result.contains("clock_mhz") == result.contains("runs_left_out"));
+    if (vkf::test::testDevice().summary().kind == vkf::host::DeviceKind::cpu) {
+        CHECK_FALSE(result.contains("clock_mhz"));
+    }
     CHECK(result["bufferSets"].get<size_t>() > 1); // small shapes take turns
     CHECK(result["error"].get<double>() <= result["bound"].get<double>());
     CHECK(result["teraflops"].get<double>() ==

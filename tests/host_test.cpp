@@ -262,6 +262,29 @@ TEST_CASE("submit returns the time that the device took", "[host]") {
     CHECK(seconds < 60);
 }
 
+TEST_CASE("submit times two parts apart and makes what the first writes visible to the second", "[host]") {
+    host::Device& device = test::testDevice();
+    const host::Buffer large = device.createBuffer(uint64_t{64} << 20);
+    const host::Buffer first = device.createBuffer(4);
+    const host::Buffer second = device.createBuffer(4);
+    device.fill(first, 1);
+    device.fill(second, 1);
+    const auto fillBuffer = deviceFunction<PFN_vkCmdFillBuffer>(device, "vkCmdFillBuffer");
+    const auto copyBuffer = deviceFunction<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer");
+    const auto seconds = device.submit(
+        [&](VkCommandBuffer commandBuffer) { fillBuffer(commandBuffer, first.handle(), 0, VK_WHOLE_SIZE, 7); },
+        [&](VkCommandBuffer commandBuffer) {
+            const VkBufferCopy region{0, 0, 4};
+            copyBuffer(commandBuffer, first.handle(), second.handle(), 1, &region);
+            fillBuffer(commandBuffer, large.handle(), 0, VK_WHOLE_SIZE, 3);
+        });
+    CHECK(contents(device, second)[0] == 7);
+    if (device.summary().timestampPeriod != 0.0F) {
+        CHECK(seconds[0] > 0);
+        CHECK(seconds[1] > 2 * seconds[0]); // 4 bytes beside 64 MiB
+    }
+}
+
 TEST_CASE("an exception while recording passes through and the next submission works", "[host]") {
     host::Device& device = test::testDevice();
     CHECK_THROWS_AS(device.submit([](VkCommandBuffer) { throw std::logic_error("recording"); }), std::logic_error);

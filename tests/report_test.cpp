@@ -213,6 +213,19 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     CHECK_THAT(resultTable(Json::array(), columnsOf("study")), ContainsSubstring("No results"));
 }
 
+TEST_CASE("a table shows clocks where results know them", "[report]") {
+    const char* const heading = "clock, MHz</th>";
+    Json results = severalResults();
+    CHECK_THAT(resultTable(results, columnsOf("grid")), !ContainsSubstring(heading));
+    results[0].update({{"clock_mhz", 1905.0}, {"runs_left_out", 12}}); // the others are of a device that does not tell
+    for (const char* const bench : {"grid", "prefill", "decode", "study"}) {
+        INFO(bench);
+        CHECK_THAT(resultTable(results, columnsOf(bench)),
+                   ContainsSubstring(heading) && ContainsSubstring("<td class=\"number\">1905</td>") &&
+                       ContainsSubstring("<td class=\"number\">12</td>") && ContainsSubstring("<td>–</td>"));
+    }
+}
+
 TEST_CASE("ratios to others are summed up by least, median and most", "[report]") {
     Json results = severalResults();
     results[0]["peers"][0]["ratio"] = 0.5;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bench_measure.hpp"
 
+#include <algorithm>
+
 #include "block_mask.hpp"
 #include "error.hpp"
 #include "verdict.hpp"
@@ -12,13 +14,11 @@ namespace {
 // The longest run that is submitted as a whole, far from any watchdog.
 constexpr double longestSubmission = 0.5;
 
-double submitSteps(host::Device& device, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
-    return device.submit([&](VkCommandBuffer commands) {
-        VkfMessage message{};
-        const VkfResult result = vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message);
-        if (result != VKF_SUCCESS)
-            throw host::Error(result, message.text);
-    });
+void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
+    VkfMessage message{};
+    const VkfResult result = vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message);
+    if (result != VKF_SUCCESS)
+        throw host::Error(result, message.text);
 }
 
 } // namespace
@@ -29,24 +29,30 @@ void requireTime(double seconds, const host::Device& device) {
 }
 
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step) {
-    return submitSteps(device, plan.handle(), bindings, step, 1);
+    return device.submit([&](VkCommandBuffer commands) { recordSteps(commands, plan.handle(), bindings, step, 1); });
 }
 
 bool isOfOneShape(VkfResult result) {
     return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-double PlanRuns::run(const VkfBindings& bindings) {
+ClockSample PlanRuns::run(const VkfBindings& bindings) {
+    const auto submit = [&](uint32_t first, uint32_t count) {
+        return clock_->submit([&](VkCommandBuffer commands) { recordSteps(commands, plan_, bindings, first, count); });
+    };
     if (oneSubmission_)
-        return submitSteps(*device_, plan_, bindings, 0, steps_);
-    double seconds = 0;
-    for (uint32_t step = 0; step < steps_; ++step)
-        seconds += submitSteps(*device_, plan_, bindings, step, 1);
-    oneSubmission_ = seconds <= longestSubmission;
-    return seconds;
+        return submit(0, steps_);
+    ClockSample all;
+    for (uint32_t step = 0; step < steps_; ++step) {
+        const ClockSample one = submit(step, 1);
+        all.value += one.value;
+        all.clock = step == 0 ? one.clock : std::min(all.clock, one.clock);
+    }
+    oneSubmission_ = all.value <= longestSubmission;
+    return all;
 }
 
-BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,
+BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
     memory.prepare(problem, plan.info().scratchBytes, mostBufferSets, options.blockDensity);
@@ -60,18 +66,18 @@ BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfP
     result.blockDensity = options.blockDensity;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
-    PlanRuns runs(device, plan.handle(), plan.info().stepCount);
+    PlanRuns runs(clock, plan.handle(), plan.info().stepCount);
     runs.run(memory.bindings(0)); // step by step, safe on any device
     result.oneSubmission = runs.oneSubmission();
 
     size_t set = 0;
     const auto run = [&] {
         set = (set + 1) % memory.sets();
-        const double seconds = runs.run(memory.bindings(set));
+        const ClockSample sample = runs.run(memory.bindings(set));
         afterRun();
-        return seconds;
+        return sample;
     };
-    result.timing = measure(run, options.timing);
+    result.timing = measure(run, options.timing, clock.highest());
     requireTime(result.timing.median, device);
     // The last run's set: what was timed is what is checked.
     result.verdict = verifyResult(problem, memory.download(set), result.plan, options.sampleRows);

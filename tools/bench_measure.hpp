@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench_memory.hpp"
+#include "gpu_clock.hpp"
 #include "timing.hpp"
 #include "vkflash/reference.h"
 
@@ -38,13 +39,13 @@ struct BenchResult {
 // A plan that runs again and again: whole, once its first run has shown that no submission takes long.
 class PlanRuns {
 public:
-    PlanRuns(host::Device& device, VkfPlan plan, uint32_t steps) : device_(&device), plan_(plan), steps_(steps) {}
+    PlanRuns(GpuClock& clock, VkfPlan plan, uint32_t steps) : clock_(&clock), plan_(plan), steps_(steps) {}
 
-    double run(const VkfBindings& bindings); // GPU seconds
+    ClockSample run(const VkfBindings& bindings); // GPU seconds, and the lowest clock of the submissions
     bool oneSubmission() const { return oneSubmission_; }
 
 private:
-    host::Device* device_;
+    GpuClock* clock_;
     VkfPlan plan_;
     uint32_t steps_;
     bool oneSubmission_ = false;
@@ -58,7 +59,7 @@ inline constexpr size_t mostBufferSets = 16;
 
 // afterRun is called after each of many runs. Throws what planning and running throw; the verdict is the
 // caller's to judge.
-BenchResult measureProblem(host::Device& device, BenchMemory& memory, const VkfProblem& problem,
+BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun);
 
 // GPU seconds of one step of a plan, in a submission of its own.

@@ -104,7 +104,15 @@ Json resultJson(const BenchResult& result) {
                  {"bound", result.verdict.oBound}});
     if (result.problem.maskBlock != 0)
         json["blockDensity"] = result.blockDensity;
+    json.update(clockJson(result.timing));
     return json;
+}
+
+Json clockJson(const Timing& timing) {
+    if (timing.clock <= 0)
+        return Json::object();
+    return {
+        {"clock_mhz", timing.clock * 1e-6}, {"runs_left_out", timing.leftOut}, {"clock_unsteady", !timing.fullClock}};
 }
 
 Json leftOutJson(const VkfProblem& problem, const std::string& reason) {

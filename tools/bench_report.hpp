@@ -33,6 +33,8 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
 // Shape, types and masks.
 Json problemJson(const VkfProblem& problem);
 Json resultJson(const BenchResult& result);
+// The clock and the runs that did not count, or that all did; empty where the clock is not known.
+Json clockJson(const Timing& timing);
 
 // A problem that was not measured, and why.
 Json leftOutJson(const VkfProblem& problem, const std::string& reason);

@@ -47,10 +47,10 @@ void printShape(const VkfProblem& problem, VkfPath path) {
 
 void printResult(const DecodeResult& result, const std::vector<Peer>& peers) {
     printShape(result.problem, result.plan.path);
-    fmt::print("{:>7}{:>10}{:>10}{:>10}{:>8.0f}{:>8.0f}%{:>7}  {:<15}", result.plan.kvSplits,
+    fmt::print("{:>7}{:>10}{:>10}{:>10}{:>8.0f}{:>8.0f}%{:>7}  {:<15}{}", result.plan.kvSplits,
                timeText(result.call.median), timeText(result.call.least), timeText(result.read.median),
                result.bytesPerSecond() * 1e-9, result.readShare() * 100, result.call.runs,
-               fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound));
+               fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound), clockText(result.call));
     for (const Peer& peer : peers)
         fmt::print("  {} {} ({:.3g}x)", peer.result->name, timeText(secondsOf(*peer.result)),
                    secondsOf(*peer.result) / result.call.median);
@@ -78,6 +78,7 @@ Json decodeJson(const DecodeResult& result, const std::vector<Peer>& peers) {
                  {"shareOfRead", result.readShare()},
                  {"error", result.verdict.oError},
                  {"bound", result.verdict.oBound}});
+    json.update(clockJson(result.call));
     json["peers"] = Json::array();
     for (const Peer& peer : peers)
         json["peers"].push_back({{"name", peer.result->name},
@@ -93,7 +94,8 @@ class DecodeBench {
 public:
     explicit DecodeBench(const DecodeOptions& options)
         : options_(options), problems_(decodeProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), memory_(device_, options.shapes.valuesInKeys), plainRead_(device_) {}
+          device_(openDevice(options.device)), clock_(device_), memory_(device_, options.shapes.valuesInKeys),
+          plainRead_(device_) {}
 
     void run() {
         fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
@@ -116,7 +118,7 @@ private:
         const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
         std::optional<DecodeResult> result;
         try {
-            result = measureDecode(device_, memory_, plainRead_, problem, options_.measure,
+            result = measureDecode(device_, clock_, memory_, plainRead_, problem, options_.measure,
                                    [&] { progress_.update(share); });
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
@@ -157,6 +159,7 @@ private:
     std::vector<VkfProblem> problems_;
     std::vector<Comparison> comparisons_;
     host::Device device_;
+    GpuClock clock_;
     BenchMemory memory_;
     PlainRead plainRead_;
     Progress progress_{"bench decode"};
@@ -177,7 +180,7 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
     command->add_option("--runs", options->measure.maxRuns, "most submissions of each")->capture_default_str();
-    command->add_option("--seconds", options->measure.seconds, "most wall time of each")->capture_default_str();
+    command->add_option("--seconds", options->measure.seconds, secondsHelp)->capture_default_str();
     command->add_option("--sample-heads", options->measure.sampleHeads, "KV heads to check; 0 = all")
         ->capture_default_str();
     addReportOptions(*command, options->report);

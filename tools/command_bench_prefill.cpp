@@ -45,10 +45,10 @@ void printShape(const VkfProblem& problem, VkfPath path) {
 void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
     const Timing& timing = result.timing;
     printShape(result.problem, result.plan.path);
-    fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>9.4g}{:>11}  {:<15}", timeText(timing.median), timeText(timing.least),
+    fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>9.4g}{:>11}  {:<15}{}", timeText(timing.median), timeText(timing.least),
                timing.spread * 100, timing.runs, result.teraflops(),
                bytesText(static_cast<double>(result.plan.scratchBytes)),
-               fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound));
+               fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound), clockText(timing));
     for (const Peer& peer : peers)
         fmt::print("  {} {:.4g} ({:.3g}x)", peer.result->name, peer.result->teraflops,
                    result.teraflops() / peer.result->teraflops);
@@ -72,7 +72,7 @@ class PrefillBench {
 public:
     explicit PrefillBench(const PrefillOptions& options)
         : options_(options), problems_(prefillProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), memory_(device_) {}
+          device_(openDevice(options.device)), clock_(device_), memory_(device_) {}
 
     void run() {
         fmt::print("device  {}, {}\n\n", device_.summary().name, device_.summary().driver);
@@ -91,7 +91,8 @@ private:
         const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
         std::optional<BenchResult> result;
         try {
-            result = measureProblem(device_, memory_, problem, options_.measure, [&] { progress_.update(share); });
+            result =
+                measureProblem(device_, clock_, memory_, problem, options_.measure, [&] { progress_.update(share); });
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
                 throw;
@@ -136,6 +137,7 @@ private:
     std::vector<VkfProblem> problems_;
     std::vector<Comparison> comparisons_;
     host::Device device_;
+    GpuClock clock_;
     BenchMemory memory_;
     Progress progress_{"bench prefill"};
     size_t done_ = 0;
@@ -156,7 +158,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
-    command->add_option("--seconds", options->measure.timing.seconds, "most wall time of each")->capture_default_str();
+    command->add_option("--seconds", options->measure.timing.seconds, secondsHelp)->capture_default_str();
     command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")
         ->capture_default_str();
     addReportOptions(*command, options->report);

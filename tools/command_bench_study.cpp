@@ -93,13 +93,14 @@ void printShape(const VkfProblem& problem, VkfPath path) {
 
 void printRow(const StudyResult& result, const StudyResult* standard) {
     printShape(result.timed.problem, result.timed.plan.path);
-    fmt::print("{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>11}{:>10.4g}  {:<15}{}\n", timeText(result.timed.timing.median),
+    fmt::print("{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>11}{:>10.4g}  {:<15}{}{}\n",
+               timeText(result.timed.timing.median),
                standard ? fmt::format("{:.2f}x", result.fasterThan(*standard)) : "-", result.timed.teraflops(),
                bytesText(static_cast<double>(result.memory.peak)),
                standard ? fmt::format("{:.1f}%", result.memorySaved(*standard)) : "-", bytesText(result.predictedBytes),
                bytesText(result.planBytes), result.bytesPerSecond() * 1e-9,
                fmt::format("{:.1g} / {:.1g}", result.timed.verdict.oError, result.timed.verdict.oBound),
-               result.timed.verdict.passed ? "" : "  WRONG");
+               clockText(result.timed.timing), result.timed.verdict.passed ? "" : "  WRONG");
     std::fflush(stdout);
 }
 
@@ -127,7 +128,7 @@ class StudyBench {
 public:
     explicit StudyBench(const StudyOptions& options)
         : options_(options), algorithms_(algorithmsOf(options)), shapes_(shapesOf(options)),
-          device_(openDevice(options.device)) {}
+          device_(openDevice(options.device)), clock_(device_) {}
 
     void run() {
         fmt::print("device  {}, {}\nshape   {} sequences, {} heads, not causal\n\n", device_.summary().name,
@@ -162,7 +163,7 @@ private:
         };
         try {
             results.push_back(
-                measureAlgorithm(device_, problem, algorithm, options_.mostMemory, options_.measure, progress));
+                measureAlgorithm(device_, clock_, problem, algorithm, options_.mostMemory, options_.measure, progress));
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
                 throw;
@@ -219,6 +220,7 @@ private:
     std::vector<StudyAlgorithm> algorithms_;
     std::vector<VkfProblem> shapes_;
     host::Device device_;
+    GpuClock clock_;
     Progress progress_{"bench study"};
     size_t done_ = 0;
     std::set<Series> stopped_;
@@ -249,7 +251,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
-    command->add_option("--seconds", options->measure.timing.seconds, "most wall time of each")->capture_default_str();
+    command->add_option("--seconds", options->measure.timing.seconds, secondsHelp)->capture_default_str();
     command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")
         ->capture_default_str();
     addReportOptions(*command, options->report);

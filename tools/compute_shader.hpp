@@ -7,10 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
+
+// SPIR-V of a variant of shaders/tools.json, by its name. ProgramError if this build lacks it.
+std::vector<uint32_t> toolShader(std::string_view name);
 
 class ComputeShader {
 public:

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include "bench_measure.hpp"
-#include "shader_table.hpp"
 #include "shared/plain_read_params.h"
 #include "verdict.hpp"
 #include "vkflash/vkflash.hpp"
@@ -21,8 +19,6 @@ constexpr size_t mostSets = 256;
 // A submission takes about so long: its own beginning and end are lost in it, and no watchdog minds.
 constexpr double submissionSeconds = 0.004;
 constexpr size_t mostCalls = 256;
-
-std::vector<uint32_t> plainReadSpirv() { return toolShaderBinaries[0].words(); }
 
 // Bytes of K and of V that a call reads.
 std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
@@ -43,23 +39,25 @@ std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const st
 // Records `calls` calls with a barrier after each and returns the seconds of one.
 class Chain {
 public:
-    Chain(host::Device& device, size_t sets, std::function<void(VkCommandBuffer, size_t)> record)
-        : device_(device), sets_(sets), record_(std::move(record)) {}
+    Chain(host::Device& device, GpuClock& clock, size_t sets, std::function<void(VkCommandBuffer, size_t)> record)
+        : device_(device), clock_(clock), sets_(sets), record_(std::move(record)) {}
 
-    double run(size_t calls) {
-        const double seconds = device_.submit([&](VkCommandBuffer commands) {
+    ClockSample run(size_t calls) {
+        ClockSample sample = clock_.submit([&](VkCommandBuffer commands) {
             for (size_t i = 0; i < calls; ++i) {
                 next_ = (next_ + 1) % sets_;
                 record_(commands, next_);
                 recordComputeBarrier(device_, commands);
             }
         });
-        return seconds / static_cast<double>(calls);
+        sample.value /= static_cast<double>(calls);
+        return sample;
     }
     size_t last() const noexcept { return next_; } // set that was used last
 
 private:
     host::Device& device_;
+    GpuClock& clock_;
     size_t sets_;
     size_t next_ = 0;
     std::function<void(VkCommandBuffer, size_t)> record_;
@@ -114,7 +112,8 @@ VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, con
 
 } // namespace
 
-PlainRead::PlainRead(const host::Device& device) : shader_(device, plainReadSpirv(), sizeof(shared::PlainReadParams)) {}
+PlainRead::PlainRead(const host::Device& device)
+    : shader_(device, toolShader("plain_read"), sizeof(shared::PlainReadParams)) {}
 
 void PlainRead::record(VkCommandBuffer commands, const Range& first, const Range& second) const {
     shared::PlainReadParams params{};
@@ -129,7 +128,7 @@ void PlainRead::record(VkCommandBuffer commands, const Range& first, const Range
     shader_.record(commands, &params, workgroups[0] + workgroups[1]);
 }
 
-DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const PlainRead& plainRead,
+DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& memory, const PlainRead& plainRead,
                            const VkfProblem& problem, const DecodeMeasureOptions& options,
                            const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
@@ -141,33 +140,35 @@ DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const Plai
     const std::array<uint64_t, 2> bytes = readBytes(problem, options.valuesInKeys);
     result.cacheBytes = static_cast<double>(bytes[0] + bytes[1]);
 
-    Chain calls(device, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+    Chain calls(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
         const VkfBindings bindings = memory.bindings(set);
         VkfMessage message{};
         if (const VkfResult code = vkfCmdAttention(commands, plan.handle(), &bindings, &message); code != VKF_SUCCESS)
             throw host::Error(code, message.text);
     });
-    Chain reads(device, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+    Chain reads(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
         const std::array<PlainRead::Range, 2> ranges = readRanges(memory.bindings(set), bytes);
         plainRead.record(commands, ranges[0], ranges[1]);
     });
 
     calls.run(1);
-    const double estimate = std::max(calls.run(4), 1e-9);
+    const double estimate = std::max(calls.run(4).value, 1e-9);
     result.calls = static_cast<size_t>(std::clamp(submissionSeconds / estimate, 1.0, double{mostCalls}));
     calls.run(result.calls);
     reads.run(result.calls);
-    std::vector<double> callTimes;
-    std::vector<double> readTimes;
-    const auto start = std::chrono::steady_clock::now();
+    std::vector<ClockSample> callTimes;
+    std::vector<ClockSample> readTimes;
+    const auto enough = [&] {
+        return enoughAtFullClock(callTimes, clock.highest()) && enoughAtFullClock(readTimes, clock.highest());
+    };
+    const TimeBudget budget(options.maxRuns, options.seconds);
     do {
         readTimes.push_back(reads.run(result.calls));
         callTimes.push_back(calls.run(result.calls));
         afterRun();
-    } while (callTimes.size() < options.maxRuns &&
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < options.seconds);
-    result.call = timingOf(std::move(callTimes));
-    result.read = timingOf(std::move(readTimes));
+    } while (budget.allowsAnother(callTimes.size(), enough()));
+    result.call = timingOf(callTimes, clock.highest());
+    result.read = timingOf(readTimes, clock.highest());
     requireTime(result.call.median, device);
     // What was timed is what is checked.
     result.verdict =

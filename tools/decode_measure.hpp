@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "bench_memory.hpp"
-#include "compute_shader.hpp"
+#include "gpu_clock.hpp"
 #include "timing.hpp"
 #include "vkflash/reference.h"
 
@@ -16,7 +16,7 @@ namespace vkf::tools {
 
 struct DecodeMeasureOptions {
     size_t maxRuns = 200;      // submissions of each of the two
-    double seconds = 0.2;      // of wall time, after which no further one starts
+    double seconds = 0.2;      // of wall time, after which no further one starts, but as TimingOptions says
     uint32_t sampleHeads = 4;  // KV heads of all sequences whose results are checked; 0 = all
     bool valuesInKeys = false; // v is a view of k
 };
@@ -52,7 +52,7 @@ private:
 
 // afterRun is called after each submission. Throws what planning and running throw; the verdict is the caller's to
 // judge.
-DecodeResult measureDecode(host::Device& device, BenchMemory& memory, const PlainRead& plainRead,
+DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& memory, const PlainRead& plainRead,
                            const VkfProblem& problem, const DecodeMeasureOptions& options,
                            const std::function<void()>& afterRun);
 

@@ -33,7 +33,7 @@ void requireMemory(const VkfPlanInfo& plan, uint64_t mostMemory) {
 }
 
 // One set, as an application has it; times are taken over many, which would hide what an algorithm needs.
-StudyMemory measureMemory(host::Device& device, const host::Plan& plan) {
+StudyMemory measureMemory(host::Device& device, GpuClock& clock, const host::Plan& plan) {
     StudyMemory use;
     use.driverBefore = deviceMemoryInUse(device);
     const uint64_t before = device.bytesInUse();
@@ -41,7 +41,7 @@ StudyMemory measureMemory(host::Device& device, const host::Plan& plan) {
     {
         BenchMemory memory(device);
         memory.prepare(plan.problem(), plan.info().scratchBytes, 1);
-        PlanRuns(device, plan.handle(), plan.info().stepCount).run(memory.bindings(0));
+        PlanRuns(clock, plan.handle(), plan.info().stepCount).run(memory.bindings(0));
         use.driverMost = deviceMemoryInUse(device);
     }
     use.peak = device.peakBytes() - before;
@@ -83,19 +83,19 @@ std::string studyNames() {
     return names;
 }
 
-StudyResult measureAlgorithm(host::Device& device, const VkfProblem& problem, const StudyAlgorithm& algorithm,
-                             uint64_t mostMemory, const MeasureOptions& options,
+StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                             const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
                              const std::function<void()>& afterRun) {
     StudyResult result;
     {
         const host::Plan plan(device, problem);
         requireMemory(plan.info(), mostMemory);
-        result.memory = measureMemory(device, plan);
+        result.memory = measureMemory(device, clock, plan);
         result.predictedBytes = algorithm.traffic(problem, plan.info()).total();
         result.planBytes = planTraffic(problem, plan.info()).total();
     }
     BenchMemory memory(device);
-    result.timed = measureProblem(device, memory, problem, options, afterRun);
+    result.timed = measureProblem(device, clock, memory, problem, options, afterRun);
     result.o = outputOf(problem, memory.download(0)); // every set has the same inputs, and the first run used this one
     return result;
 }

@@ -48,8 +48,9 @@ struct StudyResult {
 
 // Throws what measureProblem throws; host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) too where tensors and scratch are
 // more than mostMemory, if that is not 0.
-StudyResult measureAlgorithm(host::Device& device, const VkfProblem& problem, const StudyAlgorithm& algorithm,
-                             uint64_t mostMemory, const MeasureOptions& options, const std::function<void()>& afterRun);
+StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                             const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
+                             const std::function<void()>& afterRun);
 
 // The result on path standard; null if there is none.
 const StudyResult* standardOf(std::span<const StudyResult> results);

@@ -2,8 +2,9 @@
 #include "timing.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "error.hpp"
 
@@ -11,14 +12,9 @@ namespace vkf::tools {
 
 namespace {
 
-class Stopwatch {
-public:
-    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+using Clock = std::chrono::steady_clock;
 
-private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_ = Clock::now();
-};
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 } // namespace
 
@@ -34,19 +30,60 @@ Timing timingOf(std::vector<double> times) {
     const size_t middle = times.size() / 2;
     const double median = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
     const double middleHalf = times[times.size() * 3 / 4] - times[times.size() / 4];
-    return {median, times.front(), times.back(), median > 0 ? middleHalf / median : 0, times.size()};
+    Timing timing;
+    timing.median = median;
+    timing.least = times.front();
+    timing.most = times.back();
+    timing.spread = median > 0 ? middleHalf / median : 0;
+    timing.runs = times.size();
+    return timing;
+}
+
+Timing timingOf(std::span<const ClockSample> samples, double highestClock) {
+    CountedSamples counted = countedSamples(samples, highestClock);
+    Timing timing = timingOf(std::move(counted.values));
+    timing.clock = counted.clock;
+    timing.leftOut = counted.leftOut;
+    timing.fullClock = counted.fullClock;
+    return timing;
+}
+
+std::string clockText(const Timing& timing) {
+    if (timing.clock <= 0)
+        return "";
+    std::string text = fmt::format("  {:.0f} MHz", timing.clock * 1e-6);
+    if (!timing.fullClock)
+        text += ", unsteady: all runs count";
+    else if (timing.leftOut != 0)
+        text += fmt::format(", {} runs left out", timing.leftOut);
+    return text;
+}
+
+bool TimeBudget::allowsAnother(size_t runs, bool enoughAtFullClock) const {
+    constexpr double patience = 3;
+    const double elapsed = secondsSince(start_);
+    return enoughAtFullClock ? runs < maxRuns_ && elapsed < seconds_ : elapsed < patience * seconds_;
+}
+
+Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock) {
+    const auto runOnce = [&] {
+        const ClockSample sample = run();
+        highestClock = std::max(highestClock, sample.clock);
+        return sample;
+    };
+    const Clock::time_point warmUp = Clock::now();
+    for (size_t i = 0; i < options.warmUps || secondsSince(warmUp) < options.warmSeconds; ++i)
+        runOnce();
+    std::vector<ClockSample> samples;
+    const TimeBudget budget(options.maxRuns, options.seconds);
+    do
+        samples.push_back(runOnce());
+    while (budget.allowsAnother(samples.size(), enoughAtFullClock(samples, highestClock)));
+    return timingOf(samples, highestClock);
 }
 
 Timing measure(const std::function<double()>& run, const TimingOptions& options) {
-    const Stopwatch warmUp;
-    for (size_t i = 0; i < options.warmUps || warmUp.seconds() < options.warmSeconds; ++i)
-        run();
-    std::vector<double> times;
-    const Stopwatch stopwatch;
-    do
-        times.push_back(run());
-    while (times.size() < options.maxRuns && stopwatch.seconds() < options.seconds);
-    return timingOf(std::move(times));
+    return measure([&] { return ClockSample{run()}; }, options, 0);
 }
 
 } // namespace vkf::tools

@@ -29,8 +29,6 @@ constexpr double hopeless = 1.4;
 // A tile that took so many times as long as the built-in one among all the others need not be compared with it alone.
 constexpr double unlikely = 1.05;
 
-double medianOf(std::vector<double> times) { return timingOf(std::move(times)).median; }
-
 // The order of runs is that of the list, then the reverse, and so on: clocks that rise or fall favour nobody.
 template <typename List, typename Function> void toAndFro(List& list, size_t round, const Function& function) {
     for (size_t i = 0; i < list.size(); ++i)
@@ -40,20 +38,21 @@ template <typename List, typename Function> void toAndFro(List& list, size_t rou
 } // namespace
 
 Tuner::Tuner(host::Device& device, const TunerOptions& options, std::function<void()> afterRun)
-    : device_(device), options_(options), afterRun_(std::move(afterRun)), cache_(device), memory_(device) {}
+    : device_(device), options_(options), afterRun_(std::move(afterRun)), clock_(device), cache_(device),
+      memory_(device) {}
 
-Tuner::Contestant Tuner::contestant(const VkfProblem& problem, const std::string& tuning) const {
+Tuner::Contestant Tuner::contestant(const VkfProblem& problem, const std::string& tuning) {
     Contestant made;
     made.context = createContext(device_, cache_, tuning);
     made.plan = createPlan(made.context, problem);
     made.info = planInfo(made.plan);
-    made.runs.emplace(device_, made.plan.get(), made.info.stepCount);
+    made.runs.emplace(clock_, made.plan.get(), made.info.stepCount);
     return made;
 }
 
 // Those of the tiles that fit and are not the built-in one. Compilers are slow and run side by side.
 std::vector<Tuner::Contestant> Tuner::contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
-                                                  const ProblemClass& like, const VkfPlanInfo& builtIn) const {
+                                                  const ProblemClass& like, const VkfPlanInfo& builtIn) {
     std::vector<std::optional<Contestant>> made(tiles.size());
     std::atomic<size_t> next = 0;
     const auto work = [&] {
@@ -81,11 +80,20 @@ void Tuner::prepare(const VkfProblem& problem, const std::vector<Contestant*>& c
     memory_.prepare(problem, scratchBytes, mostBufferSets);
 }
 
-double Tuner::runOnce(Contestant& contestant) {
+ClockSample Tuner::runOnce(Contestant& contestant) {
     set_ = (set_ + 1) % memory_.sets();
-    const double seconds = contestant.runs->run(memory_.bindings(set_));
+    const ClockSample sample = contestant.runs->run(memory_.bindings(set_));
     afterRun_();
-    return seconds;
+    return sample;
+}
+
+double Tuner::medianOf(const std::vector<ClockSample>& samples) const {
+    return timingOf(samples, clock_.highest()).median;
+}
+
+bool Tuner::enoughOf(const std::vector<Contestant*>& contestants) const {
+    return std::all_of(contestants.begin(), contestants.end(),
+                       [&](const Contestant* one) { return enoughAtFullClock(one->times, clock_.highest()); });
 }
 
 void Tuner::warmUp(Contestant& contestant) {
@@ -101,34 +109,42 @@ void Tuner::compare(const std::vector<Contestant*>& contestants) {
     warmUp(*left.front());
     for (Contestant* one : left) {
         runOnce(*one);
-        const double second = runOnce(*one);
-        one->times = {std::min(second, runOnce(*one))};
+        const ClockSample second = runOnce(*one);
+        const ClockSample third = runOnce(*one);
+        one->times = {second.value < third.value ? second : third};
     }
     const auto first = [](const Contestant* one) { return one->times.front(); };
-    const double fastest =
-        first(*std::min_element(left.begin(), left.end(), [&](auto* a, auto* b) { return first(a) < first(b); }));
-    std::erase_if(left, [&](const Contestant* one) { return first(one) > hopeless * fastest; });
+    const auto faster = [&](auto* a, auto* b) { return first(a).value < first(b).value; };
+    const double fastest = first(*std::min_element(left.begin(), left.end(), faster)).value;
+    std::erase_if(left, [&](const Contestant* one) {
+        return first(one).value > hopeless * fastest && atFullClock(first(one), clock_.highest());
+    });
     for (Contestant* one : left)
         one->times.clear();
-    const Clock::time_point start = Clock::now();
-    for (size_t round = 0; round < options_.maxRuns && (round < 3 || secondsSince(start) < options_.seconds); ++round)
+    const TimeBudget budget(options_.maxRuns, options_.seconds);
+    const size_t least = std::min<size_t>(3, options_.maxRuns);
+    for (size_t round = 0; round < least || budget.allowsAnother(round, enoughOf(left)); ++round)
         toAndFro(left, round, [&](Contestant& one) { one.times.push_back(runOnce(one)); });
 }
 
-// By the margin, at the median of pairs of runs.
+// By the margin, at the median of pairs of runs. A pair has the lower clock of the two.
 bool Tuner::isFaster(Contestant& candidate, Contestant& builtIn, double margin) {
     candidate.times.clear();
     builtIn.times.clear();
     std::vector<Contestant*> pair = {&candidate, &builtIn};
     toAndFro(pair, 0, [&](Contestant& one) { runOnce(one); });
     warmUp(builtIn);
-    std::vector<double> ratios;
-    const Clock::time_point start = Clock::now();
-    for (size_t round = 0; round < options_.maxRuns && (round < 5 || secondsSince(start) < options_.seconds); ++round) {
+    std::vector<ClockSample> ratios;
+    const TimeBudget budget(options_.maxRuns, options_.seconds);
+    const size_t least = std::min<size_t>(5, options_.maxRuns);
+    for (size_t round = 0; round < least || budget.allowsAnother(round, enoughAtFullClock(ratios, clock_.highest()));
+         ++round) {
         toAndFro(pair, round, [&](Contestant& one) { one.times.push_back(runOnce(one)); });
-        ratios.push_back(builtIn.times.back() / candidate.times.back());
+        const ClockSample& one = candidate.times.back();
+        const ClockSample& other = builtIn.times.back();
+        ratios.push_back({other.value / one.value, std::min(one.clock, other.clock)});
     }
-    return medianOf(std::move(ratios)) >= 1 + margin;
+    return medianOf(ratios) >= 1 + margin;
 }
 
 // Whether it is not slower at the ends of the class that would get its tile.
@@ -138,7 +154,7 @@ bool Tuner::isFasterAlike(const ProblemClass& like, const Contestant& candidate,
             Contestant made;
             made.plan = createPlan(context, problem);
             made.info = planInfo(made.plan);
-            made.runs.emplace(device_, made.plan.get(), made.info.stepCount);
+            made.runs.emplace(clock_, made.plan.get(), made.info.stepCount);
             return made;
         };
         Contestant one = planned(candidate.context);
@@ -167,7 +183,7 @@ void Tuner::rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Con
     prepare(problem, all);
     compare(all);
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Contestant& a, const Contestant& b) { return medianOf(a.times) < medianOf(b.times); });
+                     [&](const Contestant& a, const Contestant& b) { return medianOf(a.times) < medianOf(b.times); });
 }
 
 // In two rounds: all tiles, then the best of them with other numbers of splits.

@@ -53,14 +53,16 @@ private:
         Plan plan;
         VkfPlanInfo info{};
         std::optional<PlanRuns> runs;
-        std::vector<double> times;
+        std::vector<ClockSample> times;
     };
 
-    Contestant contestant(const VkfProblem& problem, const std::string& tuning) const;
+    Contestant contestant(const VkfProblem& problem, const std::string& tuning);
     std::vector<Contestant> contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
-                                        const ProblemClass& like, const VkfPlanInfo& builtIn) const;
+                                        const ProblemClass& like, const VkfPlanInfo& builtIn);
     void prepare(const VkfProblem& problem, const std::vector<Contestant*>& contestants);
-    double runOnce(Contestant& contestant);
+    ClockSample runOnce(Contestant& contestant);
+    double medianOf(const std::vector<ClockSample>& samples) const; // of those at full clock
+    bool enoughOf(const std::vector<Contestant*>& contestants) const;
     void warmUp(Contestant& contestant);
     void compare(const std::vector<Contestant*>& contestants);
     void rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Contestant>& candidates);
@@ -72,6 +74,7 @@ private:
     host::Device& device_;
     TunerOptions options_;
     std::function<void()> afterRun_;
+    GpuClock clock_;
     PipelineCache cache_;
     BenchMemory memory_;
     size_t set_ = 0; // of buffers, of the last run

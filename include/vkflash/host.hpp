@@ -13,6 +13,7 @@
 #ifndef VKFLASH_HOST_HPP
 #define VKFLASH_HOST_HPP
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -126,6 +127,7 @@ public:
     VkInstance instance() const noexcept;
     PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept;
     uint32_t queueFamily() const noexcept; // of the queue that submit() uses
+    bool hasShaderClock() const noexcept;  // VK_KHR_shader_clock with shaderSubgroupClock is enabled
     uint64_t validationMessageCount() const noexcept;
 
     // Contents are undefined at first. A buffer of 0 bytes has a handle and an address too. Throws
@@ -146,6 +148,10 @@ public:
     // that every further submission throws, and objects of a device that hangs are left to the end of
     // the process.
     double submit(const std::function<void(VkCommandBuffer)>& record);
+    // Two parts in one submission, the second behind a barrier. Returns the GPU seconds of each, by timestamps of its
+    // own: the first part's are those that it has alone.
+    std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
+                                 const std::function<void(VkCommandBuffer)>& recordBehind);
 
     // Bytes of the buffers made by createBuffer that are alive, as they were asked for, and the most
     // that has been. The device's own staging buffer is not counted.

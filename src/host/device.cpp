@@ -21,7 +21,14 @@ uint32_t Device::queueFamily() const noexcept { return state_->device().queueFam
 
 uint64_t Device::validationMessageCount() const noexcept { return state_->validationMessageCount(); }
 
-double Device::submit(const std::function<void(VkCommandBuffer)>& record) { return state_->submit(record); }
+bool Device::hasShaderClock() const noexcept { return state_->device().hasShaderClock(); }
+
+double Device::submit(const std::function<void(VkCommandBuffer)>& record) { return state_->submit(record)[0]; }
+
+std::array<double, 2> Device::submit(const std::function<void(VkCommandBuffer)>& record,
+                                     const std::function<void(VkCommandBuffer)>& recordBehind) {
+    return state_->submit(record, recordBehind);
+}
 
 uint64_t Device::bytesInUse() const noexcept { return state_->bytesInUse(); }
 uint64_t Device::peakBytes() const noexcept { return state_->peakBytes(); }

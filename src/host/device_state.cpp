@@ -68,9 +68,10 @@ VkDeviceAddress DeviceState::addressOf(VkBuffer buffer) const noexcept {
     return device_.functions().GetBufferDeviceAddress(device_.handle(), &info);
 }
 
-double DeviceState::submit(const std::function<void(VkCommandBuffer)>& record) {
+std::array<double, 2> DeviceState::submit(const std::function<void(VkCommandBuffer)>& record,
+                                          const std::function<void(VkCommandBuffer)>& recordBehind) {
     try {
-        return submitter_.submit(record);
+        return submitter_.submit(record, recordBehind);
     } catch (...) {
         if (submitter_.hangs()) {
             keptAlive_ = shared_from_this();

@@ -28,7 +28,8 @@ public:
     void destroyBuffer(const AllocatedBuffer& buffer, uint64_t bytes) noexcept;
     VkDeviceAddress addressOf(VkBuffer buffer) const noexcept;
 
-    double submit(const std::function<void(VkCommandBuffer)>& record);
+    std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
+                                 const std::function<void(VkCommandBuffer)>& recordBehind = {});
     // A mapped buffer for transfers, created when it is first needed.
     const AllocatedBuffer& stagingBuffer();
 

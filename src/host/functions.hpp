@@ -20,6 +20,7 @@ namespace vkf::host {
     X(EnumerateDeviceExtensionProperties)                                                                              \
     X(EnumeratePhysicalDevices)                                                                                        \
     X(GetDeviceProcAddr)                                                                                               \
+    X(GetPhysicalDeviceFeatures2)                                                                                      \
     X(GetPhysicalDeviceMemoryProperties)                                                                               \
     X(GetPhysicalDeviceProperties)                                                                                     \
     X(GetPhysicalDeviceProperties2)                                                                                    \

@@ -44,6 +44,18 @@ int queueRank(const VkQueueFamilyProperties& family) {
     return 1 + (family.timestampValidBits > 0 ? 2 : 0) + ((family.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
 }
 
+// vkflash does without; programs that measure want it.
+VkPhysicalDeviceShaderClockFeaturesKHR shaderClockOf(const InstanceFunctions& vk, VkPhysicalDevice device) {
+    VkPhysicalDeviceShaderClockFeaturesKHR clock{};
+    clock.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR;
+    VkPhysicalDeviceFeatures2 features{};
+    features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    features.pNext = &clock;
+    vk.GetPhysicalDeviceFeatures2(device, &features);
+    clock.shaderDeviceClock = VK_FALSE;
+    return clock;
+}
+
 } // namespace
 
 LogicalDevice::LogicalDevice(const Instance& instance, VkPhysicalDevice physicalDevice, VkfFeatures withoutFeatures)
@@ -90,7 +102,7 @@ void LogicalDevice::chooseQueue(const InstanceFunctions& vk) {
     }
 }
 
-void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements) {
+void LogicalDevice::create(const InstanceFunctions& vk, VkfDeviceRequirements& requirements) {
     std::vector<const char*> extensions(requirements.extensions, requirements.extensions + requirements.extensionCount);
     const auto offered =
         enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties", vk.EnumerateDeviceExtensionProperties,
@@ -103,6 +115,13 @@ void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequireme
         extensions.push_back(portabilitySubsetExtension);
     }
 
+    VkPhysicalDeviceShaderClockFeaturesKHR shaderClock{};
+    if (contains(offered, VK_KHR_SHADER_CLOCK_EXTENSION_NAME)) {
+        extensions.push_back(VK_KHR_SHADER_CLOCK_EXTENSION_NAME);
+        shaderClock = shaderClockOf(vk, physicalDevice_);
+        hasShaderClock_ = shaderClock.shaderSubgroupClock != VK_FALSE;
+    }
+
     const float priority = 1.0F;
     VkDeviceQueueCreateInfo queue{};
     queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -112,6 +131,10 @@ void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequireme
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     info.pNext = &requirements.features;
+    if (hasShaderClock_) {
+        shaderClock.pNext = &requirements.features;
+        info.pNext = &shaderClock;
+    }
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

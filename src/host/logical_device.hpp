@@ -22,17 +22,19 @@ public:
     const DeviceFunctions& functions() const noexcept { return *functions_; }
     VkfFeatures features() const noexcept { return features_; }
     bool hasMemoryBudget() const noexcept { return hasMemoryBudget_; }
+    bool hasShaderClock() const noexcept { return hasShaderClock_; }
     VkQueue queue() const noexcept { return queue_; }
     uint32_t queueFamily() const noexcept { return queueFamily_; }
     uint32_t timestampBits() const noexcept { return timestampBits_; } // 0 = the queue has no timestamps
 
 private:
     void chooseQueue(const InstanceFunctions& vk);
-    void create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements);
+    void create(const InstanceFunctions& vk, VkfDeviceRequirements& requirements);
 
     VkPhysicalDevice physicalDevice_;
     VkfFeatures features_ = 0;
     bool hasMemoryBudget_ = false;
+    bool hasShaderClock_ = false;
     uint32_t queueFamily_ = 0;
     uint32_t timestampBits_ = 0;
     VkDevice device_ = VK_NULL_HANDLE;

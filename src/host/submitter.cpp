@@ -52,7 +52,7 @@ void Submitter::create() {
         VkQueryPoolCreateInfo timestamps{};
         timestamps.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
         timestamps.queryType = VK_QUERY_TYPE_TIMESTAMP;
-        timestamps.queryCount = 2;
+        timestamps.queryCount = 4;
         check(vk_.CreateQueryPool(device_.handle(), &timestamps, nullptr, &timestamps_), "vkCreateQueryPool");
     }
 }
@@ -63,13 +63,14 @@ void Submitter::destroy() noexcept {
     vk_.DestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
-double Submitter::submit(const std::function<void(VkCommandBuffer)>& recordCommands) {
+std::array<double, 2> Submitter::submit(const std::function<void(VkCommandBuffer)>& recordCommands,
+                                        const std::function<void(VkCommandBuffer)>& recordBehind) {
     if (hangs_) {
         throw Error(VKF_ERROR_DEVICE_LOST,
                     "an earlier submission has not finished; this device cannot be used any more");
     }
     check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool");
-    record(recordCommands);
+    record(recordCommands, recordBehind);
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = 1;
@@ -77,25 +78,35 @@ double Submitter::submit(const std::function<void(VkCommandBuffer)>& recordComma
     check(vk_.QueueSubmit(device_.queue(), 1, &info, fence_), "vkQueueSubmit");
     wait();
     check(vk_.ResetFences(device_.handle(), 1, &fence_), "vkResetFences");
-    return elapsedSeconds();
+    return {elapsedSeconds(0), recordBehind ? elapsedSeconds(1) : 0};
 }
 
-void Submitter::record(const std::function<void(VkCommandBuffer)>& recordCommands) {
+void Submitter::record(const std::function<void(VkCommandBuffer)>& recordCommands,
+                       const std::function<void(VkCommandBuffer)>& recordBehind) {
     VkCommandBufferBeginInfo begin{};
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     check(vk_.BeginCommandBuffer(commandBuffer_, &begin), "vkBeginCommandBuffer");
-    barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
     if (timestamps_ != VK_NULL_HANDLE) {
-        vk_.CmdResetQueryPool(commandBuffer_, timestamps_, 0, 2);
-        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps_, 0);
+        vk_.CmdResetQueryPool(commandBuffer_, timestamps_, 0, 4);
     }
-    recordCommands(commandBuffer_);
-    if (timestamps_ != VK_NULL_HANDLE) {
-        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps_, 1);
+    recordPart(0, recordCommands);
+    if (recordBehind) {
+        recordPart(1, recordBehind);
     }
     barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
     check(vk_.EndCommandBuffer(commandBuffer_), "vkEndCommandBuffer");
+}
+
+void Submitter::recordPart(uint32_t part, const std::function<void(VkCommandBuffer)>& recordCommands) {
+    barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+    if (timestamps_ != VK_NULL_HANDLE) {
+        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, timestamps_, 2 * part);
+    }
+    recordCommands(commandBuffer_);
+    if (timestamps_ != VK_NULL_HANDLE) {
+        vk_.CmdWriteTimestamp(commandBuffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps_, 2 * part + 1);
+    }
 }
 
 // From every write before it.
@@ -121,13 +132,13 @@ void Submitter::wait() {
     check(result, "vkWaitForFences");
 }
 
-double Submitter::elapsedSeconds() {
+double Submitter::elapsedSeconds(uint32_t part) {
     if (timestamps_ == VK_NULL_HANDLE) {
         return 0;
     }
     std::array<uint64_t, 2> ticks{};
-    check(vk_.GetQueryPoolResults(device_.handle(), timestamps_, 0, 2, sizeof ticks, ticks.data(), sizeof ticks[0],
-                                  VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+    check(vk_.GetQueryPoolResults(device_.handle(), timestamps_, 2 * part, 2, sizeof ticks, ticks.data(),
+                                  sizeof ticks[0], VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
           "vkGetQueryPoolResults");
     // The counter may wrap around within its valid bits.
     const uint64_t mask = device_.timestampBits() >= 64 ? UINT64_MAX : (uint64_t{1} << device_.timestampBits()) - 1;

@@ -3,6 +3,7 @@
 // One submission at a time: record, submit, wait, read the time.
 #pragma once
 
+#include <array>
 #include <functional>
 
 #include "logical_device.hpp"
@@ -16,8 +17,10 @@ public:
     Submitter(const Submitter&) = delete;
     Submitter& operator=(const Submitter&) = delete;
 
-    // Throws Error(VKF_ERROR_DEVICE_LOST) if the device is lost or does not finish in time.
-    double submit(const std::function<void(VkCommandBuffer)>& record);
+    // Seconds of both parts; the second may be empty. Throws Error(VKF_ERROR_DEVICE_LOST) if the device is lost or
+    // does not finish in time.
+    std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
+                                 const std::function<void(VkCommandBuffer)>& recordBehind);
 
     // A submission did not finish in time: the device may still use everything that it was given.
     bool hangs() const noexcept { return hangs_; }
@@ -25,10 +28,12 @@ public:
 private:
     void create();
     void destroy() noexcept;
-    void record(const std::function<void(VkCommandBuffer)>& record);
+    void record(const std::function<void(VkCommandBuffer)>& record,
+                const std::function<void(VkCommandBuffer)>& recordBehind);
+    void recordPart(uint32_t part, const std::function<void(VkCommandBuffer)>& record);
     void barrier(VkPipelineStageFlags toStages, VkAccessFlags toAccess);
     void wait();
-    double elapsedSeconds();
+    double elapsedSeconds(uint32_t part);
 
     const LogicalDevice& device_;
     const DeviceFunctions& vk_;
@@ -38,7 +43,7 @@ private:
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commandBuffer_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
-    VkQueryPool timestamps_ = VK_NULL_HANDLE; // null if the queue has none
+    VkQueryPool timestamps_ = VK_NULL_HANDLE; // two for each part; null if the queue has none
 };
 
 } // namespace vkf::host

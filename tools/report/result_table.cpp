@@ -31,6 +31,8 @@ constexpr Column gridColumns[] = {
     {"TFLOP/s", "teraflops", CellKind::number},
     {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
     {"scratch", "scratchBytes", CellKind::bytes},
+    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"runs left out", "runs_left_out", CellKind::number},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
 };
@@ -51,6 +53,8 @@ constexpr Column studyColumns[] = {
     {"traffic of the plan", "planBytes", CellKind::bytes},
     {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
     {"largest difference", "largestDifference", CellKind::error},
+    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"runs left out", "runs_left_out", CellKind::number},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
 };
@@ -73,6 +77,8 @@ constexpr Column decodeColumns[] = {
     {"share of reading", "shareOfRead", CellKind::share},
     {"others (ratio)", "peers", CellKind::peers},
     {"scratch", "scratchBytes", CellKind::bytes},
+    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"runs left out", "runs_left_out", CellKind::number},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
 };
