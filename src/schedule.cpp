@@ -20,8 +20,8 @@ bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
 }
 
 // Most query rows that path decode takes on its own accord; with matrices, most packed rows, unless the keys of all KV
-// heads are few. It reads them once for every 16 packed rows, path coopmat once for all: 64 rows of 8 KV heads took 15.6
-// against 18.4 us with 1024 keys, 71 against 50 with 4096; 32 rows about the same on both.
+// heads are few. It reads them once for every 16 packed rows, path coopmat once for all: 64 rows of 8 KV heads
+// took 15.6 against 18.4 us with 1024 keys, 71 against 50 with 4096; 32 rows about the same on both.
 constexpr uint32_t mostDecodeRows = 16;
 constexpr uint64_t mostPackedDecodeRows = 32;
 constexpr uint64_t fewKeys = 16384;

@@ -73,8 +73,8 @@ TileSums sumTiles(const VkfProblem& problem, uint32_t packedHeads, uint32_t tile
     const uint64_t rows = uint64_t{problem.queryRows} * packedHeads;
     for (uint64_t first = 0; first < rows; first += tileRows) {
         const uint64_t end = std::min<uint64_t>(first + tileRows, rows);
-        const Reach reach = reachOf(problem, static_cast<int64_t>(first / packedHeads),
-                                    static_cast<int64_t>((end - 1) / packedHeads));
+        const Reach reach =
+            reachOf(problem, static_cast<int64_t>(first / packedHeads), static_cast<int64_t>((end - 1) / packedHeads));
         const auto count = static_cast<double>(end - first);
         sums.rows += count;
         if (reach.empty())
