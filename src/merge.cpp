@@ -9,7 +9,6 @@
 #include "binding.hpp"
 #include "boundary.hpp"
 #include "context.hpp"
-#include "problem.hpp"
 #include "tensor.hpp"
 #include "versioned.hpp"
 

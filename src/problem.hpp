@@ -37,16 +37,6 @@ struct CheckedProblem {
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
 };
 
-// Distance from the first element to one past the last, false if it passes 2^62 - 1 elements: the bytes of more would
-// not fit 64 bits.
-bool reach(const VkfTensorLayout& layout, uint64_t* elements);
-
-// Whether no two elements share an address.
-bool isInjective(const VkfTensorLayout& layout);
-
-// That a tensor of a block type is made of whole blocks.
-VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessage* message);
-
 // Everything that can be said without a device. Fills *checked on success.
 VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message);
 

@@ -2,7 +2,8 @@
 #include "tensor.hpp"
 
 #include "message.hpp"
-#include "problem.hpp"
+#include "problem_cache.hpp"
+#include "tensor_layout.hpp"
 
 namespace vkf {
 
@@ -16,15 +17,7 @@ VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTe
     if (tensor.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
     }
-    layout->type = tensor.type;
-    layout->batchStride = tensor.batchStride;
-    layout->headStride = tensor.headStride;
-    layout->rowStride = tensor.rowStride;
-    if (tensor.batchStride == 0 && tensor.headStride == 0 && tensor.rowStride == 0) {
-        layout->rowStride = layout->dim;
-        layout->headStride = uint64_t{layout->rows} * layout->dim;
-        layout->batchStride = layout->headStride * layout->heads;
-    }
+    setStrides(tensor, layout);
     if (!reach(*layout, &layout->elements)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
     }
