@@ -2,11 +2,12 @@
 #include "append_problem.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "../shaders/shared/append_params.h"
 #include "message.hpp"
+#include "problem_cache.hpp"
+#include "problem_checks.hpp"
 #include "tensor.hpp"
 #include "versioned.hpp"
 
@@ -63,23 +64,9 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
     return p.reserved == 0 ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
 }
 
-VkfResult checkPaging(const VkfAppendProblem& p, VkfMessage* message) {
-    const VkfPaging& paging = p.paging;
-    if (paging.enabled > 1) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.enabled is %u; it must be 0 or 1", paging.enabled);
-    }
-    if (paging.enabled == 0) {
-        return VKF_SUCCESS;
-    }
-    if (!std::has_single_bit(paging.pageSize)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is %u; it must be a power of two",
-                    paging.pageSize);
-    }
-    if (uint64_t{paging.maxPages} * paging.pageSize < p.keys || paging.maxPages > VKF_MAX_ROWS) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages is %u; it must be at least %u keys / %u rows",
-                    paging.maxPages, p.keys, paging.pageSize);
-    }
-    return VKF_SUCCESS;
+VkfResult checkPages(const VkfAppendProblem& p, VkfMessage* message) {
+    const VkfResult result = checkBoolean(p.paging.enabled, "paging.enabled", message);
+    return result == VKF_SUCCESS ? checkPaging(p.paging, p.keys, message) : result;
 }
 
 // Shape of a tensor that strides are filled in for.
@@ -135,7 +122,7 @@ VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, 
     p.valueDim = p.valueDim == 0 ? p.headDim : p.valueDim;
     p.rotary.dim = p.rotary.dim == 0 ? p.headDim : p.rotary.dim;
     p.rotary.base = p.rotary.base == 0.0F ? 10000.0F : p.rotary.base;
-    for (const auto check : {checkShape, checkRotary, checkPaging}) {
+    for (const auto check : {checkShape, checkRotary, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }

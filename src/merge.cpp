@@ -9,6 +9,7 @@
 #include "binding.hpp"
 #include "boundary.hpp"
 #include "context.hpp"
+#include "problem_checks.hpp"
 #include "tensor.hpp"
 #include "versioned.hpp"
 
@@ -37,8 +38,8 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Vkf
     if (p.parts == 0 || p.dim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0", p.parts == 0 ? "parts" : "dim");
     }
-    if (p.lse > 1) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "lse is %u; it must be 0 or 1", p.lse);
+    if (const VkfResult result = checkBoolean(p.lse, "lse", message); result != VKF_SUCCESS) {
+        return result;
     }
     const struct {
         uint64_t value;

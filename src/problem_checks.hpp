@@ -7,6 +7,7 @@
 
 namespace vkf {
 
+// That it is 0 or 1, in any problem.
 VkfResult checkBoolean(VkfBool value, const char* name, VkfMessage* message);
 
 VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message);

@@ -536,7 +536,12 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
           }) == "paging.pageSize is 12; it must be a power of two");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {1, 4, 4, 1};
-          }) == "paging.maxPages is 4; it must be at least 20 keys / 4 rows");
+          }) == "paging.maxPages 4 of 4 rows are fewer than 20 keys");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.paging = {1, 4, 1U << 30, 1};
+          }) == "paging.maxPages 1073741824 is over the limit of 1073741823");
+    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {1, 4, 5, 0}; }) == "paging.pages is 0");
+    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {2, 4, 5, 5}; }) == "paging.enabled is 2; it must be 0 or 1");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_Q5_0; }) ==
           "type q5_0 of k is none of f32, f16, bf16, q8_0, q4_0");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==

@@ -139,7 +139,7 @@ typedef struct VkfPaging {
     VkfBool enabled;
     uint32_t pageSize; /* rows, a power of two */
     uint32_t maxPages; /* entries of the block table for each sequence; maxPages * pageSize >= keys */
-    uint32_t pages;    /* that k and v have */
+    uint32_t pages;    /* that k and v have, at least 1 if there are keys */
 } VkfPaging;
 
 /* Probabilities dropped by a counter-based generator over (batch, head, row, key); kept ones are
