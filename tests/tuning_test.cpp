@@ -21,7 +21,7 @@
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-using vkf::test::capsOf;
+using vkf::test::matrixCaps;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
 using vkf::test::runCall;
@@ -63,10 +63,8 @@ vkf::Schedule schedule(const vkf::Caps& caps, const VkfProblem& problem) {
 }
 
 vkf::Caps tunedCaps(const std::string& text) {
-    vkf::Caps caps = capsOf(32, 49152, 1024);
+    vkf::Caps caps = matrixCaps();
     caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
-    caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     caps.tuning = entriesOf(text);
     return caps;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "caps.hpp"
+#include "matrix_layout.hpp"
 
 namespace vkf::test {
 
@@ -17,6 +18,14 @@ inline Caps capsOf(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocat
     caps.subgroupShuffle = subgroupSize > 1;
     caps.subgroupSizeRequired = true;
     caps.features = VKF_FEATURE_BUFFER_DEVICE_ADDRESS | VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_FULL_SUBGROUPS;
+    return caps;
+}
+
+// With the matrices of an H200, for fp16.
+inline Caps matrixCaps() {
+    Caps caps = capsOf(32, 49152, 1024);
+    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
+    caps.f16Matrix.known = knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     return caps;
 }
 
