@@ -23,6 +23,13 @@ void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bind
 
 } // namespace
 
+void addMeasureOptions(CLI::App& command, MeasureOptions& options) {
+    command.add_option("--runs", options.timing.maxRuns, "most runs of each")->capture_default_str();
+    command.add_option("--seconds", options.timing.seconds, secondsHelp)->capture_default_str();
+    command.add_option("--sample-rows", options.sampleRows, "rows of each head to check; 0 = all")
+        ->capture_default_str();
+}
+
 void requireTime(double seconds, const host::Device& device) {
     if (seconds <= 0)
         fail("no time was measured: the problem is empty, or the queue of {} has no timestamps", device.summary().name);

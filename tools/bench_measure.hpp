@@ -8,6 +8,8 @@
 #include <functional>
 #include <string>
 
+#include <CLI/CLI.hpp>
+
 #include "bench_memory.hpp"
 #include "gpu_clock.hpp"
 #include "timing.hpp"
@@ -20,6 +22,9 @@ struct MeasureOptions {
     uint32_t sampleRows = 16; // of each head, to check; 0 = all
     double blockDensity = 1;  // share of open blocks, if there is a block mask
 };
+
+// --runs, --seconds and --sample-rows.
+void addMeasureOptions(CLI::App& command, MeasureOptions& options);
 
 struct BenchResult {
     VkfProblem problem{};

@@ -107,10 +107,7 @@ void addBenchOptions(CLI::App& command, BenchOptions& options) {
         ->delimiter(',');
     addDeviceOptions(command, options.device);
     addTuningOption(command, options.device.tuning);
-    command.add_option("--runs", options.measure.timing.maxRuns, "most runs of each")->capture_default_str();
-    command.add_option("--seconds", options.measure.timing.seconds, secondsHelp)->capture_default_str();
-    command.add_option("--sample-rows", options.measure.sampleRows, "rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addMeasureOptions(command, options.measure);
     addReportOptions(command, options.report);
 }
 

@@ -9,6 +9,7 @@
 #include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
+#include "bench_results.hpp"
 #include "comparisons.hpp"
 #include "decode_measure.hpp"
 #include "decode_shapes.hpp"
@@ -16,7 +17,6 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "text.hpp"
-#include "verdict.hpp"
 
 namespace vkf::tools {
 
@@ -110,7 +110,9 @@ public:
         }
         progress_.hide();
         printComparisons(comparisons_, results_.size());
-        finish();
+        results_.requireRight();
+        results_.write(options_.report, "decode", device_, options_.device,
+                       {{"comparisons", comparisonsJson(comparisons_)}});
     }
 
 private:
@@ -129,9 +131,8 @@ private:
         const std::vector<Peer> peers = peersOf(problem, comparisons_);
         progress_.hide();
         printResult(*result, peers);
-        if (!result->verdict.passed && !wrong_)
-            wrong_ = *result;
-        results_.push_back(decodeJson(*result, peers));
+        results_.judge(result->verdict, result->plan);
+        results_.add(decodeJson(*result, peers));
     }
 
     void skip(const VkfProblem& problem, const std::string& reason) {
@@ -139,20 +140,7 @@ private:
         printShape(problem, problem.path);
         fmt::print("  left out: {}\n", reason);
         std::fflush(stdout);
-        skipped_.push_back(leftOutJson(problem, reason));
-    }
-
-    // A wrong result has not kept the others from being measured, but there is no file with it.
-    void finish() {
-        if (wrong_)
-            requirePassed(wrong_->verdict, wrong_->plan.description);
-        requireResults(results_, skipped_);
-        if (options_.device.validation)
-            checkValidation(device_);
-        writeReport(options_.report, "decode", device_.summary(),
-                    {{"comparisons", comparisonsJson(comparisons_)},
-                     {"results", std::move(results_)},
-                     {"leftOut", std::move(skipped_)}});
+        results_.leaveOut(problem, reason);
     }
 
     const DecodeOptions& options_;
@@ -164,9 +152,7 @@ private:
     PlainRead plainRead_;
     Progress progress_{"bench decode"};
     size_t done_ = 0;
-    Json results_ = Json::array();
-    Json skipped_ = Json::array();
-    std::optional<DecodeResult> wrong_; // the first
+    BenchResults results_;
 };
 
 } // namespace

@@ -8,13 +8,13 @@
 #include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
+#include "bench_results.hpp"
 #include "comparisons.hpp"
 #include "error.hpp"
 #include "options.hpp"
 #include "prefill_shapes.hpp"
 #include "progress.hpp"
 #include "text.hpp"
-#include "verdict.hpp"
 
 namespace vkf::tools {
 
@@ -83,7 +83,11 @@ public:
         }
         progress_.hide();
         printComparisons(comparisons_, results_.size());
-        finish();
+        results_.requireRight();
+        results_.write(options_.report, "prefill", device_, options_.device,
+                       {{"tokens", options_.shapes.tokens},
+                        {"width", options_.shapes.width},
+                        {"comparisons", comparisonsJson(comparisons_)}});
     }
 
 private:
@@ -103,11 +107,10 @@ private:
         const std::vector<Peer> peers = peersOf(problem, comparisons_);
         progress_.hide();
         printResult(*result, peers);
-        if (!result->verdict.passed && !wrong_)
-            wrong_ = *result;
+        results_.judge(result->verdict, result->plan);
         Json json = resultJson(*result);
         json["peers"] = peersJson(*result, peers);
-        results_.push_back(std::move(json));
+        results_.add(std::move(json));
     }
 
     void skip(const VkfProblem& problem, const std::string& reason) {
@@ -115,22 +118,7 @@ private:
         printShape(problem, problem.path);
         fmt::print("  left out: {}\n", reason);
         std::fflush(stdout);
-        skipped_.push_back(leftOutJson(problem, reason));
-    }
-
-    // A wrong result has not kept the others from being measured, but there is no file with it.
-    void finish() {
-        if (wrong_)
-            requirePassed(wrong_->verdict, wrong_->plan.description);
-        requireResults(results_, skipped_);
-        if (options_.device.validation)
-            checkValidation(device_);
-        writeReport(options_.report, "prefill", device_.summary(),
-                    {{"tokens", options_.shapes.tokens},
-                     {"width", options_.shapes.width},
-                     {"comparisons", comparisonsJson(comparisons_)},
-                     {"results", std::move(results_)},
-                     {"leftOut", std::move(skipped_)}});
+        results_.leaveOut(problem, reason);
     }
 
     const PrefillOptions& options_;
@@ -141,9 +129,7 @@ private:
     BenchMemory memory_;
     Progress progress_{"bench prefill"};
     size_t done_ = 0;
-    Json results_ = Json::array();
-    Json skipped_ = Json::array();
-    std::optional<BenchResult> wrong_; // the first
+    BenchResults results_;
 };
 
 } // namespace
@@ -157,10 +143,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
-    command->add_option("--seconds", options->measure.timing.seconds, secondsHelp)->capture_default_str();
-    command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addMeasureOptions(*command, options->measure);
     addReportOptions(*command, options->report);
     command->callback([options, &action] {
         action = [options] {

@@ -13,12 +13,12 @@
 #include "bench_commands.hpp"
 #include "bench_measure.hpp"
 #include "bench_report.hpp"
+#include "bench_results.hpp"
 #include "error.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "study_measure.hpp"
 #include "text.hpp"
-#include "verdict.hpp"
 
 namespace vkf::tools {
 
@@ -153,7 +153,7 @@ private:
         }
         const StudyResult* standard = standardOf(results);
         for (size_t i = 0; i < results.size(); ++i)
-            results_.push_back(json(results[i], standard, differenceToOthers(results, i)));
+            results_.add(json(results[i], standard, differenceToOthers(results, i)));
         compare(results);
     }
 
@@ -172,8 +172,7 @@ private:
         }
         progress_.hide();
         printRow(results.back(), standardOf(results));
-        if (!results.back().timed.verdict.passed && !wrong_)
-            wrong_ = results.back().timed;
+        results_.judge(results.back().timed.verdict, results.back().timed.plan);
     }
 
     // The outputs of one shape, each with each.
@@ -196,22 +195,16 @@ private:
         printShape(problem, problem.path);
         fmt::print("stops here: {}\n", reason);
         std::fflush(stdout);
-        leftOut_.push_back(leftOutJson(problem, reason));
+        results_.leaveOut(problem, reason);
     }
 
-    // A wrong result has not kept the others from being measured, but there is no file with it.
     void finish() {
         progress_.hide();
-        if (wrong_)
-            requirePassed(wrong_->verdict, wrong_->plan.description);
+        results_.requireRight();
         if (apart_)
             fail("the outputs of {} and {} lie {:.3g} apart, the bound is {:.3g}", vkfPathName(apart_->one),
                  vkfPathName(apart_->other), apart_->largest, apart_->bound);
-        requireResults(results_, leftOut_);
-        if (options_.device.validation)
-            checkValidation(device_);
-        writeReport(options_.report, "study", device_.summary(),
-                    {{"results", std::move(results_)}, {"leftOut", std::move(leftOut_)}});
+        results_.write(options_.report, "study", device_, options_.device, Json::object());
     }
 
     static Series seriesOf(const VkfProblem& problem) { return {problem.path, problem.q.type, problem.headDim}; }
@@ -224,10 +217,8 @@ private:
     Progress progress_{"bench study"};
     size_t done_ = 0;
     std::set<Series> stopped_;
-    Json results_ = Json::array();
-    Json leftOut_ = Json::array();
-    std::optional<BenchResult> wrong_; // the first
-    std::optional<Difference> apart_;  // the first
+    BenchResults results_;
+    std::optional<Difference> apart_; // the first
 };
 
 } // namespace
@@ -250,10 +241,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
         ->transform(CLI::AsSizeValue(true));
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_option("--runs", options->measure.timing.maxRuns, "most runs of each")->capture_default_str();
-    command->add_option("--seconds", options->measure.timing.seconds, secondsHelp)->capture_default_str();
-    command->add_option("--sample-rows", options->measure.sampleRows, "rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addMeasureOptions(*command, options->measure);
     addReportOptions(*command, options->report);
     command->callback([options, &action] {
         action = [options] {
