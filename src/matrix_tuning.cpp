@@ -28,11 +28,14 @@ struct Candidate {
 constexpr std::array registerCandidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all, and hide each other's barriers.
     Candidate{4, 2, 4, 64},
-    // Two workgroups that take turns at beginning and end, and fewer keys cut by the mask: 1.2 times as fast as
-    // the next with 512 keys, 0.9 times with 8192, where it serves blocks that are smaller than the next.
-    Candidate{4, 2, 1, 128, 1024},
+    // Two workgroups that take turns at beginning and end, and fewer keys cut by the mask: 1.2 times as fast as the
+    // next
+    // with 512 keys, 1.07 with 2048, 0.9 with 8192, where it serves blocks that are smaller than the next.
+    Candidate{4, 2, 1, 128, 2048},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
+    // Twice as many workgroups: one sequence of 1024 rows takes 44 us, in two parts with the tile before 58.
+    Candidate{8, 1, 4, 128},
     // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, with tiles of 32 keys
     // 103.
     Candidate{4, 1, 4, 128},
@@ -52,9 +55,9 @@ constexpr std::array exchangeCandidates = {
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
-// Workgroups below which a smaller tile serves a problem better: a little less than the multiprocessors of
-// an H200, 132.
-constexpr uint64_t fewWorkgroups = 120;
+// Subgroups below which a smaller tile serves a problem better: eight for a little less than the multiprocessors of an
+// H200, 132.
+constexpr uint32_t fewSubgroups = 960;
 constexpr uint32_t mostRegisters = 232;
 // Smaller workgroups load too little at a time, however few the rows.
 constexpr uint32_t subgroupsOfFewRows = 4;
@@ -62,15 +65,16 @@ constexpr uint32_t subgroupsOfFewRows = 4;
 // take 93 us in 33 parts, 115 in 16.
 constexpr uint64_t manyWorkgroups = 264;
 constexpr uint64_t manySplitKeys = 1024;
-// Fewer keys for a workgroup cost more in beginning, end and merge than they gain. For large heads smaller tiles cost
-// even more: one sequence of 512 rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
+// Fewer keys for a workgroup cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
-// With more keys the end of a workgroup counts for little, and 32 rows of a subgroup are faster with the
-// registers that the compiler then finds (D = 128: +9 % at 512 keys, -4 % at 8192).
+// With more keys the end of a workgroup counts for little, and 32 rows of a subgroup are faster with the registers that
+// the compiler then finds. Of large heads they are so with few keys too (D = 128, 512 to 4096 keys: 7, 13, 19, 20 %; D
+// = 64, 1024 keys: words 3 % faster).
 constexpr uint32_t mostWordOutputKeys = 2048;
+constexpr uint32_t mostWordOutputRegisters = 192;
 
 MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
     MatrixTile tile;
@@ -102,13 +106,16 @@ Objection unfitness(const MatrixTile& tile, const Caps& caps) {
     });
 }
 
+uint64_t enoughWorkgroups(const MatrixTile& tile) { return fewSubgroups / tile.subgroups; }
+
 // Why a tile that fits is not a good one for the problem.
 Objection weakness(const MatrixTile& tile, const TileProblem& problem, uint64_t workgroups) {
     const bool large = tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1;
+    const uint64_t enough = enoughWorkgroups(tile);
     return firstObjection({
         {large && tile.rows() >= 2 * problem.rows(), {VKF_TILE_HALF_EMPTY, tile.rows(), 2 * problem.rows()}},
         {tile.registers() > mostRegisters, {VKF_TILE_REGISTERS, tile.registers(), mostRegisters}},
-        {workgroups < fewWorkgroups, {VKF_TILE_FEW_WORKGROUPS, workgroups, fewWorkgroups}},
+        {workgroups < enough, {VKF_TILE_FEW_WORKGROUPS, workgroups, enough}},
     });
 }
 
@@ -124,8 +131,8 @@ uint64_t mostSplits(const TileProblem& problem) {
 }
 
 // Until the workgroups are enough, or, of very many keys, fill an H200 twice.
-uint64_t wantedSplits(const TileProblem& problem, uint64_t workgroups) {
-    const uint64_t wanted = (fewWorkgroups + workgroups - 1) / workgroups;
+uint64_t wantedSplits(const MatrixTile& tile, const TileProblem& problem, uint64_t workgroups) {
+    const uint64_t wanted = (enoughWorkgroups(tile) + workgroups - 1) / workgroups;
     const uint64_t twice = manyWorkgroups / workgroups;
     return wanted > 1 && problem.keys >= twice * manySplitKeys ? std::max(wanted, twice) : wanted;
 }
@@ -169,13 +176,13 @@ void considerTuned(const Caps& caps, const MatrixLayout& layout, const TileProbl
 }
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
-                     TileSearch<MatrixPlan>& search) {
+                     bool splitting, TileSearch<MatrixPlan>& search) {
     const std::span<const Candidate> candidates =
         layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t splits = std::min(mostSplits(problem), wantedSplits(problem, count));
+        const uint64_t splits = splitting ? std::min(mostSplits(problem), wantedSplits(tile, problem, count)) : 1;
         const MatrixPlan plan = {tile, static_cast<uint32_t>(splits), false};
         const Objection objection = strangeness(candidate, problem)
                                         .orElse(unfitness(tile, caps))
@@ -203,16 +210,25 @@ uint32_t MatrixTile::registers() const {
 }
 
 bool outputInWords(const MatrixTile& tile, uint32_t keys) {
-    return !tile.layout.exchanged && (keys <= mostWordOutputKeys || tile.rowTiles == 1);
+    const bool roomy = keys <= mostWordOutputKeys && tile.registers() <= mostWordOutputRegisters;
+    return !tile.layout.exchanged && (roomy || tile.rowTiles == 1);
 }
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
                             ConsideredTiles* considered) {
     TileSearch<MatrixPlan> search;
     considerTuned(caps, layout, problem, search);
-    considerBuiltIn(caps, layout, problem, BlockTiles::whole, search);
+    // Smaller tiles serve better than splits, but for large heads, whose small tiles are slow: one sequence of 512
+    // rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
+    const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim;
+    if (small) {
+        considerBuiltIn(caps, layout, problem, BlockTiles::whole, false, search);
+    }
+    if (!small || !search.settled()) {
+        considerBuiltIn(caps, layout, problem, BlockTiles::whole, true, search);
+    }
     if (!search.found()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::cut, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::cut, true, search);
     }
     return search.finish(considered);
 }

@@ -68,6 +68,9 @@ public:
         considered_.push_back(tile);
     }
 
+    // Whether a tile suits, and the rest will not be looked at.
+    bool settled() const { return settled_; }
+
     // Whether a tile that can be used was among those so far.
     bool found() const { return taken_ < considered_.size(); }
 

@@ -35,7 +35,7 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     };
     const Expected table[] = {
         {{128, 128, 8192, 32, false, 8192, false}, 256, 1}, {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
-        {{256, 256, 8192, 16, false, 8192, false}, 128, 1}, {{128, 128, 1024, 16, false, 1024, false}, 256, 2},
+        {{256, 256, 8192, 16, false, 8192, false}, 128, 1}, {{128, 128, 1024, 16, false, 1024, false}, 128, 1},
         {{128, 128, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
         {{256, 256, 512, 8, false, 512, false}, 128, 4},    {{256, 256, 512, 8, false, 512, true}, 128, 4},
         {{128, 128, 512, 512, false, 512, true}, 128, 1},   {{128, 128, 512, 512, false, 512, false}, 256, 1},
@@ -117,21 +117,33 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     };
     const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
     choose(problem);
-    REQUIRE(tiles.size() == 9);
+    REQUIRE(tiles.size() == 10);
     CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
-    CHECK(tiles[1].taken);
-    CHECK(tiles[1].objection.reason == VKF_TILE_SUITS);
-    vkf::TileProblem longer = problem;
-    longer.keys = longer.queryRows = 2048;
-    longer.heads = 8;
-    choose(longer);
-    CHECK(tiles[1].objection.reason == VKF_TILE_MASK);
-    CHECK(tiles[1].objection.value == 2048);
-    CHECK(tiles[1].objection.limit == 1024);
+    CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[1].objection.value == 128);
+    CHECK(tiles[1].objection.limit == 240); // of four subgroups
     CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
     CHECK(tiles[2].objection.value == 64);
     CHECK(tiles[2].objection.limit == 120);
     CHECK(tiles[3].taken);
+    CHECK(tiles[3].objection.reason == VKF_TILE_SUITS);
+    vkf::TileProblem longer = problem;
+    longer.keys = longer.queryRows = 4096;
+    choose(longer);
+    CHECK(tiles[1].objection.reason == VKF_TILE_MASK);
+    CHECK(tiles[1].objection.value == 4096);
+    CHECK(tiles[1].objection.limit == 2048);
+    CHECK(tiles[2].taken);
+
+    // Where no tile is enough alone, the list is looked at again for parts of keys.
+    vkf::TileProblem few = problem;
+    few.queryRows = 64;
+    few.heads = 8;
+    few.keys = 8192;
+    CHECK(choose(few).splits == 30);
+    REQUIRE(tiles.size() == 20);
+    CHECK(tiles[4].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[14].taken);
 
     // Matrices of 8 x 8 take twice the registers.
     vkf::chooseMatrixTile(caps, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
@@ -150,7 +162,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     entry.matrix = {2, 1, 2, 3};
     caps.tuning.push_back(entry);
     const vkf::MatrixPlan plan = choose(problem);
-    REQUIRE(tiles.size() == 11);
+    REQUIRE(tiles.size() == 12);
     CHECK(plan.tuned);
     CHECK(plan.splits == 3);
     CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);

@@ -144,7 +144,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
 }
 
 std::vector<std::byte> BenchMemory::inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const {
-    const Input& input = inputs_[inputOf(role)];
+    const Input& input = inputs_[inputOf(static_cast<size_t>(role))];
     std::vector<std::byte> bytes(vkfStoredBytes(input.type, elements));
     repeat(input.block, vkfStoredBytes(input.type, firstElement), bytes);
     return bytes;
