@@ -147,8 +147,13 @@ TEST_CASE("wide heads agree with the reference in plain arithmetic", "[wide_head
 
 TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[wide_heads]") {
     const VkfProblem problem = latent(16, 1, 300);
-    CHECK(tileKeys(largeDevice(), problem) == 2 * tileKeys(smallDevice(), problem));
     CHECK(vkf::host::Plan(largeDevice(), problem).info().productType == VKF_TYPE_F16);
+    // Where matrices are 16 x 16 even one row of them needs more than the small device has: plain arithmetic.
+    if (vkf::host::Plan(smallDevice(), problem).info().productType == VKF_TYPE_F16) {
+        CHECK(tileKeys(largeDevice(), problem) == 2 * tileKeys(smallDevice(), problem));
+    } else {
+        CHECK(tileKeys(largeDevice(), problem) == 32);
+    }
 }
 
 TEST_CASE("v at the address of k with other strides is no view of it", "[wide_heads]") {
