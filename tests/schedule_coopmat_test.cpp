@@ -117,23 +117,23 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     };
     const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
     choose(problem);
-    REQUIRE(tiles.size() == 10);
+    REQUIRE(tiles.size() == 11);
     CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
-    CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[1].objection.value == 128);
-    CHECK(tiles[1].objection.limit == 240); // of four subgroups
     CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[2].objection.value == 64);
-    CHECK(tiles[2].objection.limit == 120);
-    CHECK(tiles[3].taken);
-    CHECK(tiles[3].objection.reason == VKF_TILE_SUITS);
+    CHECK(tiles[2].objection.value == 128);
+    CHECK(tiles[2].objection.limit == 240); // of four subgroups
+    CHECK(tiles[3].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[3].objection.value == 64);
+    CHECK(tiles[3].objection.limit == 120);
+    CHECK(tiles[4].taken);
+    CHECK(tiles[4].objection.reason == VKF_TILE_SUITS);
     vkf::TileProblem longer = problem;
     longer.keys = longer.queryRows = 4096;
     choose(longer);
-    CHECK(tiles[1].objection.reason == VKF_TILE_MASK);
-    CHECK(tiles[1].objection.value == 4096);
-    CHECK(tiles[1].objection.limit == 2048);
-    CHECK(tiles[2].taken);
+    CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
+    CHECK(tiles[2].objection.value == 4096);
+    CHECK(tiles[2].objection.limit == 2048);
+    CHECK(tiles[3].taken);
 
     // Where no tile is enough alone, the list is looked at again for parts of keys.
     vkf::TileProblem few = problem;
@@ -141,15 +141,15 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     few.heads = 8;
     few.keys = 8192;
     CHECK(choose(few).splits == 30);
-    REQUIRE(tiles.size() == 20);
-    CHECK(tiles[4].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[14].taken);
+    REQUIRE(tiles.size() == 22);
+    CHECK(tiles[5].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[16].taken);
 
     // Matrices of 8 x 8 take twice the registers.
     vkf::chooseMatrixTile(caps, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
-    CHECK(tiles[1].objection.reason == VKF_TILE_REGISTERS);
-    CHECK(tiles[1].objection.value > 232);
-    CHECK(tiles[1].objection.limit == 232);
+    CHECK(tiles[2].objection.reason == VKF_TILE_REGISTERS);
+    CHECK(tiles[2].objection.value > 232);
+    CHECK(tiles[2].objection.limit == 232);
 
     // An entry that does not fit, one that does, and the built-in ones after them.
     vkf::TuningEntry entry;
@@ -162,7 +162,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     entry.matrix = {2, 1, 2, 3};
     caps.tuning.push_back(entry);
     const vkf::MatrixPlan plan = choose(problem);
-    REQUIRE(tiles.size() == 12);
+    REQUIRE(tiles.size() == 13);
     CHECK(plan.tuned);
     CHECK(plan.splits == 3);
     CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
