@@ -147,8 +147,7 @@ Objection objectionTo(const DecodeWideTile& tile, const Caps& caps) {
     const bool square = layout.rows != 0 && layout.columns == layout.depth && layout.depth % 8 == 0;
     const bool suits = square && layout.elements() % 2 == 0 && std::has_single_bit(tile.keys()) &&
                        tile.keys() >= layout.rows && tile.keys() / 2 <= layout.lanes;
-    return Objection(suits ? Objection{} : Objection{VKF_TILE_LAYOUT, 0, 0})
-        .orElse(unfitness(tile.workgroupSize(), tile.sharedBytes(), caps));
+    return suits ? unfitness(tile.workgroupSize(), tile.sharedBytes(), caps) : Objection{VKF_TILE_LAYOUT, 0, 0};
 }
 
 // A tile with its splits, of any kind.
