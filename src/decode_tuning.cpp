@@ -269,6 +269,9 @@ DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, cons
     if (layout != nullptr && problem.wide()) {
         for (const uint32_t keyMatrices : wideKeyMatrices) {
             const DecodeWideTile tile{*layout, keyMatrices, problem.headDim, problem.valueDim};
+            if (tile.rows() == 0) {
+                break; // a device without matrices
+            }
             consider<DecodeWidePlan>(tile, tile.workgroupSize(), problem, objectionTo(tile, caps), search);
         }
     } else if (layout != nullptr) {
