@@ -45,7 +45,7 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 // The phases of path decode, once the tile is set.
 VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                     ScheduleBuilder& builder, VkfMessage* message) {
-    builder.packHeads(problem.given.queryHeads / problem.given.kvHeads);
+    builder.packHeads(packedHeads(builder.path(), problem));
     return splits > 1 && !problem.empty ? scheduleSplits(caps, kernel, splits, problem, builder, message)
                                         : scheduleFused(kernel, problem, builder, message);
 }

@@ -6,10 +6,11 @@
 
 namespace vkf {
 
-// On path coopmat k and v are read once for all heads that share them. A block mask may be another for each.
+// On these paths k and v are read once for all heads that share them. A block mask may be another for each.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    return path == VKF_PATH_COOPMAT && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+    const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
+    return packs && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {

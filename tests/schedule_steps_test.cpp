@@ -51,6 +51,13 @@ TEST_CASE("a million-token causal prefill is split into steps of the default bud
 
 TEST_CASE("an empty output needs no step", "[schedule]") {
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
+    for (const VkfPath path :
+         {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
+        INFO("no heads, on path " << vkfPathName(path));
+        VkfProblem problem = problemOf({1, 0, 0, 8, 8, 64, 0, VKF_TYPE_F16});
+        problem.path = path;
+        CHECK(schedule(matrixCaps(), problem).steps() == 0);
+    }
 }
 
 TEST_CASE("caches of millions of keys keep every byte of their strides", "[schedule]") {
