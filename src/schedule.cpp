@@ -26,25 +26,27 @@ constexpr uint32_t mostDecodeRows = 16;
 constexpr uint64_t mostPackedDecodeRows = 32;
 constexpr uint64_t fewKeys = 16384;
 
-bool prefersDecode(const Caps& caps, const CheckedProblem& problem) {
+// Many packed rows against many keys.
+bool isCrowded(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    if (!caps.storage16() || p.queryRows > mostDecodeRows || p.maskBlock != 0) {
-        return false;
-    }
     const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{p.queryRows} > mostPackedDecodeRows;
-    const bool manyKeys = uint64_t{p.batch} * p.kvHeads * p.keys >= fewKeys;
-    return !(manyRows && manyKeys && prefersMatrices(caps, problem));
+    return manyRows && uint64_t{p.batch} * p.kvHeads * p.keys >= fewKeys;
 }
 
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
-    if (problem.given.path != VKF_PATH_AUTO) {
-        return problem.given.path;
+    const VkfProblem& p = problem.given;
+    if (p.path != VKF_PATH_AUTO) {
+        return p.path;
     }
-    const bool wide = std::max(problem.given.headDim, problem.given.valueDim) > maxHeadDim; // no other path takes it
-    if (wide || prefersDecode(caps, problem)) {
+    const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
+    const bool few = caps.storage16() && p.queryRows <= mostDecodeRows && p.maskBlock == 0;
+    if (wide || (few && !isCrowded(problem))) {
         return VKF_PATH_DECODE;
     }
-    return prefersMatrices(caps, problem) ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+    if (prefersMatrices(caps, problem)) {
+        return VKF_PATH_COOPMAT;
+    }
+    return few ? VKF_PATH_DECODE : VKF_PATH_SCALAR;
 }
 
 } // namespace
