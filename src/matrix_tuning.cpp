@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../shaders/shared/attention_params.h"
+#include "occupancy.hpp"
 #include "tuning_file.hpp"
 
 namespace vkf {
@@ -31,15 +32,14 @@ constexpr std::array registerCandidates = {
     // Twice as many: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     Candidate{4, 1, 4, 64},
     // Two workgroups that take turns at beginning and end, and fewer keys cut by the mask: 1.2 times as fast as the
-    // next
-    // with 512 keys, 1.07 with 2048, 0.9 with 8192, where it serves blocks that are smaller than the next.
+    // next with 512 keys, 1.07 with 2048, 0.9 with 8192, where it serves blocks that are smaller than the next.
     Candidate{4, 2, 1, 128, 2048},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
     // Twice as many workgroups: one sequence of 1024 rows takes 44 us, in two parts with the tile before 58.
     Candidate{8, 1, 4, 128},
-    // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, with tiles of 32 keys
-    // 103.
+    // Few rows against many keys, 16 a subgroup: 64 packed rows against 65536 keys take 93 us, 103 with tiles of 32
+    // keys.
     Candidate{4, 1, 4, 128},
     // o of 16 rows does.
     Candidate{8, 1, 2, 256},
@@ -57,15 +57,14 @@ constexpr std::array exchangeCandidates = {
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
-// Subgroups below which a smaller tile serves a problem better: eight for a little less than the multiprocessors of an
-// H200, 132.
+// Subgroups below which a smaller tile serves a problem better: eight for a little less than the multiprocessors.
 constexpr uint32_t fewSubgroups = 960;
 constexpr uint32_t mostRegisters = 232;
 // Smaller workgroups load too little at a time, however few the rows.
 constexpr uint32_t subgroupsOfFewRows = 4;
-// Two for each of its multiprocessors, where each part has so many keys: 65536 keys of 64 packed rows of 8 KV heads
+// Two for each multiprocessor, where each part has so many keys: 65536 keys of 64 packed rows of 8 KV heads
 // take 93 us in 33 parts, 115 in 16.
-constexpr uint64_t manyWorkgroups = 264;
+constexpr uint64_t manyWorkgroups = 2 * multiprocessors;
 constexpr uint64_t manySplitKeys = 1024;
 // Fewer keys for a workgroup cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
@@ -73,8 +72,8 @@ constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
 // With more keys the end of a workgroup counts for little, and 32 rows of a subgroup are faster with the registers that
-// the compiler then finds. Of large heads they are so with few keys too (D = 128, 512 to 4096 keys: 7, 13, 19, 20 %; D
-// = 64, 1024 keys: words 3 % faster).
+// the compiler then finds. Of large heads they are so with few keys too (D = 128, 512 to 4096 keys: 7, 13, 19, 20 %;
+// D = 64, 1024 keys: words 3 % faster).
 constexpr uint32_t mostWordOutputKeys = 2048;
 constexpr uint32_t mostWordOutputRegisters = 192;
 
