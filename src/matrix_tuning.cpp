@@ -176,14 +176,17 @@ void considerTuned(const Caps& caps, const MatrixLayout& layout, const TileProbl
     }
 }
 
+enum class KeySplits { none, wanted };
+
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
-                     bool splitting, TileSearch<MatrixPlan>& search) {
+                     KeySplits keySplits, TileSearch<MatrixPlan>& search) {
     const std::span<const Candidate> candidates =
         layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
     for (const Candidate& candidate : candidates) {
         const MatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t splits = splitting ? std::min(mostSplits(problem), wantedSplits(tile, problem, count)) : 1;
+        const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
+        const uint64_t splits = keySplits == KeySplits::wanted ? wanted : 1;
         const MatrixPlan plan = {tile, static_cast<uint32_t>(splits), false};
         const Objection objection = strangeness(candidate, problem)
                                         .orElse(unfitness(tile, caps))
@@ -222,14 +225,12 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
     // Smaller tiles serve better than splits, but for large heads, whose small tiles are slow: one sequence of 512
     // rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim;
-    if (small) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::whole, false, search);
-    }
-    if (!small || !search.settled()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::whole, true, search);
+    considerBuiltIn(caps, layout, problem, BlockTiles::whole, small ? KeySplits::none : KeySplits::wanted, search);
+    if (small && !search.settled()) {
+        considerBuiltIn(caps, layout, problem, BlockTiles::whole, KeySplits::wanted, search);
     }
     if (!search.found()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::cut, true, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::cut, KeySplits::wanted, search);
     }
     return search.finish(considered);
 }
