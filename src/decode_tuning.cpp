@@ -144,7 +144,7 @@ DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& p
 // place of keys.
 Objection objectionTo(const DecodeWideTile& tile, const Caps& caps) {
     const MatrixLayout& layout = tile.layout;
-    const bool square = layout.rows != 0 && layout.columns == layout.depth && layout.depth % 8 == 0;
+    const bool square = layout.columns == layout.depth && layout.depth % 8 == 0;
     const bool suits = square && layout.elements() % 2 == 0 && std::has_single_bit(tile.keys()) &&
                        tile.keys() >= layout.rows && tile.keys() / 2 <= layout.lanes;
     return suits ? unfitness(tile.workgroupSize(), tile.sharedBytes(), caps) : Objection{VKF_TILE_LAYOUT, 0, 0};
