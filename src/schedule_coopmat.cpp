@@ -41,8 +41,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
     builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
-    return split ? scheduleSplits(caps, kernel, splits, problem, builder, message)
-                 : scheduleFused(kernel, problem, builder, message);
+    return scheduleFused(caps, kernel, splits, problem, builder, message);
 }
 
 } // namespace vkf

@@ -46,8 +46,7 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                     ScheduleBuilder& builder, VkfMessage* message) {
     builder.packHeads(packedHeads(builder.path(), problem));
-    return splits > 1 && !problem.empty ? scheduleSplits(caps, kernel, splits, problem, builder, message)
-                                        : scheduleFused(kernel, problem, builder, message);
+    return scheduleFused(caps, kernel, splits, problem, builder, message);
 }
 
 } // namespace

@@ -39,21 +39,17 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     return result;
 }
 
-} // namespace
-
-VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
-    if (problem.empty) {
-        return VKF_SUCCESS;
-    }
-    const VkfProblem& p = problem.given;
+// Adds the phase of unsplit keys.
+VkfResult scheduleWhole(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
     const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
                                          tileOperations(problem, builder.tile().rows), message);
     if (result == VKF_SUCCESS) {
-        builder.lastPhase().lse = p.lse != 0 ? Operand::lse : Operand::none;
+        builder.lastPhase().lse = problem.given.lse != 0 ? Operand::lse : Operand::none;
     }
     return result;
 }
 
+// Adds two phases: parts of o and lse, and their merge.
 VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                          ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
@@ -77,6 +73,17 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
     parts.variant.constants[VKF_ID_LSE] = 1;
 
     return scheduleMerge(caps, splits, problem, builder, message);
+}
+
+} // namespace
+
+VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                        ScheduleBuilder& builder, VkfMessage* message) {
+    if (problem.empty) {
+        return VKF_SUCCESS;
+    }
+    return splits > 1 ? scheduleSplits(caps, kernel, splits, problem, builder, message)
+                      : scheduleWhole(kernel, problem, builder, message);
 }
 
 } // namespace vkf

@@ -27,11 +27,8 @@ VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, Sche
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
                         uint32_t* splits = nullptr);
 
-// Adds the one phase of a fused path.
-VkfResult scheduleFused(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message);
-
-// Adds the two phases of a fused path that splits the keys: parts of o and lse, and their merge.
-VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
-                         ScheduleBuilder& builder, VkfMessage* message);
+// Adds the phases of a fused path: one, or two where it splits the keys; none if the output is empty.
+VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                        ScheduleBuilder& builder, VkfMessage* message);
 
 } // namespace vkf

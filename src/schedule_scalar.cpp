@@ -31,9 +31,7 @@ VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, Schedu
     if (result != VKF_SUCCESS) {
         return result;
     }
-    return splits > 1 && !problem.empty
-               ? scheduleSplits(caps, Kernel::attentionScalar, splits, problem, builder, message)
-               : scheduleFused(Kernel::attentionScalar, problem, builder, message);
+    return scheduleFused(caps, Kernel::attentionScalar, splits, problem, builder, message);
 }
 
 } // namespace vkf
