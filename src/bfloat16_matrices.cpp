@@ -2,13 +2,14 @@
 #include "bfloat16_matrices.hpp"
 
 #include <array>
-#include <cstddef>
+#include <span>
+
+#include "spirv.hpp"
 
 namespace vkf {
 namespace {
 
 // Of SPIR-V's unified specification and of its extension SPV_KHR_bfloat16.
-constexpr size_t headerWords = 5;
 constexpr uint32_t opExtension = 10;
 constexpr uint32_t opCapability = 17;
 constexpr uint32_t opTypeFloat = 22;
@@ -23,26 +24,22 @@ constexpr std::array<uint32_t, 6> bfloat16Extension = {
 } // namespace
 
 std::vector<uint32_t> withBfloat16Matrices(const std::vector<uint32_t>& module) {
-    std::vector<uint32_t> made(module.begin(), module.begin() + headerWords);
+    std::vector<uint32_t> made(module.begin(), module.begin() + spirvHeaderWords);
     const auto append = [&made](const auto& words) { made.insert(made.end(), words.begin(), words.end()); };
     bool extended = false;
-    uint32_t length = 0;
-    for (size_t at = headerWords; at < module.size(); at += length) {
-        const uint32_t opcode = module[at] & 0xffffU;
-        length = module[at] >> 16;
+    forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
         if (opcode == opExtension && !extended) {
             append(bfloat16Extension);
             extended = true;
         }
-        if (opcode == opCapability && module[at + 1] == float16Capability) {
-            append(std::array{module[at], bfloat16TypeCapability, module[at], bfloat16MatrixCapability});
-        } else if (opcode == opTypeFloat && module[at + 2] == 16) {
-            append(std::array{4U << 16 | opTypeFloat, module[at + 1], 16U, bfloat16Encoding});
+        if (opcode == opCapability && words[1] == float16Capability) {
+            append(std::array{words[0], bfloat16TypeCapability, words[0], bfloat16MatrixCapability});
+        } else if (opcode == opTypeFloat && words[2] == 16) {
+            append(std::array{4U << 16 | opTypeFloat, words[1], 16U, bfloat16Encoding});
         } else {
-            made.insert(made.end(), module.begin() + static_cast<std::ptrdiff_t>(at),
-                        module.begin() + static_cast<std::ptrdiff_t>(at + length));
+            append(words);
         }
-    }
+    });
     return made;
 }
 

@@ -114,7 +114,7 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     std::vector<uint32_t> words = binary->words();
     if (variant.rolled) {
-        words = withRolledLoops(words.data(), words.size());
+        words = withRolledLoops(words);
     }
     if (variant.bf16) {
         words = withBfloat16Matrices(words);

@@ -4,13 +4,12 @@
 // before the driver sees it, because a second copy of each shader would differ in nothing else.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace vkf {
 
 // A valid SPIR-V module whose loops say "do not unroll" where they said "unroll".
-std::vector<uint32_t> withRolledLoops(const uint32_t* words, size_t count);
+std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module);
 
 } // namespace vkf

@@ -2,10 +2,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "bfloat16_matrices.hpp"
 #include "shader_table.hpp"
+#include "spirv.hpp"
 
 TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
     const std::vector<uint32_t> module = {
@@ -35,7 +37,6 @@ TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this ta
 
 TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alone", "[schedule]") {
     // Of SPIR-V's unified specification, and of SPV_KHR_cooperative_matrix.
-    constexpr size_t headerWords = 5;
     constexpr uint32_t typeFloat = 22;
     constexpr uint32_t typeMatrix = 4456;
     for (const std::string name : {"attention_decode_wide", "standard_scores_coopmat", "standard_output_coopmat"}) {
@@ -48,19 +49,16 @@ TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alon
         if (binary->units == nullptr) {
             continue;
         }
-        const std::vector<uint32_t> words = binary->words();
+        const std::vector<uint32_t> module = binary->words();
         uint32_t half = 0;
-        for (size_t at = headerWords; at < words.size(); at += words[at] >> 16) {
-            const uint32_t opcode = words[at] & 0xffffU;
-            const size_t length = words[at] >> 16;
-            if (opcode == typeFloat && words[at + 2] == 16) {
+        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
+            if (opcode == typeFloat && words[2] == 16) {
                 CHECK(half == 0);
-                half = words[at + 1];
+                half = words[1];
             } else if (half != 0 && opcode >= 20 && opcode <= 39 && opcode != typeMatrix) { // types are declared of it
-                CHECK(std::count(words.begin() + static_cast<std::ptrdiff_t>(at) + 2,
-                                 words.begin() + static_cast<std::ptrdiff_t>(at + length), half) == 0);
+                CHECK(std::count(words.begin() + 2, words.end(), half) == 0);
             }
-        }
+        });
         CHECK(half != 0);
     }
 }

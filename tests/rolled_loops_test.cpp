@@ -17,5 +17,5 @@ TEST_CASE("a shader loses its hints to unroll and nothing else", "[schedule]") {
     std::vector<uint32_t> expected = module;
     expected[8] = 2;
     expected[expected.size() - 2] = 2 | 0x100;
-    CHECK(vkf::withRolledLoops(module.data(), module.size()) == expected);
+    CHECK(vkf::withRolledLoops(module) == expected);
 }

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "shader_table.hpp"
+#include "spirv.hpp"
 
 namespace {
 
@@ -20,22 +22,20 @@ struct Calls {
     uint32_t entry = 0;
 
     explicit Calls(const std::vector<uint32_t>& module) {
-        // SPIR-V's unified specification, sections 2.3, 3.42.3 and 3.42.9.
-        constexpr size_t headerWords = 5;
+        // SPIR-V's unified specification, sections 3.42.3 and 3.42.9.
         constexpr uint32_t entryPoint = 15;
         constexpr uint32_t function = 54;
         constexpr uint32_t functionCall = 57;
         uint32_t current = 0;
-        for (size_t at = headerWords; at < module.size(); at += module[at] >> 16) {
-            const uint32_t opcode = module[at] & 0xffffU;
+        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
             if (opcode == entryPoint) {
-                entry = module[at + 2];
+                entry = words[2];
             } else if (opcode == function) {
-                current = module[at + 2];
+                current = words[2];
             } else if (opcode == functionCall) {
-                callees[current].push_back(module[at + 3]);
+                callees[current].push_back(words[3]);
             }
-        }
+        });
     }
 
     size_t depth(uint32_t id) const {
@@ -57,25 +57,23 @@ struct UnrolledLoops {
     size_t counted = 0;
 
     explicit UnrolledLoops(const std::vector<uint32_t>& module) {
-        // SPIR-V's unified specification, sections 2.3, 3.42.7 to 3.42.17.
-        constexpr size_t headerWords = 5;
+        // SPIR-V's unified specification, sections 3.42.7 to 3.42.17.
         constexpr uint32_t unroll = 1;
         constexpr uint32_t firstComparison = 170; // OpIEqual
         constexpr uint32_t lastComparison = 179;  // OpSLessThanEqual
         std::set<uint32_t> constants;
         bool test = false;
-        for (size_t at = headerWords; at < module.size(); at += module[at] >> 16) {
-            const uint32_t opcode = module[at] & 0xffffU;
+        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
             if (opcode == 43 || opcode == 50 || opcode == 52) { // OpConstant, OpSpecConstant, OpSpecConstantOp
-                constants.insert(module[at + 2]);
+                constants.insert(words[2]);
             } else if (opcode == 246) { // OpLoopMerge
-                test = (module[at + 3] & unroll) != 0;
+                test = (words[3] & unroll) != 0;
                 all += test ? 1 : 0;
             } else if (test && opcode >= firstComparison && opcode <= lastComparison) {
-                counted += constants.count(module[at + 3]) + constants.count(module[at + 4]) != 0 ? 1 : 0;
+                counted += constants.count(words[3]) + constants.count(words[4]) != 0 ? 1 : 0;
                 test = false;
             }
-        }
+        });
     }
 };
 
