@@ -47,15 +47,6 @@ std::string binaryName(const Variant& variant) {
     return name;
 }
 
-const ShaderBinary* findBinary(const std::string& name) {
-    for (size_t i = 0; i < shaderBinariesCount; i++) {
-        if (name == shaderBinaries[i].name) {
-            return &shaderBinaries[i];
-        }
-    }
-    return nullptr;
-}
-
 // Constant i lies at offset 4 i of the data.
 std::array<VkSpecializationMapEntry, VKF_ID_COUNT> constantMap() {
     std::array<VkSpecializationMapEntry, VKF_ID_COUNT> map{};
@@ -105,7 +96,7 @@ VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessag
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
     const std::string name = binaryName(variant);
-    const ShaderBinary* binary = findBinary(name);
+    const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
     if (binary == nullptr || binary->units == nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
                     binary == nullptr ? "no such variant" : binary->missingReason);

@@ -4,8 +4,11 @@
 // SPIR-V are small numbers or heads of short instructions, which takes half the bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace vkf {
@@ -43,5 +46,12 @@ extern const size_t shaderBinariesCount;
 // Those of shaders/tools.json, in the program.
 extern const ShaderBinary toolShaderBinaries[];
 extern const size_t toolShaderBinariesCount;
+
+// The one of that name, which this build may lack; null if there is no such variant.
+inline const ShaderBinary* findShader(std::span<const ShaderBinary> shaders, std::string_view name) {
+    const auto found = std::find_if(shaders.begin(), shaders.end(),
+                                    [name](const ShaderBinary& shader) { return shader.name == name; });
+    return found == shaders.end() ? nullptr : &*found;
+}
 
 } // namespace vkf

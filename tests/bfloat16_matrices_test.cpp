@@ -41,11 +41,9 @@ TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alon
     constexpr uint32_t typeMatrix = 4456;
     for (const std::string name : {"attention_decode_wide", "standard_scores_coopmat", "standard_output_coopmat"}) {
         CAPTURE(name);
-        const auto* end = vkf::shaderBinaries + vkf::shaderBinariesCount;
-        const auto* binary = std::find_if(vkf::shaderBinaries, end, [&name](const vkf::ShaderBinary& candidate) {
-            return candidate.name == name + "_subgroups_storage16";
-        });
-        REQUIRE(binary != end);
+        const vkf::ShaderBinary* binary =
+            vkf::findShader({vkf::shaderBinaries, vkf::shaderBinariesCount}, name + "_subgroups_storage16");
+        REQUIRE(binary != nullptr);
         if (binary->units == nullptr) {
             continue;
         }

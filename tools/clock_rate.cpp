@@ -3,7 +3,6 @@
 
 #include <string_view>
 
-#include "shader_table.hpp"
 #include "shared/clock_rate_params.h"
 
 namespace vkf::tools {

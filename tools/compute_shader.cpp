@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "compute_shader.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "error.hpp"
@@ -25,11 +24,9 @@ void check(VkResult result, const char* call) {
 } // namespace
 
 std::vector<uint32_t> toolShader(std::string_view name) {
-    const auto* const end = toolShaderBinaries + toolShaderBinariesCount;
-    const auto* const found =
-        std::find_if(toolShaderBinaries, end, [&](const ShaderBinary& binary) { return binary.name == name; });
-    if (found == end || found->units == nullptr)
-        fail("shader {}: {}", name, found == end ? "is not in shaders/tools.json" : found->missingReason);
+    const ShaderBinary* const found = findShader({toolShaderBinaries, toolShaderBinariesCount}, name);
+    if (found == nullptr || found->units == nullptr)
+        fail("shader {}: {}", name, found == nullptr ? "is not in shaders/tools.json" : found->missingReason);
     return found->words();
 }
 
