@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fused attention of few query rows against many keys, in plain fp32 arithmetic. Bound by reading K and V
-// once: a workgroup takes all packed rows of a KV head (decode_item.glsl) and a part of the keys, words go
+// once: a workgroup takes all packed rows of a KV head (item.glsl) and a part of the keys, words go
 // straight from memory to registers, and groups of lanes walk over keys of their own (decode_tile.glsl), each
 // with its own state of the online softmax, so that nobody waits for anybody until the end:
 //

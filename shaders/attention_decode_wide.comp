@@ -4,7 +4,7 @@
 // latent attention, where one KV head of 576 columns serves all query heads and v is the first 512 columns of k. On
 // cooperative matrices, fp16 or bf16 products, fp32 sums.
 //
-// A workgroup has MATRIX_ROWS packed rows (decode_item.glsl) and takes TILE_KEYS keys at a time. Their k passes
+// A workgroup has MATRIX_ROWS packed rows (item.glsl) and takes TILE_KEYS keys at a time. Their k passes
 // through shared memory once, the next tile on its way in registers, and is v too where v is a view of k. The
 // subgroups share every step of a tile:
 //
