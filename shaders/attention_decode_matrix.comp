@@ -2,12 +2,15 @@
 //
 // Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32
 // sums. As attention_decode.comp it is bound by reading K and V once, and takes more rows at that: a matrix
-// of MATRIX_ROWS packed rows (decode_item.glsl) costs what one row does. k and v go from device memory
-// straight into the registers that make up their matrices (decode_matrix_tile.glsl; decode_blocks.glsl for block
-// types), without shared memory, and so nobody waits for anybody until the end:
+// of packed rows (item.glsl) costs what one row does. k and v go from device memory straight into the registers that
+// make up their matrices (decode_matrix_tile.glsl; decode_blocks.glsl for block types), without shared memory, and so
+// nobody waits for anybody until the end:
 //
-//     each subgroup owns MATRIX_ROWS rows, KEY_SUBGROUPS of them the same ones, and takes MATRIX_DEPTH keys
+//     each subgroup owns ROW_TILES matrices of rows, KEY_SUBGROUPS of them the same ones, and takes MATRIX_ROWS keys
 //     at a time, in turn with the others of the same rows
+//
+// s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. p alone changes hands
+// between the products, through shared memory of its subgroup (decode_matrix_turn.glsl).
 //
 // The k of the next keys is in flight while o takes in the present ones, their v while the next scores are
 // computed. All subgroups walk over the same tiles of keys, those that a mask cuts last, in a loop of their own: the
@@ -53,30 +56,54 @@ uint first_row; // packed, of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // of this split
 
-uint pages_k[SLOTS]; // of the keys to be fetched next
+uint pages_k[LEFT_SLOTS]; // of the keys to be fetched next
 uint pages_v[SLOT_ELEMENTS];
-uvec4 fetched_k[SLOTS * K_LANE_WORDS];
+uvec4 fetched_k[LEFT_SLOTS * K_LANE_WORDS];
 uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
-LeftMatrix q_tile[DIM_TILES];
-ResultMatrix s_tile;
-ResultMatrix o_tile[VALUE_TILES];
-float m_row[SLOTS];
-float l_row[SLOTS]; // of this lane's keys
-float row_factor[SLOTS];
-vec4 largest[SLOT_FOURS]; // of the present scores, four slots each
+RightMatrix q_tile[ROW_TILES * DIM_TILES];
+ResultMatrix s_tile[ROW_TILES];
+RightMatrix p_tile[ROW_TILES];
+ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+float m_row[ROW_STATES];
+float l_row[ROW_STATES]; // of this lane's keys
+float row_factor[ROW_STATES];
+vec4 largest[STATE_FOURS]; // of the present scores, four rows each
+
+// Which row an element of a matrix of results belongs to, of those whose state this invocation has.
+uint stateOf(const uint row_tile, const uint element) {
+    return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
+}
+
+// Row of the subgroup that a state is of.
+uint stateRow(const uint state) {
+    return state / ROW_ELEMENTS * MATRIX_COLUMNS + lane_place.y + elementPlace(state % ROW_ELEMENTS).y;
+}
+
+// Key of the subgroup's tile that this lane has the k of, and the scores.
+uint slotKey(const uint slot) {
+    return lane_place.x + slotRow(slot);
+}
+
+// Key that this lane has the v of.
+uint valueKey(const uint element) {
+    return lane_place.y + elementPlace(element).y;
+}
 
 // o of each row times its row_factor.
 void scaleOutput() {
-    ResultMatrix factors;
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        factors[e] = row_factor[e / SLOT_ELEMENTS];
-    }
-    UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
-        o_tile[tile] *= factors;
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        ResultMatrix factors;
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            factors[e] = row_factor[stateOf(r, e)];
+        }
+        UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
+            o_tile[r * VALUE_TILES + tile] *= factors;
+        }
     }
 }
 
 #include "decode_blocks.glsl"
+#include "decode_matrix_turn.glsl"
 #include "decode_matrix_join.glsl"
 
 // Negated where the scale is negative: the kernel multiplies by its magnitude, so that the largest product
@@ -96,8 +123,10 @@ uvec4 queryOfBlocks(const uvec2 row, const uint word) {
 
 // Rows that do not exist are zeros.
 void loadQueries() {
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        uint packed_row = first_row + tileRow(slot);
+    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_SLOTS; i++) {
+        const uint first = i / QUERY_SLOTS * DIM_TILES;
+        const uint slot = i % QUERY_SLOTS;
+        uint packed_row = first_row + i / QUERY_SLOTS * MATRIX_COLUMNS + slotKey(slot);
         uint existing = min(packed_row, packedRows() - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
@@ -106,21 +135,21 @@ void loadQueries() {
             uvec4 loaded =
                 K_BLOCKS ? queryOfBlocks(row, word) : rowWord(row, number, HEAD_DIM, TYPE_Q, DEPTH_LANES);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
-            UNROLL for (uint i = 0; i < 8; i++) {
-                q_tile[word * WORD_DEPTHS + i / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + i % SLOT_ELEMENTS] =
-                    halfOf(loaded, i);
+            UNROLL for (uint e = 0; e < 8; e++) {
+                q_tile[first + word * WORD_DEPTHS + e / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + e % SLOT_ELEMENTS] =
+                    halfOf(loaded, e);
             }
         }
     }
 }
 
 void clearState() {
-    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        m_row[slot] = BEFORE_ANY_KEY;
-        l_row[slot] = 0.0;
+    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+        m_row[state] = BEFORE_ANY_KEY;
+        l_row[state] = 0.0;
     }
 }
 
@@ -129,24 +158,19 @@ uint existingKey(const uint key) {
     return min(key, keys.y - 1);
 }
 
-// Of the keys whose scores this lane has.
-uint scoreKey(const uint element) {
-    return lane_place.y + elementPlace(element).y;
-}
-
 // Long before the keys, whose addresses wait for them.
 void fetchPages(const uint key_begin) {
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + tileRow(slot)));
+    UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
+        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot)));
     }
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        pages_v[i] = pageOf(item.batch, existingKey(key_begin + scoreKey(i)));
+        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i)));
     }
 }
 
 void fetchKeys(const uint key_begin) {
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + tileRow(slot)));
+    UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
+        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot)));
         if (K_BLOCKS) {
             fetchKeyBlocks(slot, row);
             continue;
@@ -160,7 +184,7 @@ void fetchKeys(const uint key_begin) {
 
 void fetchValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + scoreKey(i)));
+        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i)));
         if (V_BLOCKS) {
             fetchValueBlocks(i, row);
             continue;
@@ -178,7 +202,7 @@ void forgetKeys() {
         forgetKeyBlocks();
         return;
     }
-    UNROLL for (uint i = 0; i < SLOTS * K_LANE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < LEFT_SLOTS * K_LANE_WORDS; i++) {
         fetched_k[i] = uvec4(0);
     }
 }
@@ -193,20 +217,24 @@ void forgetValues() {
     }
 }
 
-// s = q k^T, not scaled.
+// s = k q^T, not scaled.
 void computeProducts() {
-    s_tile = ResultMatrix(0.0);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        s_tile[r] = ResultMatrix(0.0);
+    }
     UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
-        uvec4 k_words[SLOTS];
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        uvec4 k_words[LEFT_SLOTS];
+        UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
             k_words[slot] = K_BLOCKS ? keyWord(slot, word) : fetched_k[slot * K_LANE_WORDS + word];
         }
         UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
-            RightMatrix k_tile;
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            LeftMatrix k_tile;
+            UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
                 k_tile[e] = halfOf(k_words[e / SLOT_ELEMENTS], i * SLOT_ELEMENTS + e % SLOT_ELEMENTS);
             }
-            s_tile = coopMatMulAdd(q_tile[word * WORD_DEPTHS + i], k_tile, s_tile);
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
+            }
         }
     }
 }
@@ -217,28 +245,31 @@ float lateScale() {
 }
 
 void capScores() {
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        s_tile[e] = params.softcap * tanhAccurate(s_tile[e] * abs(params.score_scale));
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        float s = s_tile[i / ELEMENTS][i % ELEMENTS];
+        s_tile[i / ELEMENTS][i % ELEMENTS] = params.softcap * tanhAccurate(s * abs(params.score_scale));
     }
 }
 
 // Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
 void dropInvisible(const uint key_begin) {
-    ivec2 visible[SLOTS];
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        visible[slot] = visibleKeys(item, queryRow(first_row + tileRow(slot)));
-        visible[slot].y = min(visible[slot].y, int(keys.y));
+    ivec2 visible[ROW_STATES];
+    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+        visible[state] = visibleKeys(item, queryRow(first_row + stateRow(state)));
+        visible[state].y = min(visible[state].y, int(keys.y));
     }
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        float s = s_tile[e];
-        s_tile[e] = mix(MINUS_INFINITY, s, isVisible(visible[e / SLOT_ELEMENTS], key_begin + scoreKey(e)));
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint e = i % ELEMENTS;
+        float s = s_tile[i / ELEMENTS][e];
+        bool seen = isVisible(visible[stateOf(i / ELEMENTS, e)], key_begin + slotKey(e / ROW_ELEMENTS));
+        s_tile[i / ELEMENTS][e] = mix(MINUS_INFINITY, s, seen);
     }
 }
 
 // Values of keys that do not exist, or that not every row sees.
 void finiteValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        bool exists = key_begin + scoreKey(i) < keys.y;
+        bool exists = key_begin + valueKey(i) < keys.y;
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
             uint place = i * V_LANE_WORDS + word;
             fetched_v[place] = mix(uvec4(0), finiteHalves(fetched_v[place]), bvec4(exists));
@@ -249,71 +280,61 @@ void finiteValues(const uint key_begin) {
 // The rows' maxima of the present scores, in units of log2 and whole numbers. Four rows at once: a loop with
 // shuffles in it stays a loop, and the matrices that it indexes would live in memory.
 void findLargest() {
-    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
+    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         largest[i] = vec4(BEFORE_ANY_KEY);
     }
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        uint slot = e / SLOT_ELEMENTS;
-        largest[slot / 4][slot % 4] = max(largest[slot / 4][slot % 4], s_tile[e]);
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
+        largest[state / 4][state % 4] = max(largest[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
     }
-    UNROLL for (uint i = 0; i < SLOT_FOURS; i++) {
-        largest[i] = ceil(maxOverColumns(largest[i]) * lateScale());
+    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
+        largest[i] = ceil(maxOverKeys(largest[i]) * lateScale());
     }
 }
 
 // p = 2^(s - m), in the place of s; m, l and o follow. l takes p in before it is rounded.
 void updateSoftmax() {
     findLargest();
-    UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-        float m = max(m_row[slot], largest[slot / 4][slot % 4]);
-        row_factor[slot] = exp2(m_row[slot] - m);
-        m_row[slot] = m;
-        l_row[slot] *= row_factor[slot];
+    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+        float m = max(m_row[state], largest[state / 4][state % 4]);
+        row_factor[state] = exp2(m_row[state] - m);
+        m_row[state] = m;
+        l_row[state] *= row_factor[state];
     }
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        uint slot = e / SLOT_ELEMENTS;
-        float p = exp2(fma(s_tile[e], lateScale(), -m_row[slot]));
-        l_row[slot] += p;
-        s_tile[e] = p;
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
+        float p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], lateScale(), -m_row[state]));
+        l_row[state] += p;
+        s_tile[i / ELEMENTS][i % ELEMENTS] = p;
     }
     scaleOutput();
 }
 
-// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
-Half roundToHalf(const float p) {
-#ifdef VKF_MATRIX_BF16
-    return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
-#else
-    return Half(p);
-#endif
-}
-
-// o += p v. `cut` says that not all rows see the same keys.
+// o += v^T p. `cut` says that not all rows see the same keys.
 void accumulateOutput(const bool cut) {
-    LeftMatrix p_tile;
-    UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        p_tile[e] = roundToHalf(s_tile[e]);
-    }
+    turnProbabilities();
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         if (V_BLOCKS) {
             makeValues(word, cut);
         }
         UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
-            RightMatrix v_tile;
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                uint column = i * SLOTS + e / SLOT_ELEMENTS; // of the word
+            LeftMatrix v_tile;
+            UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
+                uint column = i * LEFT_SLOTS + e / SLOT_ELEMENTS; // of the word
                 v_tile[e] = V_BLOCKS ? valueOfBlocks(e % SLOT_ELEMENTS, column)
                                      : halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + word], column);
             }
-            uint tile = word * WORD_COLUMNS + i;
-            o_tile[tile] = coopMatMulAdd(p_tile, v_tile, o_tile[tile]);
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                uint tile = r * VALUE_TILES + word * WORD_COLUMNS + i;
+                o_tile[tile] = coopMatMulAdd(v_tile, p_tile[r], o_tile[tile]);
+            }
         }
     }
 }
 
 // The first key of this subgroup in a tile of keys.
 uint subgroupKey(const uint tile) {
-    return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_DEPTH;
+    return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_ROWS;
 }
 
 // Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
@@ -373,7 +394,7 @@ void main() {
     lane = thread % LANES;
     lane_place = lanePlace(lane);
     item = itemOf(params.first_item + gl_WorkGroupID.x);
-    first_row = item.row_begin + subgroup / KEY_SUBGROUPS * MATRIX_ROWS;
+    first_row = item.row_begin + subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS;
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     keys = splitKeys(item, TILE_KEYS);

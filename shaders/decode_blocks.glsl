@@ -76,7 +76,7 @@ const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
 #define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
-const uint V_PLACE = SLOTS * K_CHUNKS * K_FETCHED; // of what is fetched of v
+const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // of what is fetched of v
 const uint FETCHED_END = V_PLACE + SLOT_ELEMENTS * V_CHUNKS * V_FETCHED;
 const uint MOST_CODE_WORDS = 10; // of a chunk, as it is loaded
 const uint KEY_PAIRS = (SLOT_ELEMENTS + 1) / 2;

@@ -141,8 +141,36 @@ MatrixLayout larger(const MatrixLayout& a, const MatrixLayout& b) {
     return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
 }
 
+// Whether a shape multiplies that type of 16 bits, with sums in fp32, over a subgroup.
+bool multiplies(const VkCooperativeMatrixPropertiesKHR& shape, VkComponentTypeKHR type) {
+    return shape.AType == type && shape.BType == type && shape.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+           shape.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && shape.scope == VK_SCOPE_SUBGROUP_KHR;
+}
+
 // Shapes of 16-bit products and fp32 sums. In a known layout results must fit the next product as they are: as
 // many columns as it is deep.
+MatrixUse matrixUseOf(const std::vector<VkCooperativeMatrixPropertiesKHR>& shapes, VkComponentTypeKHR type,
+                      const Caps& caps) {
+    MatrixUse use;
+    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
+        if (!multiplies(shape, type)) {
+            continue;
+        }
+        if (use.known.rows == 0 && shape.NSize == shape.KSize) {
+            use.known = knownMatrixLayout(caps.driver, caps.subgroupSize, shape.MSize, shape.KSize);
+        }
+        use.exchanged =
+            larger(use.exchanged, exchangedMatrixLayout(caps.subgroupSize, shape.MSize, shape.NSize, shape.KSize));
+    }
+    const MatrixLayout& known = use.known;
+    const bool narrow = std::any_of(shapes.begin(), shapes.end(), [&](const VkCooperativeMatrixPropertiesKHR& shape) {
+        return multiplies(shape, type) && shape.MSize == known.rows && shape.NSize == known.narrowColumns &&
+               shape.KSize == known.depth;
+    });
+    use.known.narrowColumns = narrow ? known.narrowColumns : 0;
+    return use;
+}
+
 void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps) {
     uint32_t count = 0;
     const auto get = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
@@ -155,20 +183,8 @@ void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, C
     if (get(device, &count, shapes.data()) != VK_SUCCESS) {
         return;
     }
-    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
-        const bool f16 = shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR;
-        if ((!f16 && shape.AType != VK_COMPONENT_TYPE_BFLOAT16_KHR) || shape.BType != shape.AType ||
-            shape.CType != VK_COMPONENT_TYPE_FLOAT32_KHR || shape.ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
-            shape.scope != VK_SCOPE_SUBGROUP_KHR) {
-            continue;
-        }
-        MatrixUse& use = f16 ? caps->f16Matrix : caps->bf16Matrix;
-        if (use.known.rows == 0 && shape.NSize == shape.KSize) {
-            use.known = knownMatrixLayout(caps->driver, caps->subgroupSize, shape.MSize, shape.KSize);
-        }
-        use.exchanged =
-            larger(use.exchanged, exchangedMatrixLayout(caps->subgroupSize, shape.MSize, shape.NSize, shape.KSize));
-    }
+    caps->f16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_FLOAT16_KHR, *caps);
+    caps->bf16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_BFLOAT16_KHR, *caps);
 }
 
 } // namespace

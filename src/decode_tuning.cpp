@@ -40,6 +40,7 @@ constexpr uint32_t mostRegisters = 160;
 constexpr uint64_t mostPlainRows = 1;
 constexpr uint32_t decodeSubgroups = 4; // of a workgroup, unless rows ask for more
 constexpr uint32_t mostRowSubgroups = 8;
+constexpr uint32_t mostSubgroupRows = 16; // of a subgroup, whose o and q are in its registers
 constexpr uint32_t mostMatrixRegisters = 180;
 
 // Of the kernel for wide heads: matrices of keys in a tile, best first. Larger tiles take fewer barriers a key and
@@ -124,14 +125,18 @@ Objection objectionTo(const DecodeMatrixTile& tile, const DecodeProblem& problem
         .orElse(firstObjection({{spills, {VKF_TILE_REGISTERS, tile.registers(), mostMatrixRegisters}}}));
 }
 
-// As many subgroups for rows as there are matrices of them, the others share the keys.
+// As many matrices for rows as there are rows for, up to mostSubgroupRows in a subgroup, then in as many subgroups; the
+// others share the keys.
 DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& problem) {
-    const uint64_t matrices = std::max<uint64_t>((problem.rows + layout.rows - 1) / layout.rows, 1);
     DecodeMatrixTile tile;
     tile.layout = layout;
-    tile.rowSubgroups = static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(matrices), mostRowSubgroups));
+    tile.columns = layout.fewestColumns();
+    const auto ofRows = [&problem](uint32_t rows) { return std::max<uint64_t>((problem.rows + rows - 1) / rows, 1); };
+    tile.rowTiles = problem.rows > tile.columns ? std::max(mostSubgroupRows / std::max(tile.columns, 1U), 1U) : 1;
+    tile.rowSubgroups = static_cast<uint32_t>(
+        std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * tile.columns)), mostRowSubgroups));
     tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
-    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, layout.rows));
+    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, tile.columns));
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.keyType = problem.keyType;
@@ -217,9 +222,10 @@ std::string tileText(const DecodeTile& tile, uint32_t splits) {
 uint32_t DecodeMatrixTile::sharedBytes() const {
     const uint32_t wordMatrices = 8 / (layout.elements() / layout.slotElements()); // that a word of v has a part of
     const uint32_t staged = VKF_DECODE_STAGED_MATRICES(wordMatrices, isBlockType(valueType));
-    const uint32_t subgroups = rowSubgroups * keySubgroups;
-    const uint32_t states = 2 * subgroups * layout.rows + 2 * rows();
-    return (VKF_DECODE_STAGE_FLOATS(subgroups, staged, layout.rows, layout.columns) + states) * wordBytes / 4 +
+    const uint32_t tiles = rowSubgroups * keySubgroups * rowTiles;
+    const uint32_t states = 2 * tiles * columns + 2 * rows();
+    const uint32_t halvesOfP = tiles * layout.rows * columns;
+    return (VKF_DECODE_STAGE_FLOATS(tiles, staged, layout.rows, columns) + halvesOfP / 2 + states) * wordBytes / 4 +
            wordBytes; // and a flag
 }
 
@@ -227,22 +233,27 @@ uint32_t DecodeMatrixTile::registers() const {
     const uint32_t depthLanes = layout.columnLanes() + 1;
     const uint32_t rowLanes = layout.lanes / depthLanes;
     const uint32_t slots = layout.elements() / layout.slotElements();
-    const uint32_t ofQ = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
+    const uint32_t ofRows = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
     // Words of eight columns of v, each of one key.
     const uint32_t values = layout.slotElements() * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
     const uint32_t ofK =
         isBlockType(keyType)
             ? slots * fetchedBlockWords(headDim, keyType, depthLanes, VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
-            : ofQ;
+            : ofRows;
     const uint32_t ofV = isBlockType(valueType) ? layout.slotElements() *
                                                       fetchedBlockWords(valueDim, valueType, rowLanes,
                                                                         VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
                                                 : 4 * values;
-    return ofQ + ofK + ofV + 8 * values + layout.elements();
+    // q, o and s of as many query rows as a tile has keys, and of how many it has.
+    const uint32_t ofQueries = ofRows + 8 * values + layout.elements();
+    return ofK + ofV + ofQueries * rowTiles * columns / layout.rows;
 }
 
 std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {
-    return tileText({{"rowSubgroups", tile.rowSubgroups}, {"keySubgroups", tile.keySubgroups}, {"splits", splits}});
+    return tileText({{"rowSubgroups", tile.rowSubgroups},
+                     {"rowTiles", tile.rowTiles},
+                     {"keySubgroups", tile.keySubgroups},
+                     {"splits", splits}});
 }
 
 uint32_t DecodeWideTile::sharedBytes() const {

@@ -57,6 +57,8 @@ struct DecodePlan {
 // The tile of the decode kernel on cooperative matrices; shaders/decode_matrix_tile.glsl tells what the numbers mean.
 struct DecodeMatrixTile {
     MatrixLayout layout;
+    uint32_t columns = 0;      // of a matrix: the query rows that it takes
+    uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
     uint32_t rowSubgroups = 0; // 0 = no tile
     uint32_t keySubgroups = 0;
     uint32_t stagedRows = 0;
@@ -67,8 +69,8 @@ struct DecodeMatrixTile {
     uint32_t blockUnit = 1;
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
-    uint32_t rows() const { return rowSubgroups * layout.rows; }
-    uint32_t keys() const { return keySubgroups * layout.depth; }
+    uint32_t rows() const { return rowSubgroups * rowTiles * columns; }
+    uint32_t keys() const { return keySubgroups * layout.rows; }
     uint32_t sharedBytes() const;
     // 32-bit registers that hold an invocation's part of q, k, v, s and o.
     uint32_t registers() const;

@@ -15,8 +15,9 @@ struct KnownLayout {
 // Seen on: an H200 with driver 580.159.04; llvmpipe of Mesa 26.1.6.
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
-    KnownLayout{VK_DRIVER_ID_NVIDIA_PROPRIETARY,
-                {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}, false, true}},
+    KnownLayout{
+        VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}, false, true, 8}},
     // A lane holds a column.
     KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE,
                 {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}, false, true}},
@@ -70,13 +71,21 @@ MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const
 
 bool MatrixLayout::fillsFromRegisters() const {
     const uint32_t depthLanes = columnLanes() + 1;
-    if (rows == 0 || rows != depth || columns != depth || exchanged || !rightTransposed ||
-        (depthLanes & columnLanes()) != 0) {
+    const bool square = rows != 0 && rows == depth && columns == depth;
+    if (!square || exchanged || !rightTransposed || (depthLanes & columnLanes()) != 0) {
+        return false;
+    }
+    const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
+    const uint32_t narrowElements = slotElements() * fewestColumns() / columns;
+    if (!inPairs || narrowElements == 0) {
         return false;
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements(); element++) {
-            if (placeOf(element, lane).row != lane / depthLanes + element / slotElements() * (lanes / depthLanes)) {
+            const Place place = placeOf(element, lane);
+            const bool narrow = element % slotElements() < narrowElements;
+            if (place.row != lane / depthLanes + element / slotElements() * (lanes / depthLanes) ||
+                (narrow && place.column >= fewestColumns())) {
                 return false;
             }
         }

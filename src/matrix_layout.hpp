@@ -28,6 +28,9 @@ struct MatrixLayout {
     std::array<Place, 6> laneBits{};
     bool exchanged = false;       // ours: elements pass through shared memory
     bool rightTransposed = false; // right operands are laid out as left ones, rows and columns exchanged
+    // Results and right operands may have so many columns too, and are then laid out as if the others were left out:
+    // elements in the same order, less those whose column is too large. 0 = all columns or none.
+    uint32_t narrowColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
@@ -35,8 +38,10 @@ struct MatrixLayout {
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;
-    // Whether left and right operands can be filled from registers as shaders/decode_matrix_tile.glsl does: the
-    // low bits of lane and element choose the column, and of a row the low bits are the lane's.
+    uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
+    // Whether operands can be filled from registers, and narrow results be turned into them, as
+    // shaders/decode_matrix_tile.glsl does: the low bits of lane and element choose the column, of a row the low bits
+    // are the lane's, and elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
 };
 

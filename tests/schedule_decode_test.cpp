@@ -94,10 +94,11 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     // 4 of them: once over K and V for all, in one matrix of rows; in fp32 without.
     vkf::Schedule matrix = made(32, 1, 128, VKF_TYPE_F16);
     CHECK(matrix.phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
-    CHECK(matrix.tile.rows == 16);
+    CHECK(matrix.tile.rows == 8);
     CHECK(matrix.phases[0].items == 8 * matrix.splits);
     CHECK(matrix.productType == VKF_TYPE_F16);
     CHECK(made(32, 1, 128, VKF_TYPE_F32).tile.rows == 4);
+    CHECK(made(32, 4, 128, VKF_TYPE_F16).tile.rows == 16);
     CHECK(made(32, 16, 128, VKF_TYPE_F16).tile.rows == 64);
     // What spills, and what matrices do not multiply.
     CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
@@ -225,7 +226,7 @@ TEST_CASE("tiles of path decode say what stood against them", "[schedule]") {
     CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 1, 65536)));
     REQUIRE(tiles.size() == 13);
     CHECK(stands(0, VKF_TILE_FEW_ROWS, 1, 1));
-    CHECK(tiles[0].rows == 16);
+    CHECK(tiles[0].rows == 8);
 
     // More rows fill matrices; whatever is plain comes after them.
     CHECK(std::holds_alternative<vkf::DecodeMatrixPlan>(choose(&layout, 9, 65536)));
