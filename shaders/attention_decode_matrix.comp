@@ -64,19 +64,14 @@ RightMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES];
 RightMatrix p_tile[ROW_TILES];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-float m_row[ROW_STATES];
-float l_row[ROW_STATES]; // of this lane's keys
-float row_factor[ROW_STATES];
+float m_row[STATES];
+float l_row[STATES]; // of this lane's keys
+float row_factor[STATES];
 vec4 largest[STATE_FOURS]; // of the present scores, four rows each
-
-// Which row an element of a matrix of results belongs to, of those whose state this invocation has.
-uint stateOf(const uint row_tile, const uint element) {
-    return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
-}
 
 // Row of the subgroup that a state is of.
 uint stateRow(const uint state) {
-    return state / ROW_ELEMENTS * MATRIX_COLUMNS + lane_place.y + elementPlace(state % ROW_ELEMENTS).y;
+    return state * DEPTH_LANES + (lane & COLUMN_LANES);
 }
 
 // Key of the subgroup's tile that this lane has the k of, and the scores.
@@ -91,13 +86,12 @@ uint valueKey(const uint element) {
 
 // o of each row times its row_factor.
 void scaleOutput() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        ResultMatrix factors;
+    UNROLL for (uint tile = 0; tile < ROW_TILES * VALUE_TILES; tile++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            factors[e] = row_factor[stateOf(r, e)];
-        }
-        UNROLL for (uint tile = 0; tile < VALUE_TILES; tile++) {
-            o_tile[r * VALUE_TILES + tile] *= factors;
+            const uint state = stateOf(tile / VALUE_TILES, e);
+            if (state < STATES) {
+                o_tile[tile][e] *= row_factor[state];
+            }
         }
     }
 }
@@ -126,7 +120,7 @@ void loadQueries() {
     UNROLL for (uint i = 0; i < ROW_TILES * QUERY_SLOTS; i++) {
         const uint first = i / QUERY_SLOTS * DIM_TILES;
         const uint slot = i % QUERY_SLOTS;
-        uint packed_row = first_row + i / QUERY_SLOTS * MATRIX_COLUMNS + slotKey(slot);
+        uint packed_row = first_row + rowOfColumn(i / QUERY_SLOTS, slotKey(slot));
         uint existing = min(packed_row, packedRows() - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
@@ -147,7 +141,7 @@ void clearState() {
     UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+    UNROLL for (uint state = 0; state < STATES; state++) {
         m_row[state] = BEFORE_ANY_KEY;
         l_row[state] = 0.0;
     }
@@ -246,23 +240,28 @@ float lateScale() {
 
 void capScores() {
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
-        float s = s_tile[i / ELEMENTS][i % ELEMENTS];
-        s_tile[i / ELEMENTS][i % ELEMENTS] = params.softcap * tanhAccurate(s * abs(params.score_scale));
+        if (stateOf(i / ELEMENTS, i % ELEMENTS) < STATES) {
+            float s = s_tile[i / ELEMENTS][i % ELEMENTS];
+            s_tile[i / ELEMENTS][i % ELEMENTS] = params.softcap * tanhAccurate(s * abs(params.score_scale));
+        }
     }
 }
 
 // Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
 void dropInvisible(const uint key_begin) {
-    ivec2 visible[ROW_STATES];
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+    ivec2 visible[STATES];
+    UNROLL for (uint state = 0; state < STATES; state++) {
         visible[state] = visibleKeys(item, queryRow(first_row + stateRow(state)));
         visible[state].y = min(visible[state].y, int(keys.y));
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
-        float s = s_tile[i / ELEMENTS][e];
-        bool seen = isVisible(visible[stateOf(i / ELEMENTS, e)], key_begin + slotKey(e / ROW_ELEMENTS));
-        s_tile[i / ELEMENTS][e] = mix(MINUS_INFINITY, s, seen);
+        const uint state = stateOf(i / ELEMENTS, e);
+        if (state < STATES) {
+            float s = s_tile[i / ELEMENTS][e];
+            bool seen = isVisible(visible[state], key_begin + slotKey(e / ROW_ELEMENTS));
+            s_tile[i / ELEMENTS][e] = mix(MINUS_INFINITY, s, seen);
+        }
     }
 }
 
@@ -285,17 +284,19 @@ void findLargest() {
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
-        largest[state / 4][state % 4] = max(largest[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+        if (state < STATES) {
+            largest[state / 4][state % 4] = max(largest[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+        }
     }
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         largest[i] = ceil(maxOverKeys(largest[i]) * lateScale());
     }
 }
 
-// p = 2^(s - m), in the place of s; m, l and o follow. l takes p in before it is rounded.
+// p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is rounded.
 void updateSoftmax() {
     findLargest();
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+    UNROLL for (uint state = 0; state < STATES; state++) {
         float m = max(m_row[state], largest[state / 4][state % 4]);
         row_factor[state] = exp2(m_row[state] - m);
         m_row[state] = m;
@@ -303,8 +304,11 @@ void updateSoftmax() {
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
-        float p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], lateScale(), -m_row[state]));
-        l_row[state] += p;
+        float p = 0.0;
+        if (state < STATES) {
+            p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], lateScale(), -m_row[state]));
+            l_row[state] += p;
+        }
         s_tile[i / ELEMENTS][i % ELEMENTS] = p;
     }
     scaleOutput();

@@ -193,13 +193,20 @@ uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
 }
 
+// A number that the compiler must not know. To mask bits and to set others is one instruction, but one that takes a
+// single number from its own code: with two it becomes two instructions, of which there is one for every pair of elements.
+uint inRegister(const uint number) {
+    return number + (params.keys >> 30); // which is 0: keys are fewer
+}
+
 // Two elements, from bytes 16 bits apart: the low halves of the bytes, or the high ones, or all of q8_0. `fifth` has
 // the bits above them at 4 and 20.
 uint elementPair(const uint bytes, const bool high, const uint fifth, const f16vec2 scale, const f16vec2 minimum,
                  const Dealt dealt) {
-    const uint bits = dealt.type == VKF_STORED_Q8_0
-                          ? (bytes & 0x00ff00ffu) ^ 0x64806480u
-                          : (bytes & (high ? 0x00f000f0u : 0x000f000fu)) | 0x64006400u | (high ? fifth << 4 : fifth);
+    const bool q8_0 = dealt.type == VKF_STORED_Q8_0;
+    const uint mask = inRegister(q8_0 ? 0x00ff00ffu : high ? 0x00f000f0u : 0x000f000fu);
+    const uint codes = (bytes & mask) ^ inRegister(q8_0 ? 0x64806480u : 0x64006400u);
+    const uint bits = VKF_BLOCK_HAS_FIFTH_BITS(dealt.type) ? codes | (high ? fifth << 4 : fifth) : codes;
     const f16vec2 x = fma(unpackFloat2x16(bits), f16vec2(high ? 0.0625 : 1.0),
                           f16vec2((high ? -64.0 : -1024.0) - VKF_CODE_OFFSET(dealt.type)));
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(dealt.type) ? fma(x, scale, minimum) : x * scale);

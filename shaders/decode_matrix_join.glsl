@@ -5,17 +5,12 @@
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
-// Matrices of a word that are staged at once, for each matrix of rows. Where v is of a block type few registers let more
-// workgroups run, if shared memory does.
-const uint STAGED_MATRICES = VKF_DECODE_STAGED_MATRICES(WORD_COLUMNS, V_BLOCKS);
-const uint STAGED_ELEMENTS = STAGED_MATRICES * LEFT_SLOTS; // of a word, all eight or four
-const bool IN_HALVES = STAGED_ELEMENTS < 8;
-const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
+const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
+const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 
-// By columns of the matrices, which are query rows.
-shared float o_stage[VKF_DECODE_STAGE_FLOATS(SUBGROUPS * ROW_TILES, STAGED_MATRICES, MATRIX_ROWS, MATRIX_COLUMNS)];
+// Rows of one state of each lane, in pairs of columns.
+shared vec2 o_stage[SUBGROUPS * DEPTH_LANES * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
-shared vec2 joined_stage[TILE_ROWS];                // m and 1 / l over all subgroups that share keys, or 0
 
 // Of whole rows of the subgroup's keys.
 void stageStates() {
@@ -23,13 +18,13 @@ void stageStates() {
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         l[i] = vec4(0.0);
     }
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+    UNROLL for (uint state = 0; state < STATES; state++) {
         l[state / 4][state % 4] = l_row[state];
     }
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         l[i] = sumOverKeys(l[i]);
     }
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
+    UNROLL for (uint state = 0; state < STATES; state++) {
         if (lane_place.x == 0) {
             state_stage[subgroup * SUBGROUP_ROWS + stateRow(state)] = vec2(m_row[state], l[state / 4][state % 4]);
         }
@@ -39,140 +34,109 @@ void stageStates() {
 // m and l of a row of the tile over all subgroups that share its keys.
 vec2 joinedState(const uint row) {
     uint first = row / SUBGROUP_ROWS * KEY_SUBGROUPS * SUBGROUP_ROWS + row % SUBGROUP_ROWS;
+    vec2 state[KEY_SUBGROUPS];
     float m = BEFORE_ANY_KEY;
-    for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        m = max(m, state_stage[first + i * SUBGROUP_ROWS].x);
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        state[i] = state_stage[first + i * SUBGROUP_ROWS];
+        m = max(m, state[i].x);
     }
     float l = 0.0;
-    for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        vec2 state = state_stage[first + i * SUBGROUP_ROWS];
-        l += state.y == 0.0 ? 0.0 : state.y * exp2(state.x - m);
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        l += state[i].y == 0.0 ? 0.0 : state[i].y * exp2(state[i].x - m);
     }
     return vec2(m, l);
 }
 
-void joinStates() {
-    [[dont_unroll]] for (uint row = thread; row < TILE_ROWS; row += WORKGROUP_SIZE) {
-        vec2 joined = joinedState(row);
-        joined_stage[row] = vec2(joined.x, joined.y == 0.0 ? 0.0 : 1.0 / joined.y);
+// What brings o of each row to the unit of the whole row, divided by its l.
+void findFactors() {
+    UNROLL for (uint state = 0; state < STATES; state++) {
+        vec2 joined = joinedState(subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state));
+        row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - joined.x) / joined.y;
+    }
+}
+
+// Columns 2i and 2i + 1 of a word of this lane's, of one of its rows.
+void stagePair(const uint state, const uint word, const uint i) {
+    const uint row_tile = state / ROW_ELEMENTS;
+    vec2 pair;
+    UNROLL for (uint k = 0; k < 2; k++) {
+        const uint column = 2 * i + k; // of the word
+        const uint tile = row_tile * VALUE_TILES + word * WORD_COLUMNS + column / LEFT_SLOTS;
+        pair[k] = o_tile[tile][column % LEFT_SLOTS * ROW_ELEMENTS + state % ROW_ELEMENTS];
+    }
+    uint part = lane / DEPTH_LANES;
+    uint column = V_BLOCKS ? valueColumn(part, word, 2 * i) : (word * ROW_LANES + part) * 8 + 2 * i;
+    o_stage[(subgroup * DEPTH_LANES + (lane & COLUMN_LANES)) * STAGED_ROW + column / 2] = pair * row_factor[state];
+}
+
+void stageRows(const uint state) {
+    UNROLL for (uint i = 0; i < V_LANE_WORDS * 4; i++) {
+        stagePair(state, i / 4, i % 4);
+    }
+}
+
+// Four columns of a staged row, added up over the subgroups that share its keys.
+vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four) {
+    vec4 o = vec4(0.0);
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * DEPTH_LANES + depth_lane) * STAGED_ROW + four * 2;
+        o += vec4(o_stage[from], o_stage[from + 1]);
+    }
+    return o;
+}
+
+// The staged rows and their lse, by the whole workgroup.
+void storeRows(const uint state) {
+    bool special = special_values != 0u;
+    [[dont_unroll]] for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
+                         place += WORKGROUP_SIZE) {
+        uint four = place % VALUE_FOURS;
+        uint depth_lane = place / VALUE_FOURS % DEPTH_LANES;
+        uint row_subgroup = place / VALUE_FOURS / DEPTH_LANES;
+        uint row = row_subgroup * SUBGROUP_ROWS + state * DEPTH_LANES + depth_lane;
         uint packed_row = item.row_begin + row;
-        if (HAS_LSE && packed_row < packedRows()) {
-            Item of_row = item;
-            of_row.head = queryHead(item, packed_row);
+        if (packed_row >= packedRows()) {
+            continue;
+        }
+        Item of_row = item;
+        of_row.head = queryHead(item, packed_row);
+        if (HAS_LSE && four == 0) {
+            vec2 joined = joinedState(row);
             storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
         }
-    }
-}
-
-// Brings o to the unit of the whole row and divides it by its l.
-void normalize() {
-    UNROLL for (uint state = 0; state < ROW_STATES; state++) {
-        vec2 joined = joined_stage[subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state)];
-        row_factor[state] = exp2(m_row[state] - joined.x) * joined.y;
-    }
-    scaleOutput();
-}
-
-// Four elements of a lane's word, of those staged: where the order in which words fill matrices has brought them.
-vec4 stagedFour(const uint from_tile, const uint row, const uint part, const uint element) {
-    const uint columns = from_tile * STAGED_MATRICES * MATRIX_FLOATS + row * MATRIX_ROWS + part;
-    vec4 four;
-    for (uint i = 0; i < 4; i++) {
-        const uint place = element + i;
-        four[i] = o_stage[columns + place / LEFT_SLOTS * MATRIX_FLOATS + place % LEFT_SLOTS * ROW_LANES];
-    }
-    return four;
-}
-
-// Elements of words of this number, from `first` on: staged by every subgroup, added up and stored by the workgroup.
-void storeWord(const uint word, const uint first) {
-    UNROLL for (uint i = 0; i < ROW_TILES * STAGED_MATRICES; i++) {
-        const uint tile = i / STAGED_MATRICES * VALUE_TILES + word * WORD_COLUMNS + i % STAGED_MATRICES;
-        coopMatStore(o_tile[tile + first / LEFT_SLOTS], o_stage,
-                     (subgroup * ROW_TILES * STAGED_MATRICES + i) * MATRIX_FLOATS, MATRIX_ROWS,
-                     gl_CooperativeMatrixLayoutColumnMajor);
-    }
-    barrier();
-    const uint part_fours = STAGED_ELEMENTS / 4;
-    const uint fours = ROW_LANES * part_fours;
-    bool special = special_values != 0u;
-    const uint staged_rows = ROW_SUBGROUPS * ROW_TILES * STAGED_ROWS;
-    [[dont_unroll]] for (uint place = thread; place < staged_rows * fours; place += WORKGROUP_SIZE) {
-        uint row = place / fours; // of those staged
-        uint row_tile = row / STAGED_ROWS;
-        uint first_tile = row_tile / ROW_TILES * KEY_SUBGROUPS * ROW_TILES + row_tile % ROW_TILES;
-        uint part = place % fours / part_fours;
-        uint element = place % part_fours * 4; // of those staged
-        uint column = (word * ROW_LANES + part) * 8 + first + element;
-        uint packed_row = item.row_begin + row_tile * MATRIX_COLUMNS + row % STAGED_ROWS;
-        if (packed_row >= packedRows() || column >= VALUE_DIM) {
-            continue;
-        }
-        vec4 o = vec4(0.0);
-        for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-            o += stagedFour(first_tile + i * ROW_TILES, row % STAGED_ROWS, part, element);
-        }
-        // Two and two neighbours, of plain types all four.
-        uvec2 pairs = V_BLOCKS ? uvec2(valueColumn(part, word, first + element),
-                                       valueColumn(part, word, first + element + 2))
-                               : uvec2(column, column + 2);
+        vec4 o = stagedFour(row_subgroup, depth_lane, four);
         if (special) {
-            vec4 added = specialValues(item, v_head, queryRow(packed_row), pairs.x & ~3u);
-            if (V_BLOCKS) {
-                vec4 second = specialValues(item, v_head, queryRow(packed_row), pairs.y & ~3u);
-                added = vec4((pairs.x & 2) == 0 ? added.xy : added.zw, (pairs.y & 2) == 0 ? second.xy : second.zw);
-            }
-            o += added;
+            o += specialValues(item, v_head, queryRow(packed_row), four * 4);
         }
-        uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
-        uvec2 row_address = rowAddress(head, VKF_O, queryRow(packed_row));
-        if (V_BLOCKS) {
-            uvec4 words = packWords(o, TYPE_O);
-            UNROLL for (uint i = 0; i < 4; i++) {
-                storeElement(row_address, i < 2 ? pairs.x : pairs.y - 2, VALUE_DIM, TYPE_O, words, i);
-            }
-            continue;
-        }
-        storeRow4(row_address, column, VALUE_DIM, TYPE_O, isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+        uvec2 head = headAddress(params.o, VKF_O, item.part, of_row.head);
+        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), four * 4, VALUE_DIM, TYPE_O,
+                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }
-    barrier(); // the readers of o_stage are done
 }
+
+// A macro, because calls are not inlined as deep as one more would be.
+#define WRITE_STATE(state) \
+    stageRows(state);      \
+    barrier();             \
+    storeRows(state);
 
 void writeResults() {
     stageStates();
     barrier();
-    joinStates();
-    barrier();
-    normalize();
-    // Matrices are named by constants, each number of words in code of its own: indexed by a variable they would live
-    // in memory. More than four are on software drivers alone.
-    storeWord(0, 0);
-    if (IN_HALVES) {
-        storeWord(0, 4);
+    findFactors();
+    // Each state in code of its own, with matrices named by constants: indexed by a variable they would live in memory.
+    WRITE_STATE(0)
+    if (STATES > 1) {
+        barrier();
+        WRITE_STATE(1)
     }
-    if (V_LANE_WORDS > 1) {
-        storeWord(1, 0);
+    if (STATES > 2) {
+        barrier();
+        WRITE_STATE(2)
     }
-    if (V_LANE_WORDS > 1 && IN_HALVES) {
-        storeWord(1, 4);
-    }
-    if (V_LANE_WORDS > 2) {
-        storeWord(2, 0);
-    }
-    if (V_LANE_WORDS > 2 && IN_HALVES) {
-        storeWord(2, 4);
-    }
-    if (V_LANE_WORDS > 3) {
-        storeWord(3, 0);
-    }
-    if (V_LANE_WORDS > 3 && IN_HALVES) {
-        storeWord(3, 4);
-    }
-    [[dont_unroll]] for (uint word = 4; word < V_LANE_WORDS; word++) {
-        storeWord(word, 0);
-        if (IN_HALVES) {
-            storeWord(word, 4);
-        }
+    if (STATES > 3) {
+        barrier();
+        WRITE_STATE(3)
     }
 }
 

@@ -20,6 +20,10 @@
 //     q     QUERY_SLOTS rows, spread like k: right operands are laid out as left ones transposed (matrix_layout.glsl)
 //     s, p  of LEFT_SLOTS keys, those of its k, the scores of ROW_ELEMENTS query rows in each of ROW_TILES matrices
 //
+// Query rows are dealt to the columns of the matrices so that the first DEPTH_LANES of them are those of the first element
+// of each lane: of a matrix with as few rows only so many elements are worth any arithmetic, and an invocation keeps the
+// state of STATES rows.
+//
 // The low bits of a lane's number choose a depth, the others a key; of a key's number the low bits are the lane's.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
@@ -28,7 +32,7 @@
 
 layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows of a subgroup
-layout(constant_id = VKF_ID_THREAD_ROWS) const uint STAGED_ROWS = 8; // of a matrix that may exist
+layout(constant_id = VKF_ID_THREAD_ROWS) const uint STATES = 2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
@@ -42,8 +46,7 @@ const uint LEFT_SLOTS = LEFT_ELEMENTS / SLOT_ELEMENTS;
 const uint RIGHT_ELEMENTS = MATRIX_DEPTH * MATRIX_COLUMNS / LANES;
 const uint QUERY_SLOTS = RIGHT_ELEMENTS / SLOT_ELEMENTS;
 const uint ROW_ELEMENTS = ELEMENTS / LEFT_SLOTS;
-const uint ROW_STATES = ROW_TILES * ROW_ELEMENTS; // query rows that an invocation has scores of
-const uint STATE_FOURS = (ROW_STATES + 3) / 4;
+const uint STATE_FOURS = (STATES + 3) / 4;
 
 const uint DEPTH_LANES = COLUMN_LANES + 1;
 const uint ROW_LANES = LANES / DEPTH_LANES;
@@ -53,6 +56,26 @@ const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_Q, DEPTH_LANES);
 const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_Q, ROW_LANES);
 const uint DIM_TILES = K_LANE_WORDS * WORD_DEPTHS;
 const uint VALUE_TILES = V_LANE_WORDS * WORD_COLUMNS;
+
+// Which of an invocation's rows an element of a matrix of results belongs to.
+uint stateOf(const uint row_tile, const uint element) {
+    return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
+}
+
+// The row of the subgroup's whose column of a matrix this is.
+uint rowOfColumn(const uint row_tile, const uint column) {
+    uint element = 0;
+    uint depth_lane = 0;
+    UNROLL for (uint bit = 0; bit < 4; bit++) {
+        if (1u << bit < ROW_ELEMENTS && (column & elementPlace(1u << bit).y) != 0) {
+            element |= 1u << bit;
+        }
+        if (1u << bit < DEPTH_LANES && (column & lanePlace(1u << bit).y) != 0) {
+            depth_lane |= 1u << bit;
+        }
+    }
+    return stateOf(row_tile, element) * DEPTH_LANES + depth_lane;
+}
 
 // Element 0 to 7 of a word. By comparing numbers, as vectors indexed by a variable may live in memory.
 Half halfOf(const uvec4 word, const uint element) {

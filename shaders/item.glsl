@@ -45,15 +45,19 @@ uint keysOf(const uint batch) {
 Item itemOf(const uint number) {
     uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
     uint row_tiles = (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
-    uint tile = number % row_tiles;
-    uint sequence_head = number / row_tiles;
+    uint tile = 0;
+    uint sequence_head = number;
+    if (row_tiles > 1) { // a division takes as long as a load from the nearest cache, and decoding has no time
+        tile = number % row_tiles;
+        sequence_head = number / row_tiles;
+    }
 
     Item item;
-    item.head = sequence_head % heads * PACKED_HEADS;
     item.part = sequence_head / heads;
+    item.head = (sequence_head - item.part * heads) * PACKED_HEADS;
     item.batch = item.part / SPLITS;
     item.split = item.part % SPLITS;
-    item.kv_head = item.head / (params.heads >> 16);
+    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads of one or none are packed
     item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
     item.keys = keysOf(item.batch);
     item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);

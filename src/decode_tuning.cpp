@@ -117,8 +117,9 @@ bool dealsBlocks(const DecodeMatrixTile& tile) {
 // What stands against the tile of matrices. Where loops are left as they are, matrices live in memory anyway.
 Objection objectionTo(const DecodeMatrixTile& tile, const DecodeProblem& problem, const Caps& caps) {
     const bool spills = tile.registers() > mostMatrixRegisters && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) == 0;
+    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
     return firstObjection({
-                              {!tile.layout.fillsFromRegisters() || !dealsBlocks(tile), {VKF_TILE_LAYOUT, 0, 0}},
+                              {!fills, {VKF_TILE_LAYOUT, 0, 0}},
                               {problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}},
                           })
         .orElse(unfitness(tile.workgroupSize(), tile.sharedBytes(), caps))
@@ -136,7 +137,9 @@ DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& p
     tile.rowSubgroups = static_cast<uint32_t>(
         std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * tile.columns)), mostRowSubgroups));
     tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
-    tile.stagedRows = static_cast<uint32_t>(std::clamp<uint64_t>(problem.rows, 1, tile.columns));
+    // The first rows are those of the first state of each lane that holds a depth.
+    const uint64_t rows = std::min<uint64_t>(problem.rows, tile.rowTiles * tile.columns);
+    tile.states = std::max(static_cast<uint32_t>((rows + layout.columnLanes()) / (layout.columnLanes() + 1)), 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.keyType = problem.keyType;
@@ -220,13 +223,14 @@ std::string tileText(const DecodeTile& tile, uint32_t splits) {
 }
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
-    const uint32_t wordMatrices = 8 / (layout.elements() / layout.slotElements()); // that a word of v has a part of
-    const uint32_t staged = VKF_DECODE_STAGED_MATRICES(wordMatrices, isBlockType(valueType));
-    const uint32_t tiles = rowSubgroups * keySubgroups * rowTiles;
-    const uint32_t states = 2 * tiles * columns + 2 * rows();
-    const uint32_t halvesOfP = tiles * layout.rows * columns;
-    return (VKF_DECODE_STAGE_FLOATS(tiles, staged, layout.rows, columns) + halvesOfP / 2 + states) * wordBytes / 4 +
-           wordBytes; // and a flag
+    const uint32_t subgroups = rowSubgroups * keySubgroups;
+    const uint32_t depthLanes = layout.columnLanes() + 1;
+    const uint32_t rowLanes = layout.lanes / depthLanes;
+    const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
+    const uint32_t pairs = subgroups * depthLanes * VKF_DECODE_STAGED_ROW(stagedColumns);
+    const uint32_t statePairs = subgroups * rowTiles * columns;
+    const uint32_t halvesOfP = subgroups * rowTiles * layout.rows * columns;
+    return (pairs + statePairs) * wordBytes / 2 + halvesOfP * wordBytes / 8 + wordBytes; // and a flag
 }
 
 uint32_t DecodeMatrixTile::registers() const {

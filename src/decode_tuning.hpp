@@ -61,7 +61,7 @@ struct DecodeMatrixTile {
     uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
     uint32_t rowSubgroups = 0; // 0 = no tile
     uint32_t keySubgroups = 0;
-    uint32_t stagedRows = 0;
+    uint32_t states = 0; // query rows of an invocation that may exist
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     VkfType keyType{};

@@ -215,10 +215,11 @@ struct AttentionParams {
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
     (VKF_HEADER_WORDS(type) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
 
-/* Of the decode kernel on cooperative matrices, in floats: some matrices of o of each subgroup's rows, all or half of
- * those that the words of one number fill. */
-#define VKF_DECODE_STAGED_MATRICES(word_matrices, half) ((half) ? ((word_matrices) + 1) / 2 : (word_matrices))
-#define VKF_DECODE_STAGE_FLOATS(subgroups, matrices, rows, columns) ((subgroups) * (matrices) * (rows) * (columns))
+/* Of the decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next, padded so that
+ * neighbouring rows lie in other banks. */
+#define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
+/* Query rows that an invocation of it keeps the state of, at most: each is code of its own. */
+#define VKF_DECODE_MOST_STATES 4
 /* Of the decode kernel for wide heads: matrices of `side` rows or columns that each of some subgroups takes of a dimension,
  * and 16-byte words from row to row of the tile that k and v share, an odd number. */
 #define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
