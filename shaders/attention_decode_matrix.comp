@@ -147,24 +147,24 @@ void clearState() {
     }
 }
 
-// Past the last key it is the last one again, so that nothing is read that must not be.
-uint existingKey(const uint key) {
-    return min(key, keys.y - 1);
+// Of a cut tile: past the last key it is the last one again, so that nothing is read that must not be.
+uint existingKey(const uint key, const bool cut) {
+    return cut ? min(key, keys.y - 1) : key;
 }
 
 // Long before the keys, whose addresses wait for them.
-void fetchPages(const uint key_begin) {
+void fetchPages(const uint key_begin, const bool cut) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot)));
+        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), cut));
     }
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i)));
+        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), cut));
     }
 }
 
-void fetchKeys(const uint key_begin) {
+void fetchKeys(const uint key_begin, const bool cut) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot)));
+        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot), cut));
         if (K_BLOCKS) {
             fetchKeyBlocks(slot, row);
             continue;
@@ -176,9 +176,9 @@ void fetchKeys(const uint key_begin) {
     }
 }
 
-void fetchValues(const uint key_begin) {
+void fetchValues(const uint key_begin, const bool cut) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i)));
+        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i), cut));
         if (V_BLOCKS) {
             fetchValueBlocks(i, row);
             continue;
@@ -343,14 +343,15 @@ uint subgroupKey(const uint tile) {
 
 // Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
 void attendWhole(const uint first, const uint end) {
-    fetchPages(subgroupKey(first));
-    fetchKeys(subgroupKey(first));
-    fetchValues(subgroupKey(first));
-    fetchPages(subgroupKey(first + 1));
+    fetchPages(subgroupKey(first), false);
+    fetchKeys(subgroupKey(first), false);
+    fetchValues(subgroupKey(first), false);
+    fetchPages(subgroupKey(first + 1), true);
+    loadQueries(); // while the first keys are on their way
     [[dont_unroll]] for (uint tile = first; tile < end; tile++) {
         computeProducts();
         if (tile + 1 < end) {
-            fetchKeys(subgroupKey(tile + 1));
+            fetchKeys(subgroupKey(tile + 1), false);
         } else {
             forgetKeys();
         }
@@ -360,8 +361,8 @@ void attendWhole(const uint first, const uint end) {
         updateSoftmax();
         accumulateOutput(false);
         if (tile + 1 < end) {
-            fetchValues(subgroupKey(tile + 1));
-            fetchPages(subgroupKey(tile + 2));
+            fetchValues(subgroupKey(tile + 1), false);
+            fetchPages(subgroupKey(tile + 2), true);
         } else {
             forgetValues();
         }
@@ -370,9 +371,9 @@ void attendWhole(const uint first, const uint end) {
 
 // A tile that a mask or the end of the keys cuts.
 void attendCut(const uint key_begin) {
-    fetchPages(key_begin);
-    fetchKeys(key_begin);
-    fetchValues(key_begin);
+    fetchPages(key_begin, true);
+    fetchKeys(key_begin, true);
+    fetchValues(key_begin, true);
     computeProducts();
     if (HAS_SOFTCAP) {
         capScores();
@@ -410,9 +411,10 @@ void main() {
     if (keys.x < keys.y) {
         uint tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
         uvec2 whole = wholeTiles(tiles);
-        loadQueries();
         if (whole.x < whole.y) {
             attendWhole(whole.x, whole.y);
+        } else {
+            loadQueries();
         }
         [[dont_unroll]] for (uint i = 0; i < tiles - (whole.y - whole.x); i++) {
             attendCut(subgroupKey(i < whole.x ? i : i + (whole.y - whole.x)));

@@ -52,6 +52,13 @@ constexpr std::array<uint32_t, 2> wideKeyMatrices = {2, 1};
 constexpr uint64_t enoughWaves = 8;
 constexpr double fullEnough = 0.9;
 
+// Two workgroups of a multiprocessor keep its memory busy where k and v are plain; a third pays for its merge where
+// parts have as many keys (16384 keys: 33 splits 23.8 us, 49 splits 24.2; 65536: both 68.3; eight sequences of 16384:
+// two 130, three 127). Making elements of block types takes longer than reading them, and there a third is always
+// better.
+constexpr uint32_t busyWorkgroups = 2;
+constexpr uint32_t keysOfBusyParts = 1024;
+
 uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
     return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
 }
@@ -163,8 +170,14 @@ template <typename Plan, typename AnyTile>
 void consider(const AnyTile& tile, uint32_t workgroupSize, const DecodeProblem& problem, const Objection& objection,
               TileSearch<DecodeChoice>& search) {
     const uint64_t items = (problem.rows + tile.rows() - 1) / tile.rows() * problem.kvHeads;
-    const uint64_t slots = multiprocessors * residentWorkgroups(workgroupSize, tile.registers(), tile.sharedBytes());
-    const uint32_t splits = chooseDecodeSplits(items, problem.keys, tile.keys(), slots);
+    const uint32_t resident = residentWorkgroups(workgroupSize, tile.registers(), tile.sharedBytes());
+    const auto splitsFor = [&](uint32_t workgroups) {
+        return chooseDecodeSplits(items, problem.keys, tile.keys(), multiprocessors * workgroups);
+    };
+    uint32_t splits = splitsFor(resident);
+    if (problem.plain() && problem.keys / splits < keysOfBusyParts) {
+        splits = splitsFor(std::min(resident, busyWorkgroups));
+    }
     ConsideredTile considered;
     considered.tile = tileText(tile, splits);
     considered.rows = tile.rows();
@@ -179,6 +192,8 @@ void consider(const AnyTile& tile, uint32_t workgroupSize, const DecodeProblem& 
 }
 
 } // namespace
+
+bool DecodeProblem::plain() const { return !isBlockType(keyType) && !isBlockType(valueType); }
 
 uint32_t DecodeTile::sharedBytes() const {
     const auto key = static_cast<uint32_t>(keyType);
@@ -250,7 +265,9 @@ uint32_t DecodeMatrixTile::registers() const {
                                                 : 4 * values;
     // q, o and s of as many query rows as a tile has keys, and of how many it has.
     const uint32_t ofQueries = ofRows + 8 * values + layout.elements();
-    return ofK + ofV + ofQueries * rowTiles * columns / layout.rows;
+    // Elements of blocks on their way to a matrix, beside what other kernels need.
+    const uint32_t ofElements = isBlockType(keyType) || isBlockType(valueType) ? 24 : 0;
+    return ofK + ofV + ofElements + ofQueries * rowTiles * columns / layout.rows;
 }
 
 std::string tileText(const DecodeMatrixTile& tile, uint32_t splits) {

@@ -28,6 +28,8 @@ struct DecodeProblem {
 
     // Of heads that take a kernel of their own on matrices.
     bool wide() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }
+    // Of k and v in no block type.
+    bool plain() const;
 };
 
 // shaders/decode_tile.glsl tells what the numbers mean.
