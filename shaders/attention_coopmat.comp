@@ -46,6 +46,8 @@
 #include "mask.glsl"
 #include "block_mask.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "special_values.glsl"
 #include "matrix_stage.glsl"
 
@@ -68,11 +70,12 @@ float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
+float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
 ResultMatrix factors;             // the same, each in all columns of its row
 
-// What a score is still multiplied by: nothing after a softcap.
+// What a score is still multiplied by: nothing once it is capped or has terms.
 float lateScale() {
-    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+    return HAS_SOFTCAP || HAS_TERMS ? 1.0 : abs(params.score_scale);
 }
 
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
@@ -138,6 +141,32 @@ void capScores() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+        }
+    }
+}
+
+void setSlopes() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS); i++) {
+        slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
+    }
+}
+
+void addTerms(const uint key_begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            uint row = queryRow(first_row + r * MATRIX_ROWS + place.x + slotRow(slot));
+            RowTerms terms = rowTerms(item, slope_row[PACKED_HEADS == 1 ? 0 : r * SLOTS + slot], row,
+                                      key_begin + place.y);
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    float s = SCORE(r * KEY_TILES + key, e) * (HAS_SOFTCAP ? 1.0 : abs(params.score_scale));
+                    SCORE(r * KEY_TILES + key, e) = 
+                        withTerms(terms, key * MATRIX_COLUMNS + elementPlace(e).y, s);
+                }
+            }
         }
     }
 }
@@ -217,6 +246,9 @@ void computeScores(const uint key_begin, const bool whole) {
         takeScores();
         if (HAS_SOFTCAP) {
             capScores();
+        }
+        if (HAS_TERMS) {
+            addTerms(key_begin);
         }
         if (!whole) {
             dropInvisible(key_begin);
@@ -355,6 +387,7 @@ void main() {
     }
 
     beginBlocks(item);
+    setSlopes();
     loadQueries();
     clearState();
     barrier();

@@ -29,6 +29,8 @@
 #include "item.glsl"
 #include "mask.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "dropped.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
@@ -46,6 +48,7 @@ float s_tile[THREAD_ROWS * THREAD_KEYS];
 vec4 o_tile[THREAD_ROWS * LANE_COLUMNS4];
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS]; // of all keys of the group
+float slope_row[THREAD_ROWS];
 
 // q as fp32, its columns where a lane finds those that belong to its words of k, zeros where there are none.
 shared vec4 q_stage[VKF_DECODE_Q_WORDS(THREAD_ROWS, HEAD_DIM, TYPE_K, LANES)];
@@ -80,6 +83,7 @@ void clearState() {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         m_row[r] = MINUS_INFINITY;
         l_row[r] = 0.0;
+        slope_row[r] = slopeOf(queryHead(item, item.row_begin + r));
     }
 }
 
@@ -164,9 +168,10 @@ bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool
 void updateSoftmax(const uint key_begin, const bool cut) {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         ivec2 visible = cut ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
+        RowTerms terms = rowTerms(item, slope_row[r], queryRow(item.row_begin + r), threadKey(key_begin, 0));
         float largest = m_row[r];
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            float s = finalScore(s_tile[r * THREAD_KEYS + t]);
+            float s = withTerms(terms, t * GROUPS, finalScore(s_tile[r * THREAD_KEYS + t]));
             s = seesKey(key_begin, t, visible, cut) ? s : MINUS_INFINITY;
             s_tile[r * THREAD_KEYS + t] = s;
             largest = max(largest, s);

@@ -56,6 +56,8 @@ shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetch
 #include "item.glsl"
 #include "mask.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "decode_item.glsl"
 #include "special_values.glsl"
 
@@ -76,6 +78,7 @@ LeftMatrix q_tile[DIM_TILES];
 ResultMatrix o_tile[VALUE_TILES];
 float m = BEFORE_ANY_KEY;
 float l = 0.0; // of this invocation's scores
+float slope;   // of the row's head
 
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
@@ -190,7 +193,9 @@ vec2 pairOfScores(uint key_begin) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
     bvec2 seen = bvec2(isVisible(visible, key_begin + key), isVisible(visible, key_begin + key + 1));
-    return mix(vec2(MINUS_INFINITY), vec2(finalScore(s.x), finalScore(s.y)), seen);
+    RowTerms terms = rowTerms(item, slope, queryRow(item.row_begin + row), key_begin + key);
+    s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, 1, finalScore(s.y)));
+    return mix(vec2(MINUS_INFINITY), s, seen);
 }
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
@@ -300,8 +305,15 @@ void finishRows() {
         l += subgroupShuffleXor(l, distance);
     }
     barrier(); // the readers of the factors are done
-    placeFactor(l == 0.0 ? 0.0 : 1.0 / l);
     uint packed_row = item.row_begin + row;
+    float factor = l == 0.0 ? 0.0 : 1.0 / l;
+    if (HAS_SINKS && ENDS_ROWS) {
+        vec3 ended = withSink(queryHead(item, packed_row), m, l);
+        factor = l == 0.0 ? 0.0 : ended.z / ended.y;
+        m = ended.x;
+        l = ended.y;
+    }
+    placeFactor(factor);
     if (HAS_LSE && pair == 0 && packed_row < packedRows()) {
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
@@ -364,6 +376,7 @@ void main() {
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     v_in_k = isView();
     keys = splitKeys(item, TILE_KEYS);
+    slope = slopeOf(queryHead(item, item.row_begin + row));
     visible = visibleKeys(item, queryRow(item.row_begin + row));
     visible.y = min(visible.y, int(keys.y));
     if (thread == 0) {

@@ -36,6 +36,8 @@
 #include "block_mask.glsl"
 #include "stage.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "scores.glsl"
 #include "output.glsl"
 #include "softmax.glsl"
@@ -116,6 +118,12 @@ void writeResults() {
     float factor[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         factor[row] = l_row[row] == 0.0 ? 0.0 : 1.0 / l_row[row];
+        if (HAS_SINKS && ENDS_ROWS) {
+            vec3 ended = withSink(item.head, m_row[row], l_row[row]);
+            factor[row] = l_row[row] == 0.0 ? 0.0 : ended.z / ended.y;
+            m_row[row] = ended.x;
+            l_row[row] = ended.y;
+        }
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
@@ -135,6 +143,7 @@ void main() {
     uint number = params.first_item + gl_WorkGroupID.x;
     item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
     mask = tileMask(item);
+    slope = slopeOf(item.head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);

@@ -11,6 +11,7 @@
 
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS];
+float slope; // of the item's head
 
 void clearSoftmax() {
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -90,9 +91,10 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = cut ? openInTile(i, key_begin) : 0;
+        RowTerms terms = rowTerms(item, slope, i, key_begin + lane);
         m_tile[row] = m_row[row];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
-            float s = finalScore(s_tile[row * THREAD_KEYS + key]);
+            float s = withTerms(terms, key * LANES, finalScore(s_tile[row * THREAD_KEYS + key]));
             if (cut && !seesKey(visible, open, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }

@@ -18,8 +18,6 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
     } features[] = {
         {p.bias.enabled != 0, "bias"},
         {p.mask.enabled != 0, "mask"},
-        {p.alibi != 0 || p.alibiCustom != 0, "alibi"},
-        {p.sinks != 0, "sinks"},
         {p.packed != 0, "packed (variable-length) sequences"},
         {p.documents != 0, "documents"},
         {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},

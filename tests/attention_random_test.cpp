@@ -52,6 +52,16 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     }
 }
 
+// What is added to scores, and sinks. Half of the problems have none of them.
+void chooseTerms(Dice& dice, VkfProblem& p) {
+    if (dice.oneIn(2)) {
+        return;
+    }
+    p.alibi = dice.oneIn(2) ? 1 : 0;
+    p.alibiCustom = p.alibi != 0 && dice.oneIn(2) ? 1 : 0;
+    p.sinks = dice.oneIn(2) ? 1 : 0;
+}
+
 vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -128,6 +138,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         if (variation.path == VKF_PATH_DECODE || variation.path == VKF_PATH_SCALAR) {
             chooseSplits(dice, variation, problem);
         }
+        chooseTerms(dice, problem);
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);

@@ -187,16 +187,21 @@ typedef struct VkfProblem {
     /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
     VkfBool lse;
 
+    VkfBias bias; /* not in this version */
+    VkfBias mask; /* not in this version */
+    /* ALiBi: scores fall by a slope times the distance between row i and key j, |i + Nk - Nq - j| whatever the
+     * alignment, Nk being the sequence's own length. The usual slopes of H heads are 2^(-8 (h + 1) / n) for the first n
+     * of them, the largest power of two in H, and 2^(-4 (2 (h - n) + 1) / n) for the others: 1/2, 1/4, ... 1/256 for
+     * eight. */
+    VkfBool alibi;
+    VkfBool alibiCustom; /* beside alibi: slopes from binding alibiSlopes, fp32 [queryHeads] */
+    VkfBool sinks;       /* binding sinks, fp32 [queryHeads]: a logit that joins the softmax of every row of its head,
+                            neither scaled nor capped nor masked, and has no value. -infinity = none. */
     /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
-    VkfBias bias;
-    VkfBias mask;
-    VkfBool alibi;       /* usual slopes for queryHeads heads, or binding alibiSlopes if custom */
-    VkfBool alibiCustom; /* slopes from the binding, fp32 [queryHeads] */
-    VkfBool sinks;       /* binding sinks, fp32 [queryHeads] */
-    VkfBool packed;      /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
-    VkfBool documents;   /* binding documentIds: a row sees its own document only */
-    VkfBool weights;     /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
-                            queryHeads, queryRows, keys] */
+    VkfBool packed;    /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
+    VkfBool documents; /* binding documentIds: a row sees its own document only */
+    VkfBool weights;   /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
+                          queryHeads, queryRows, keys] */
     VkfPaging paging;
     VkfDropout dropout;
 

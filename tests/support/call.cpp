@@ -70,6 +70,13 @@ std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vect
     return table;
 }
 
+std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, std::mt19937_64& random) {
+    std::uniform_real_distribution<float> uniform(range.first, range.second);
+    std::vector<float> values(heads);
+    std::generate(values.begin(), values.end(), [&] { return uniform(random); });
+    return values;
+}
+
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
@@ -221,6 +228,10 @@ std::string describe(const VkfProblem& p) {
     if (p.maskBlock != 0) {
         text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
     }
+    if (p.alibi != 0) {
+        text << (p.alibiCustom != 0 ? " custom alibi" : " alibi");
+    }
+    text << (p.sinks != 0 ? " sinks" : "");
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
@@ -237,6 +248,8 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
     inputs.blockMask = blockMask.empty() ? nullptr : blockMask.data();
     inputs.blockTable = blockTable.empty() ? nullptr : blockTable.data();
+    inputs.sinks = sinks.empty() ? nullptr : sinks.data();
+    inputs.alibiSlopes = alibiSlopes.empty() ? nullptr : alibiSlopes.data();
     return inputs;
 }
 
@@ -258,6 +271,8 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.keyLengths = data.keyLengths;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
+    inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
+    inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -291,6 +306,8 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     const Guarded lengths = uploaded(device, inputs.keyLengths);
     const Guarded blockTable = uploaded(device, inputs.blockTable);
     const Guarded blockMask = uploaded(device, inputs.blockMask);
+    const Guarded sinks = uploaded(device, inputs.sinks);
+    const Guarded alibiSlopes = uploaded(device, inputs.alibiSlopes);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
@@ -309,6 +326,8 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
     bindings.blockTable = blockTable.binding();
+    bindings.sinks = sinks.binding();
+    bindings.alibiSlopes = alibiSlopes.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

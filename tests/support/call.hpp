@@ -52,7 +52,9 @@ struct Inputs {
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
     std::vector<int32_t> blockTable{}; // pages in any order; entries of no key are no pages
-    bool vInK = false;                 // v is at the address of k
+    std::vector<float> sinks{};
+    std::vector<float> alibiSlopes{};
+    bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
