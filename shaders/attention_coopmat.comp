@@ -45,6 +45,7 @@
 #include "item.glsl"
 #include "mask.glsl"
 #include "block_mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
@@ -156,8 +157,9 @@ void addTerms(const uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint row = queryRow(first_row + r * MATRIX_ROWS + place.x + slotRow(slot));
-            RowTerms terms = rowTerms(item, slope_row[PACKED_HEADS == 1 ? 0 : r * SLOTS + slot], row,
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            RowTerms terms = rowTerms(item, queryHead(item, packed_row),
+                                      slope_row[PACKED_HEADS == 1 ? 0 : r * SLOTS + slot], queryRow(packed_row),
                                       key_begin + place.y);
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
@@ -177,15 +179,17 @@ void dropInvisible(const uint key_begin) {
         uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
-            ivec2 visible = visibleKeys(item, queryRow(first_row + r * MATRIX_ROWS + place.x + slotRow(slot))) -
-                            int(key_begin + place.y);
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(key_begin + place.y);
+            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 bool closed = BLOCKS_ARE_CUT && !isOpen(open, key_begin, key_begin + key * MATRIX_COLUMNS);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
-                    if (closed || uint(column - visible.x) >= count) {
+                    bool kept = keeps(keep, key_begin + place.y + uint(column));
+                    if (closed || !kept || uint(column - visible.x) >= count) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -293,7 +297,7 @@ Walk walkOf(const TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
-    if (BLOCKS_ARE_CUT) {
+    if (BLOCKS_ARE_CUT || HAS_KEEP) {
         walk.whole_end = walk.whole_first;
     }
     return walk;

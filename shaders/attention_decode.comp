@@ -28,6 +28,7 @@
 #include "element.glsl"
 #include "item.glsl"
 #include "mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
@@ -158,9 +159,9 @@ void computeProducts() {
 }
 
 // Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
-bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool cut) {
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool cut) {
     uint key = threadKey(key_begin, t);
-    return cut ? key < keys.y && isVisible(visible, key) : key < keys.y;
+    return cut ? key < keys.y && isVisible(visible, key) && keeps(keep, key) : key < keys.y;
 }
 
 // Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
@@ -168,11 +169,13 @@ bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool
 void updateSoftmax(const uint key_begin, const bool cut) {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         ivec2 visible = cut ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
-        RowTerms terms = rowTerms(item, slope_row[r], queryRow(item.row_begin + r), threadKey(key_begin, 0));
+        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
+                                  queryRow(item.row_begin + r), threadKey(key_begin, 0));
+        RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float largest = m_row[r];
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
             float s = withTerms(terms, t * GROUPS, finalScore(s_tile[r * THREAD_KEYS + t]));
-            s = seesKey(key_begin, t, visible, cut) ? s : MINUS_INFINITY;
+            s = seesKey(key_begin, t, visible, keep, cut) ? s : MINUS_INFINITY;
             s_tile[r * THREAD_KEYS + t] = s;
             largest = max(largest, s);
         }
@@ -182,7 +185,7 @@ void updateSoftmax(const uint key_begin, const bool cut) {
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
             float p = exp2(s_tile[r * THREAD_KEYS + t] - m);
-            bool seen = seesKey(key_begin, t, visible, cut);
+            bool seen = seesKey(key_begin, t, visible, keep, cut);
             l += seen ? p : 0.0;
             s_tile[r * THREAD_KEYS + t] = seen ? p : (cut ? DROPPED : 0.0);
         }
@@ -221,7 +224,7 @@ void attend() {
     ivec2 seen_by_all = commonKeys(item);
     [[dont_unroll]] for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) {
         uint next_key = key_begin + TILE_KEYS;
-        bool cut = HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
+        bool cut = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
         computeProducts();
         if (next_key < keys.y) {
             fetchKeys(next_key);

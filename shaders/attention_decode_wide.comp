@@ -55,6 +55,7 @@ shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetch
 
 #include "item.glsl"
 #include "mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
@@ -193,8 +194,14 @@ vec2 pairOfScores(uint key_begin) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
     bvec2 seen = bvec2(isVisible(visible, key_begin + key), isVisible(visible, key_begin + key + 1));
-    RowTerms terms = rowTerms(item, slope, queryRow(item.row_begin + row), key_begin + key);
+    uint packed_row = item.row_begin + row;
+    uint head = queryHead(item, packed_row);
+    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), key_begin + key);
     s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, 1, finalScore(s.y)));
+    if (HAS_KEEP) {
+        RowKeep keep = rowKeep(item, head, queryRow(packed_row));
+        seen = bvec2(seen.x && keeps(keep, key_begin + key), seen.y && keeps(keep, key_begin + key + 1));
+    }
     return mix(vec2(MINUS_INFINITY), s, seen);
 }
 
@@ -277,7 +284,7 @@ void attend() {
     uint end = keys.y;
     loadQueries();
     [[dont_unroll]] for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
-        bool whole = int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
+        bool whole = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeFetched(TILE_KEYS);
         placePage();
@@ -344,7 +351,9 @@ void storeMatrices(const uint first) {
         }
         vec4 o = uintBitsToFloat(stage[i]);
         if (special) {
-            o += specialValues(item, v_head, queryRow(packed_row), column);
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            o += specialValues(of_row, v_head, queryRow(packed_row), column);
         }
         uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,

@@ -37,6 +37,7 @@
 #include "stage.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
+#include "keep.glsl"
 #include "sink.glsl"
 #include "scores.glsl"
 #include "output.glsl"
@@ -171,7 +172,7 @@ void main() {
         fetchScoreOperands(first, 0);
         uint next = first;
         for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
-            bool cut = BLOCKS_ARE_CUT || isCut(mask, key_begin, key_begin + TILE_KEYS);
+            bool cut = BLOCKS_ARE_CUT || HAS_KEEP || isCut(mask, key_begin, key_begin + TILE_KEYS);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
             if (cut) {

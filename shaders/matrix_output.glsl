@@ -143,7 +143,9 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             if (matrix < MATRICES && row < packedRows() && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
                 if (special) {
-                    x += specialValues(item, v.address, queryRow(row), column);
+                    Item of_row = item;
+                    of_row.head = queryHead(item, row);
+                    x += specialValues(of_row, v.address, queryRow(row), column);
                 }
                 storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }

@@ -26,6 +26,13 @@ struct Addresses {
 
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
+void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
+    const uint64_t bits = bias.enabled != 0 ? broadcastBits(bias.type) : 0;
+    strides[0] = bias.batchStride * bits;
+    strides[1] = bias.headStride * bits;
+    strides[2] = bias.rowStride * bits;
+}
+
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
     const Layouts& layouts = plan.problem.layouts;
@@ -56,6 +63,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
              p.sinks != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
         Need{"alibiSlopes", &bindings.alibiSlopes, &addresses->brought.slopes,
              p.alibiCustom != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
+        Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
+        Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -64,6 +73,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
+    setStrides(p.bias, addresses->brought.bias_stride);
+    setStrides(p.mask, addresses->brought.mask_stride);
     addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,

@@ -42,8 +42,10 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
 
-// The kernel on matrices knows no terms of scores and no sinks.
-bool takesMatrices(const VkfProblem& p, bool wide) { return wide || (p.alibi == 0 && p.sinks == 0); }
+// The kernel on matrices knows no terms of scores, no sinks and no masks that are asked key by key.
+bool takesMatrices(const VkfProblem& p, bool wide) {
+    return wide || (p.alibi == 0 && p.sinks == 0 && p.bias.enabled == 0 && p.mask.enabled == 0);
+}
 
 // The phases of path decode, once the tile is set.
 VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,

@@ -197,6 +197,8 @@ struct HostTensors {
     const int32_t* blockTable = nullptr;
     const float* sinks = nullptr;
     const float* alibiSlopes = nullptr;
+    const void* bias = nullptr; // whole words of 4 bytes, as of the mask
+    const void* mask = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -219,7 +221,7 @@ private:
     Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
-    Buffer sinks_, alibiSlopes_;
+    Buffer sinks_, alibiSlopes_, bias_, mask_;
 };
 
 struct AttentionReport {

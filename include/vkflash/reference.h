@@ -68,6 +68,8 @@ typedef struct VkfReferenceInputs {
     const int32_t* blockTable;
     const float* sinks;       /* [queryHeads] */
     const float* alibiSlopes; /* [queryHeads] */
+    const void* bias;
+    const void* mask;
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {

@@ -286,6 +286,8 @@ typedef struct VkfBindings {
     VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
     VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
     VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
+    VkfBinding bias;        /* as the problem's strides say; read in words of 4 bytes, so that its address is a */
+    VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render

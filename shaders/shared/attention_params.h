@@ -159,7 +159,9 @@ struct AttentionParams {
 #define VKF_ID_WINDOW_PLACE 49   /* what stands in the place of the window: VKF_PLACE_* */
 #define VKF_ID_SINKS 50          /* bool */
 #define VKF_ID_ALIBI 51          /* VKF_ALIBI_* */
-#define VKF_ID_COUNT 52
+#define VKF_ID_BIAS 52           /* type of the bias, VKF_STORED_* plus 1; 0 = no bias */
+#define VKF_ID_MASK 53           /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
+#define VKF_ID_COUNT 54
 
 #define VKF_PLACE_WINDOW 0
 #define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */

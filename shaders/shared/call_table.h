@@ -18,6 +18,10 @@ struct CallTable {
     Address block_table;
     Address sinks;
     Address slopes;
+    Address bias;
+    Address bias_stride[3]; /* bits; batch, head, row */
+    Address mask;
+    Address mask_stride[3];
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

@@ -118,6 +118,12 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.alibiCustom != 0) {
         alibiSlopes_ = device.createBuffer(perHeadBytes(problem));
     }
+    if (problem.bias.enabled != 0) {
+        bias_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.bias));
+    }
+    if (problem.mask.enabled != 0) {
+        mask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.mask));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -132,6 +138,8 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, blockTable_, tensors.blockTable, "blockTable");
     uploadAll(device_, sinks_, tensors.sinks, "sinks");
     uploadAll(device_, alibiSlopes_, tensors.alibiSlopes, "alibiSlopes");
+    uploadAll(device_, bias_, tensors.bias, "bias");
+    uploadAll(device_, mask_, tensors.mask, "mask");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -176,6 +184,8 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.blockTable = blockTable_.binding();
     bindings.sinks = sinks_.binding();
     bindings.alibiSlopes = alibiSlopes_.binding();
+    bindings.bias = bias_.binding();
+    bindings.mask = mask_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

@@ -41,7 +41,7 @@ public:
         for (int64_t begin = 0; begin < block.mask.keys; begin += blockKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + blockKeys_});
-                if (!keys.empty() && isOpen(block, i, begin)) {
+                if (!keys.empty() && isOpenBlock(block, i, begin)) {
                     addBlock(block, keys, i);
                 }
             }
@@ -76,8 +76,12 @@ private:
         std::fill(o_.begin(), o_.end(), 0.0);
     }
 
-    bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
+    bool isOpenBlock(const RowBlock& block, uint32_t i, int64_t key) const {
         return block.mask.blocks.words == nullptr || block.mask.blocks.open(call_.row(block.place + i), key);
+    }
+
+    bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
+        return block.mask.open(call_.row(block.place + i), key);
     }
 
     double finalScore(double dot) const {
@@ -89,17 +93,21 @@ private:
     // The block's m~, l~ and P~ v join m, l and o of row i.
     void addBlock(const RowBlock& block, KeyRange keys, uint32_t i) {
         const KvHead& head = *block.head;
-        terms_.load(block.queryHead, call_.row(block.place + i), block.mask.keys);
+        terms_.load(block.batch, block.queryHead, call_.row(block.place + i), block.mask.keys);
         const auto count = static_cast<size_t>(keys.end - keys.begin);
         dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
         double mBlock = minusInfinity;
         for (size_t j = 0; j < count; j++) {
-            s_[j] = terms_.add(finalScore(s_[j]), keys.begin + static_cast<int64_t>(j));
+            const int64_t key = keys.begin + static_cast<int64_t>(j);
+            s_[j] = isOpen(block, i, key) ? terms_.add(finalScore(s_[j]), key) : minusInfinity;
             mBlock = std::max(mBlock, s_[j]);
         }
         double lBlock = 0.0;
         std::fill(pv_.begin(), pv_.end(), 0.0);
         for (size_t j = 0; j < count; j++) {
+            if (!isOpen(block, i, keys.begin + static_cast<int64_t>(j))) {
+                continue;
+            }
             const double p = ratio(s_[j], mBlock);
             lBlock += p;
             addValue<double, false>(head, p, keys.begin + static_cast<int64_t>(j), pv_.data());

@@ -41,11 +41,13 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
         bool used;
         const void* memory;
         const char* name;
-    } ofHeads[] = {
+    } brought[] = {
         {call.problem.sinks != 0, call.inputs.sinks, "sinks"},
         {call.problem.alibiCustom != 0, call.inputs.alibiSlopes, "alibiSlopes"},
+        {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
+        {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
     };
-    for (const auto& input : ofHeads) {
+    for (const auto& input : brought) {
         if (input.used && input.memory == nullptr && !call.empty()) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", input.name);
         }

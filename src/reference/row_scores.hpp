@@ -28,13 +28,13 @@ public:
         loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row_), q.dim, q_.data(), 1);
         mask_ = block.mask;
         queryHead_ = block.queryHead;
-        terms_.load(queryHead_, row_, mask_.keys);
+        terms_.load(block.batch, queryHead_, row_, mask_.keys);
     }
 
     // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
     template <typename Visit> void forEachVisible(const Visit& visit) const { forEachVisible({0, mask_.keys}, visit); }
     template <typename Visit> void forEachVisible(KeyRange among, const Visit& visit) const {
-        forEachOpen(mask_.blocks, row_, intersection(visibleKeys(mask_, row_), among), visit);
+        forEachOpen(mask_, row_, intersection(visibleKeys(mask_, row_), among), visit);
     }
 
     // s[0 ...] for the keys of a range.

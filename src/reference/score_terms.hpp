@@ -29,17 +29,24 @@ template <typename Real, bool twoRoundings> class RowTerms {
 public:
     RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
 
-    void load(uint32_t queryHead, int64_t row, int64_t keys) {
+    void load(uint32_t batch, uint32_t queryHead, int64_t row, int64_t keys) {
         position_ = row + keys - int64_t{call_->problem.queryRows};
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
+        const VkfBias& bias = call_->problem.bias;
+        biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;
     }
 
     Real add(Real s, int64_t key) const {
-        if (slope_ == 0) {
-            return s;
+        if (slope_ != 0) {
+            const auto distance = static_cast<float>(std::abs(position_ - key));
+            s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
         }
-        const auto distance = static_cast<float>(std::abs(position_ - key));
-        return multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
+        if (call_->problem.bias.enabled != 0) {
+            const double bias =
+                vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
+            s = multiplyAdd<Real, twoRoundings>(static_cast<Real>(unit_), static_cast<float>(bias), s);
+        }
+        return s;
     }
 
 private:
@@ -55,6 +62,7 @@ private:
     double unit_;
     Real slope_ = 0;
     int64_t position_ = 0;
+    uint64_t biasRow_ = 0; // element of key 0
 };
 
 // m and l of a row with its sink, and what brings sums that count from the old m to the new one. l is 0, whatever m, of

@@ -57,7 +57,7 @@ public:
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
-                if (!firstOpen(block.mask.blocks, call_.row(block.place + i), keys).empty()) {
+                if (!firstOpen(block.mask, call_.row(block.place + i), keys).empty()) {
                     addKeys(block, keys, i);
                 }
             }
@@ -93,9 +93,9 @@ private:
         Real* o = &o_[i * columns_];
         const int64_t number = call_.row(block.place + i);
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
-        terms_.load(block.queryHead, number, block.mask.keys);
+        terms_.load(block.batch, block.queryHead, number, block.mask.keys);
         Real largest = row.m;
-        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+        forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
                                         &scoreOf(open.begin));
             for (int64_t key = open.begin; key < open.end; key++) {
@@ -115,7 +115,7 @@ private:
         for (size_t column = 0; column < columns_; column++) {
             o[column] *= alpha;
         }
-        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+        forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             for (int64_t key = open.begin; key < open.end; key++) {
                 const Real p = std::exp2(scoreOf(key) - m);
                 row.l += p;
@@ -157,11 +157,11 @@ private:
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
         const EndedRow<Real> whole = ended(i, block.queryHead);
         const Real factor = row.l == 0 ? 0 : whole.factor / whole.l;
-        terms_.load(block.queryHead, call_.row(block.place + i), block.mask.keys);
+        terms_.load(block.batch, block.queryHead, call_.row(block.place + i), block.mask.keys);
         std::fill_n(weights, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
             const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
-            forEachOpen(block.mask.blocks, call_.row(block.place + i), keys, [&](KeyRange open) {
+            forEachOpen(block.mask, call_.row(block.place + i), keys, [&](KeyRange open) {
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
