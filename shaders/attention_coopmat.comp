@@ -45,7 +45,10 @@
 #include "item.glsl"
 #include "mask.glsl"
 #include "block_mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "special_values.glsl"
 #include "matrix_stage.glsl"
 
@@ -68,11 +71,12 @@ float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
+float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
 ResultMatrix factors;             // the same, each in all columns of its row
 
-// What a score is still multiplied by: nothing after a softcap.
+// What a score is still multiplied by: nothing once it is capped or has terms.
 float lateScale() {
-    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+    return HAS_SOFTCAP || HAS_TERMS ? 1.0 : abs(params.score_scale);
 }
 
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
@@ -142,21 +146,50 @@ void capScores() {
     }
 }
 
+void setSlopes() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS); i++) {
+        slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
+    }
+}
+
+void addTerms(const uint key_begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            RowTerms terms = rowTerms(item, queryHead(item, packed_row),
+                                      slope_row[PACKED_HEADS == 1 ? 0 : r * SLOTS + slot], queryRow(packed_row),
+                                      key_begin + place.y);
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    float s = SCORE(r * KEY_TILES + key, e) * (HAS_SOFTCAP ? 1.0 : abs(params.score_scale));
+                    SCORE(r * KEY_TILES + key, e) = 
+                        withTerms(terms, key * MATRIX_COLUMNS + elementPlace(e).y, s);
+                }
+            }
+        }
+    }
+}
+
 void dropInvisible(const uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
-            ivec2 visible = visibleKeys(item, queryRow(first_row + r * MATRIX_ROWS + place.x + slotRow(slot))) -
-                            int(key_begin + place.y);
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(key_begin + place.y);
+            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 bool closed = BLOCKS_ARE_CUT && !isOpen(open, key_begin, key_begin + key * MATRIX_COLUMNS);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
-                    if (closed || uint(column - visible.x) >= count) {
+                    bool kept = keeps(keep, key_begin + place.y + uint(column));
+                    if (closed || !kept || uint(column - visible.x) >= count) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -218,6 +251,9 @@ void computeScores(const uint key_begin, const bool whole) {
         if (HAS_SOFTCAP) {
             capScores();
         }
+        if (HAS_TERMS) {
+            addTerms(key_begin);
+        }
         if (!whole) {
             dropInvisible(key_begin);
         }
@@ -261,7 +297,7 @@ Walk walkOf(const TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
-    if (BLOCKS_ARE_CUT) {
+    if (BLOCKS_ARE_CUT || HAS_KEEP) {
         walk.whole_end = walk.whole_first;
     }
     return walk;
@@ -355,6 +391,7 @@ void main() {
     }
 
     beginBlocks(item);
+    setSlopes();
     loadQueries();
     clearState();
     barrier();

@@ -28,7 +28,10 @@
 #include "element.glsl"
 #include "item.glsl"
 #include "mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "dropped.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
@@ -46,6 +49,7 @@ float s_tile[THREAD_ROWS * THREAD_KEYS];
 vec4 o_tile[THREAD_ROWS * LANE_COLUMNS4];
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS]; // of all keys of the group
+float slope_row[THREAD_ROWS];
 
 // q as fp32, its columns where a lane finds those that belong to its words of k, zeros where there are none.
 shared vec4 q_stage[VKF_DECODE_Q_WORDS(THREAD_ROWS, HEAD_DIM, TYPE_K, LANES)];
@@ -80,6 +84,7 @@ void clearState() {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         m_row[r] = MINUS_INFINITY;
         l_row[r] = 0.0;
+        slope_row[r] = slopeOf(queryHead(item, item.row_begin + r));
     }
 }
 
@@ -154,9 +159,9 @@ void computeProducts() {
 }
 
 // Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
-bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool cut) {
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool cut) {
     uint key = threadKey(key_begin, t);
-    return cut ? key < keys.y && isVisible(visible, key) : key < keys.y;
+    return cut ? key < keys.y && isVisible(visible, key) && keeps(keep, key) : key < keys.y;
 }
 
 // Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
@@ -164,10 +169,13 @@ bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const bool
 void updateSoftmax(const uint key_begin, const bool cut) {
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         ivec2 visible = cut ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
+        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
+                                  queryRow(item.row_begin + r), threadKey(key_begin, 0));
+        RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float largest = m_row[r];
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            float s = finalScore(s_tile[r * THREAD_KEYS + t]);
-            s = seesKey(key_begin, t, visible, cut) ? s : MINUS_INFINITY;
+            float s = withTerms(terms, t * GROUPS, finalScore(s_tile[r * THREAD_KEYS + t]));
+            s = seesKey(key_begin, t, visible, keep, cut) ? s : MINUS_INFINITY;
             s_tile[r * THREAD_KEYS + t] = s;
             largest = max(largest, s);
         }
@@ -177,7 +185,7 @@ void updateSoftmax(const uint key_begin, const bool cut) {
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
             float p = exp2(s_tile[r * THREAD_KEYS + t] - m);
-            bool seen = seesKey(key_begin, t, visible, cut);
+            bool seen = seesKey(key_begin, t, visible, keep, cut);
             l += seen ? p : 0.0;
             s_tile[r * THREAD_KEYS + t] = seen ? p : (cut ? DROPPED : 0.0);
         }
@@ -216,7 +224,7 @@ void attend() {
     ivec2 seen_by_all = commonKeys(item);
     [[dont_unroll]] for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) {
         uint next_key = key_begin + TILE_KEYS;
-        bool cut = HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
+        bool cut = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
         computeProducts();
         if (next_key < keys.y) {
             fetchKeys(next_key);

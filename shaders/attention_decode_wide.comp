@@ -55,7 +55,10 @@ shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetch
 
 #include "item.glsl"
 #include "mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "decode_item.glsl"
 #include "special_values.glsl"
 
@@ -76,6 +79,7 @@ LeftMatrix q_tile[DIM_TILES];
 ResultMatrix o_tile[VALUE_TILES];
 float m = BEFORE_ANY_KEY;
 float l = 0.0; // of this invocation's scores
+float slope;   // of the row's head
 
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
@@ -190,7 +194,15 @@ vec2 pairOfScores(uint key_begin) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
     bvec2 seen = bvec2(isVisible(visible, key_begin + key), isVisible(visible, key_begin + key + 1));
-    return mix(vec2(MINUS_INFINITY), vec2(finalScore(s.x), finalScore(s.y)), seen);
+    uint packed_row = item.row_begin + row;
+    uint head = queryHead(item, packed_row);
+    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), key_begin + key);
+    s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, 1, finalScore(s.y)));
+    if (HAS_KEEP) {
+        RowKeep keep = rowKeep(item, head, queryRow(packed_row));
+        seen = bvec2(seen.x && keeps(keep, key_begin + key), seen.y && keeps(keep, key_begin + key + 1));
+    }
+    return mix(vec2(MINUS_INFINITY), s, seen);
 }
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
@@ -272,7 +284,7 @@ void attend() {
     uint end = keys.y;
     loadQueries();
     [[dont_unroll]] for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
-        bool whole = int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
+        bool whole = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeFetched(TILE_KEYS);
         placePage();
@@ -300,8 +312,15 @@ void finishRows() {
         l += subgroupShuffleXor(l, distance);
     }
     barrier(); // the readers of the factors are done
-    placeFactor(l == 0.0 ? 0.0 : 1.0 / l);
     uint packed_row = item.row_begin + row;
+    float factor = l == 0.0 ? 0.0 : 1.0 / l;
+    if (HAS_SINKS && ENDS_ROWS) {
+        vec3 ended = withSink(queryHead(item, packed_row), m, l);
+        factor = l == 0.0 ? 0.0 : ended.z / ended.y;
+        m = ended.x;
+        l = ended.y;
+    }
+    placeFactor(factor);
     if (HAS_LSE && pair == 0 && packed_row < packedRows()) {
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
@@ -332,7 +351,9 @@ void storeMatrices(const uint first) {
         }
         vec4 o = uintBitsToFloat(stage[i]);
         if (special) {
-            o += specialValues(item, v_head, queryRow(packed_row), column);
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            o += specialValues(of_row, v_head, queryRow(packed_row), column);
         }
         uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
@@ -364,6 +385,7 @@ void main() {
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     v_in_k = isView();
     keys = splitKeys(item, TILE_KEYS);
+    slope = slopeOf(queryHead(item, item.row_begin + row));
     visible = visibleKeys(item, queryRow(item.row_begin + row));
     visible.y = min(visible.y, int(keys.y));
     if (thread == 0) {

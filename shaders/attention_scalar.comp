@@ -36,6 +36,9 @@
 #include "block_mask.glsl"
 #include "stage.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "keep.glsl"
+#include "sink.glsl"
 #include "scores.glsl"
 #include "output.glsl"
 #include "softmax.glsl"
@@ -116,6 +119,12 @@ void writeResults() {
     float factor[THREAD_ROWS];
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         factor[row] = l_row[row] == 0.0 ? 0.0 : 1.0 / l_row[row];
+        if (HAS_SINKS && ENDS_ROWS) {
+            vec3 ended = withSink(item.head, m_row[row], l_row[row]);
+            factor[row] = l_row[row] == 0.0 ? 0.0 : ended.z / ended.y;
+            m_row[row] = ended.x;
+            l_row[row] = ended.y;
+        }
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
@@ -135,6 +144,7 @@ void main() {
     uint number = params.first_item + gl_WorkGroupID.x;
     item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
     mask = tileMask(item);
+    slope = slopeOf(item.head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
@@ -162,7 +172,7 @@ void main() {
         fetchScoreOperands(first, 0);
         uint next = first;
         for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
-            bool cut = BLOCKS_ARE_CUT || isCut(mask, key_begin, key_begin + TILE_KEYS);
+            bool cut = BLOCKS_ARE_CUT || HAS_KEEP || isCut(mask, key_begin, key_begin + TILE_KEYS);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
             if (cut) {

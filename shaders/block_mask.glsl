@@ -10,6 +10,8 @@
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
 
+#include "call_table.glsl"
+
 layout(constant_id = VKF_ID_MASK_BATCH_STRIDE) const uint MASK_BATCH_STRIDE = 0;
 layout(constant_id = VKF_ID_MASK_HEAD_STRIDE) const uint MASK_HEAD_STRIDE = 0;
 
@@ -33,10 +35,9 @@ void beginBlocks(const Item item) {
     if (!HAS_BLOCK_MASK) {
         return;
     }
-    uvec2 base = uvec2(params.window_left, params.window_right); // the address in the window's place
     uvec2 sequence = multiply64(item.batch, MASK_BATCH_STRIDE);
     uvec2 words = add64(sequence, multiply64(item.head, MASK_HEAD_STRIDE));
-    mask_head = add64(base, uvec2(words.x << 2, words.y << 2 | words.x >> 30));
+    mask_head = add64(VKF_TABLE_ADDRESS(block_mask), uvec2(words.x << 2, words.y << 2 | words.x >> 30));
     mask_first = item.row_begin / BLOCK;
     mask_last = (min(item.row_begin + TILE_ROWS, params.query_rows) - 1) / BLOCK;
     mask_end = item.keys;

@@ -33,6 +33,9 @@ vec2 joinedState(const uint row) {
         vec2 state = state_stage[g * THREAD_ROWS + row];
         l += state.y == 0.0 ? 0.0 : state.y * exp2(state.x - m);
     }
+    if (HAS_SINKS && ENDS_ROWS) {
+        return withSink(queryHead(item, item.row_begin + row), m, l).xy;
+    }
     return vec2(m, l);
 }
 

@@ -7,6 +7,7 @@
 
 #define MINUS_INFINITY uintBitsToFloat(0xff800000u)
 #define LN2 0.693147180559945309
+#define LOG2E 1.44269504088896341
 
 // Own tanh: the built-in one may lose all relative accuracy near 0, which a softcap multiplies. The
 // polynomial is a fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.

@@ -19,6 +19,7 @@ const uint TILE_ROWS = 1;
 #include "mask.glsl"
 #include "final_score.glsl"
 #include "row_state.glsl"
+#include "sink.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
 const uint WORDS = (VALUE_DIM + 3) / 4;
@@ -39,10 +40,12 @@ void main() {
         uvec2 address = rowAddress(headAddress(params.q, VKF_Q, item.batch, item.head), VKF_Q, row);
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
+    vec3 ended = withSink(item.head, state.x, state.y);
+    o *= ended.z;
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
-              isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / state.y);
+              isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / ended.y);
     if (HAS_LSE && word == 0) {
-        storeLse(item, row, state.x, state.y);
+        storeLse(item, row, ended.x, ended.y);
     }
 }

@@ -12,8 +12,8 @@ ivec2 visibleKeys(const Item item, const uint row) {
         return ivec2(0, keys);
     }
     int diagonal = int(row) + item.offset;
-    int left = HAS_BLOCK_MASK || PAGED ? WINDOW_LEFT : params.window_left;
-    int right = HAS_BLOCK_MASK || PAGED ? WINDOW_RIGHT : params.window_right;
+    int left = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_LEFT : params.window_left;
+    int right = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_RIGHT : params.window_right;
     return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
 }
 

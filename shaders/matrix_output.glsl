@@ -38,10 +38,19 @@ uint outputAlignment(const uvec2 head) {
 
 // Divides o by l. A row without visible keys has l = 0 and o = 0.
 void normalize() {
+    uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            float l = l_row[r * SLOTS + slot];
+            uint i = r * SLOTS + slot;
+            float l = l_row[i];
             row_factor[slot] = l == 0.0 ? 0.0 : 1.0 / l;
+            if (HAS_SINKS && ENDS_ROWS) {
+                uint row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+                vec3 ended = withSink(queryHead(item, row), m_row[i], l);
+                row_factor[slot] = l == 0.0 ? 0.0 : ended.z / ended.y;
+                m_row[i] = ended.x;
+                l_row[i] = ended.y;
+            }
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
@@ -134,7 +143,9 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             if (matrix < MATRICES && row < packedRows() && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
                 if (special) {
-                    x += specialValues(item, v.address, queryRow(row), column);
+                    Item of_row = item;
+                    of_row.head = queryHead(item, row);
+                    x += specialValues(of_row, v.address, queryRow(row), column);
                 }
                 storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }

@@ -11,6 +11,7 @@
 #include "address.glsl"
 #include "element.glsl"
 #include "final_score.glsl"
+#include "sink.glsl"
 
 layout(constant_id = VKF_ID_MERGE_GROUPS) const uint MERGE_GROUPS = 1;
 
@@ -53,6 +54,12 @@ void main() {
     mergeRow(place, exists, group, SPLITS);
     if (!exists || group != 0) {
         return;
+    }
+    if (HAS_SINKS) {
+        vec3 ended = withSink(head, m, l);
+        m = ended.x;
+        l = ended.y;
+        o *= ended.z;
     }
     uvec2 o_head = headAddress(params.o, VKF_O, batch, head);
     storeRow4(rowAddress(o_head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,

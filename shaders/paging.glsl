@@ -5,6 +5,8 @@
 #ifndef VKF_PAGING_GLSL
 #define VKF_PAGING_GLSL
 
+#include "call_table.glsl"
+
 layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequence
 
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
@@ -15,8 +17,7 @@ uint pageOf(const uint batch, const uint key) {
     if (!PAGED) {
         return 0;
     }
-    uvec2 table = uvec2(params.window_left, params.window_right);
-    uvec2 of_sequence = add64(table, multiply64(batch, MAX_PAGES * 4));
+    uvec2 of_sequence = add64(VKF_TABLE_ADDRESS(block_table), multiply64(batch, MAX_PAGES * 4));
     return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
 #else
     return 0;

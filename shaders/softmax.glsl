@@ -11,6 +11,7 @@
 
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS];
+float slope; // of the item's head
 
 void clearSoftmax() {
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -78,8 +79,9 @@ uint openInTile(const uint row, const uint key_begin) {
 }
 
 // Whether a row sees the tile's key number `key`.
-bool seesKey(const ivec2 visible, const uint open, const uint key_begin, const uint key) {
-    return isVisible(visible, key_begin + key) && (!BLOCKS_ARE_CUT || isOpen(open, key_begin, key_begin + key));
+bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uint key_begin, const uint key) {
+    return isVisible(visible, key_begin + key) && (!BLOCKS_ARE_CUT || isOpen(open, key_begin, key_begin + key)) &&
+           keeps(keep, key_begin + key);
 }
 
 // Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
@@ -90,10 +92,12 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = cut ? openInTile(i, key_begin) : 0;
+        RowKeep keep = rowKeep(item, item.head, i);
+        RowTerms terms = rowTerms(item, item.head, slope, i, key_begin + lane);
         m_tile[row] = m_row[row];
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
-            float s = finalScore(s_tile[row * THREAD_KEYS + key]);
-            if (cut && !seesKey(visible, open, key_begin, lane + key * LANES)) {
+            float s = withTerms(terms, key * LANES, finalScore(s_tile[row * THREAD_KEYS + key]));
+            if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }
             s_tile[row * THREAD_KEYS + key] = s;
@@ -106,13 +110,14 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = cut ? openInTile(i, key_begin) : 0;
+        RowKeep keep = rowKeep(item, item.head, i);
         // A row that has seen nothing yet would subtract infinity from infinity.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = exp2(m_row[row] - m);
         float l = l_row[row] * alpha;
         [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
-            if (cut && !seesKey(visible, open, key_begin, lane + key * LANES)) {
+            if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 p = DROPPED;
             } else {
                 l += p;

@@ -32,13 +32,21 @@ vec4 infiniteAsHalves(const vec4 x) {
     return x;
 }
 
-// What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
+// What the values that became zeros add to four columns of a row of the item's head: infinity or NaN, whatever their probability.
 vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
+#ifdef VKF_KEEP_GLSL
+    RowKeep keep = rowKeep(item, item.head, row);
+#endif
     vec4 sum = vec4(0.0);
     [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
 #ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
         if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
+            continue;
+        }
+#endif
+#ifdef VKF_KEEP_GLSL
+        if (!keeps(keep, uint(key))) {
             continue;
         }
 #endif

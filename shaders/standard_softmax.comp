@@ -27,12 +27,15 @@ const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // that the registers hold
 #include "item.glsl"
 #include "mask.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "standard_p.glsl"
 
 shared float m_lane[WORKGROUP_SIZE];
 shared float l_lane[WORKGROUP_SIZE];
 
 vec4 s_row[ROW_WORDS];
+float slope; // of the item's head
 
 // Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
 // are weights to write.
@@ -63,14 +66,18 @@ bvec4 areVisible(const ivec2 visible, const uint key) {
 
 // Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
 // visible score, so that loads need no branches, and those of invisible keys cost no traffic.
-void fetchScores(const uvec2 row_address, const ivec2 visible, const uint begin, const uint lane) {
+void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin, const uint lane) {
     [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
         s_row[i] = uintBitsToFloat(Word4(add64(row_address, uvec2(word * 16, 0))).value);
     }
     [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
-        s_row[i] = mix(vec4(MINUS_INFINITY), s_row[i], areVisible(visible, keyOf(begin, i, lane)));
+        uint key = keyOf(begin, i, lane);
+        RowTerms terms = rowTerms(item, item.head, slope, row, key);
+        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y),
+                      withTerms(terms, 2, s_row[i].z), withTerms(terms, 3, s_row[i].w));
+        s_row[i] = mix(vec4(MINUS_INFINITY), s, areVisible(visible, key));
     }
 }
 
@@ -90,11 +97,11 @@ float inUnit(const float unit, const float m, const float l) {
 }
 
 // This lane's part of the row's m and l.
-vec2 laneState(const uvec2 row_address, const ivec2 visible, const uvec2 keys, const uint lane) {
+vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys, const uint lane) {
     float m = MINUS_INFINITY;
     float l = 0.0;
     for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
-        fetchScores(row_address, visible, begin, lane);
+        fetchScores(item, row, row_address, visible, begin, lane);
         float m_new = m;
         [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
             m_new = max(m_new, largestOf(s_row[i]));
@@ -148,7 +155,7 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
     bool kept = keys.y - keys.x <= ROW_KEYS; // laneState() left the scores in registers
     for (uint begin = keys.x; begin < keys.y; begin += ROW_KEYS) {
         if (!kept && visible.x < visible.y) {
-            fetchScores(row_address, visible, begin, lane);
+            fetchScores(item, row, row_address, visible, begin, lane);
         }
         // P takes less room than S: its words lie over scores that other lanes have loaded.
         controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
@@ -173,16 +180,19 @@ void main() {
     ivec2 visible = visibleKeys(item, row);
     uvec2 keys = keysToWrite(item, row);
 
+    slope = slopeOf(item.head);
     vec2 state = vec2(MINUS_INFINITY, 0.0);
     if (visible.x < visible.y) {
-        state = laneState(address, visible, keys, lane);
+        state = laneState(item, row, address, visible, keys, lane);
     }
     state = mergeLanes(state, lane);
+    vec3 ended = withSink(item.head, unitOf(state.x), state.y);
+    state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // in the row's own unit, in which P counts
     writeRow(item, row, address, visible, keys, state, lane);
     if (lane == 0) {
         storeRowState(params.k, item, row, unitOf(state.x), state.y);
         if (HAS_LSE) {
-            storeLse(item, row, unitOf(state.x), state.y);
+            storeLse(item, row, ended.x, ended.y);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "call_table.hpp"
+
 namespace vkf {
 namespace {
 
@@ -149,7 +151,12 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
         c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
     }
-    if (p.maskBlock != 0 || p.paging.enabled != 0) {
+    c[VKF_ID_SINKS] = p.sinks;
+    c[VKF_ID_ALIBI] = p.alibi == 0 ? VKF_ALIBI_NONE : p.alibiCustom != 0 ? VKF_ALIBI_CUSTOM : VKF_ALIBI_USUAL;
+    c[VKF_ID_BIAS] = p.bias.enabled != 0 ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
+    c[VKF_ID_MASK] = p.mask.enabled != 0 ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
+    if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
         c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
     }

@@ -33,7 +33,8 @@ std::string binaryName(const Variant& variant) {
                                         "standard_scores_coopmat",
                                         "standard_softmax",
                                         "standard_output",
-                                        "standard_output_coopmat"};
+                                        "standard_output_coopmat",
+                                        "write_table"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";

@@ -106,7 +106,10 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.tileKeys = schedule.tile.keys;
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
-    info.subgroupReductions = !schedule.phases.empty() && schedule.phases.front().variant.subgroups ? 1 : 0;
+    info.subgroupReductions = std::any_of(schedule.phases.begin(), schedule.phases.end(),
+                                          [](const Phase& phase) { return phase.variant.subgroups; })
+                                  ? 1
+                                  : 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(plan.problem.layout(role).type));
     }

@@ -35,7 +35,7 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
         return result;
     }
     for (const auto check : {checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape, checkNotBuiltYet,
-                             checkBlockMask, checkPages}) {
+                             checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }
@@ -64,6 +64,12 @@ VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
         return VkfTensorLayout{};
     }
     return checked.layout(role);
+}
+
+uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBias* bias) {
+    vkf::CheckedProblem checked{};
+    const bool known = bias != nullptr && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS;
+    return known ? vkf::broadcastBytes(checked.given, *bias) : 0;
 }
 
 VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem) {

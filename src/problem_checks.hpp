@@ -20,6 +20,9 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message);
 // What the description has room for and this version cannot do.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 
+// Types and strides of bias and boolean mask.
+VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
+
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 
 // The problem must have passed checkBlockMask. All zeros without a block mask.

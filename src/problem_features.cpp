@@ -16,10 +16,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         bool asked;
         const char* name;
     } features[] = {
-        {p.bias.enabled != 0, "bias"},
-        {p.mask.enabled != 0, "mask"},
-        {p.alibi != 0 || p.alibiCustom != 0, "alibi"},
-        {p.sinks != 0, "sinks"},
+        {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
         {p.packed != 0, "packed (variable-length) sequences"},
         {p.documents != 0, "documents"},
         {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},

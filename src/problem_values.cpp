@@ -74,6 +74,9 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window is (%lld, %lld); both must be -1 (unlimited) or more",
                     static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
     }
+    if (p.alibiCustom != 0 && p.alibi == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
+    }
     if (p.reserved != 0 || p.dropout.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "binding.hpp"
+#include "call_table.hpp"
 #include "context.hpp"
 #include "message.hpp"
 #include "plan.hpp"
@@ -19,11 +20,18 @@ constexpr size_t firstBindingsSize = offsetof(VkfBindings, blockMask);
 struct Addresses {
     std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
     VkDeviceAddress keyLengths = 0;
-    VkDeviceAddress blockMask = 0;
-    VkDeviceAddress blockTable = 0;
+    shared::CallTable brought{};
+    VkDeviceAddress table = 0; // where `brought` is written
 };
 
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
+    const uint64_t bits = bias.enabled != 0 ? broadcastBits(bias.type) : 0;
+    strides[0] = bias.batchStride * bits;
+    strides[1] = bias.headStride * bits;
+    strides[2] = bias.rowStride * bits;
+}
 
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
@@ -46,11 +54,17 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         Need{"weights", &bindings.weights, at(Operand::weights), weightBytes, sizeof(float)},
         Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
-        Need{"blockMask", &bindings.blockMask, &addresses->blockMask, plan.problem.blockMask.words * sizeof(uint32_t),
-             sizeof(uint32_t)},
-        Need{"blockTable", &bindings.blockTable, &addresses->blockTable,
+        Need{"blockMask", &bindings.blockMask, &addresses->brought.block_mask,
+             plan.problem.blockMask.words * sizeof(uint32_t), sizeof(uint32_t)},
+        Need{"blockTable", &bindings.blockTable, &addresses->brought.block_table,
              p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0,
              sizeof(int32_t)},
+        Need{"sinks", &bindings.sinks, &addresses->brought.sinks,
+             p.sinks != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
+        Need{"alibiSlopes", &bindings.alibiSlopes, &addresses->brought.slopes,
+             p.alibiCustom != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
+        Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
+        Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -59,6 +73,9 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
+    setStrides(p.bias, addresses->brought.bias_stride);
+    setStrides(p.mask, addresses->brought.mask_stride);
+    addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
                     "the size of scratch must be given; the plan needs %llu bytes",
@@ -85,13 +102,25 @@ shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses)
     params.o = address(phase.operands[VKF_O]);
     params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
-    const Constants& constants = phase.variant.constants;
-    if (constants[VKF_ID_MASK_BLOCK] != 0 || constants[VKF_ID_PAGE_ROWS] != 0) {
-        const VkDeviceAddress table = constants[VKF_ID_PAGE_ROWS] != 0 ? addresses.blockTable : addresses.blockMask;
-        params.window_left = static_cast<int32_t>(table & 0xffffffffU);
-        params.window_right = static_cast<int32_t>(table >> 32);
+    const uint32_t place = phase.variant.constants[VKF_ID_WINDOW_PLACE];
+    if (place != VKF_PLACE_WINDOW) {
+        const uint64_t placed = placedAddress(place, addresses.brought, addresses.table);
+        params.window_left = static_cast<int32_t>(placed & 0xffffffffU);
+        params.window_right = static_cast<int32_t>(placed >> 32);
     }
     return params;
+}
+
+// The phase that writes the call's table.
+void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer) {
+    const DeviceFunctions& functions = plan.context->functions;
+    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    for (uint32_t i = 0; i < tablePieces(); i++) {
+        const shared::TablePiece piece = tablePiece(addresses.brought, addresses.table, i);
+        functions.vkCmdPushConstants(commandBuffer, plan.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                     sizeof piece, &piece);
+        functions.vkCmdDispatch(commandBuffer, 1, 1, 1);
+    }
 }
 
 // Steps [first, last) of one phase, counted from its own first.
@@ -138,7 +167,9 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
         const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
         const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
         const uint64_t last = std::min(end, phaseEnd);
-        if (first < last) {
+        if (first < last && plan.schedule.phases[i].variant.kernel == Kernel::writeTable) {
+            recordTable(plan, i, addresses, commandBuffer);
+        } else if (first < last) {
             recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
                         static_cast<uint32_t>(last - phaseBegin));
         }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "call_table.hpp"
 #include "matrix_obstacle.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
@@ -85,6 +86,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
+    addTable(problem, &made);
     *schedule = std::move(made);
     return VKF_SUCCESS;
 }

@@ -59,9 +59,10 @@ struct Schedule {
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
-    uint32_t splits = 1;  // of the keys
-    std::string tileText; // tile and splits as tuning data writes them, or would
-    bool tuned = false;   // tuning data chose them
+    uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
+    uint32_t splits = 1;      // of the keys
+    std::string tileText;     // tile and splits as tuning data writes them, or would
+    bool tuned = false;       // tuning data chose them
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 

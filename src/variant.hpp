@@ -28,7 +28,8 @@ enum class Kernel : uint32_t {
     standardScoresCoopmat,
     standardSoftmax,
     standardOutput,
-    standardOutputCoopmat
+    standardOutputCoopmat,
+    writeTable
 };
 
 // By constant id; kernels other than attention have ids of their own, in their headers.

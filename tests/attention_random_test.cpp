@@ -52,6 +52,34 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     }
 }
 
+// Each dimension repeated or not, rows apart or not.
+VkfBias randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type) {
+    VkfBias bias{};
+    bias.enabled = 1;
+    bias.type = type;
+    const uint64_t row = p.keys + dice.below(5);
+    bias.rowStride = dice.oneIn(4) ? 0 : row;
+    bias.headStride = dice.oneIn(2) ? 0 : row * p.queryRows + dice.below(3);
+    bias.batchStride = dice.oneIn(2) ? 0 : row * p.queryRows * p.queryHeads + 2ULL * p.queryHeads + dice.below(3);
+    return bias;
+}
+
+// What is added to scores, sinks and masks that are asked key by key. Half of the problems have none of them.
+void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
+    if (dice.oneIn(2)) {
+        return;
+    }
+    p.alibi = dice.oneIn(2) ? 1 : 0;
+    p.alibiCustom = p.alibi != 0 && dice.oneIn(2) ? 1 : 0;
+    p.sinks = dice.oneIn(2) ? 1 : 0;
+    if (dice.oneIn(3)) {
+        p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
+    }
+    if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
+        p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+    }
+}
+
 vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -128,6 +156,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         if (variation.path == VKF_PATH_DECODE || variation.path == VKF_PATH_SCALAR) {
             chooseSplits(dice, variation, problem);
         }
+        chooseTerms(dice, variation.path, problem);
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);

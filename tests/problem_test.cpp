@@ -110,10 +110,29 @@ const Refusal refusals[] = {
      VKF_ERROR_INVALID_ARGUMENT, "strides of k reach past"},
     {"a struct that is too large", [](VkfProblem& p) { p.structSize += 8; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
     {"a struct of size 0", [](VkfProblem& p) { p.structSize = 0; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
-    {"bias", [](VkfProblem& p) { p.bias.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "bias is not in this version"},
-    {"mask", [](VkfProblem& p) { p.mask.enabled = 1; }, VKF_ERROR_UNSUPPORTED, "mask is not"},
-    {"alibi", [](VkfProblem& p) { p.alibi = 1; }, VKF_ERROR_UNSUPPORTED, "alibi"},
-    {"sinks", [](VkfProblem& p) { p.sinks = 1; }, VKF_ERROR_UNSUPPORTED, "sinks"},
+    {"type of the bias",
+     [](VkfProblem& p) {
+         p.bias.enabled = 1;
+         p.bias.type = VKF_TYPE_BOOL8;
+     },
+     VKF_ERROR_UNSUPPORTED, "type bool8 of bias is not in this version: f32, f16, bf16"},
+    {"type of the mask", [](VkfProblem& p) { p.mask.enabled = 1; }, VKF_ERROR_UNSUPPORTED,
+     "type f32 of mask is not in this version: bool8, bool1"},
+    {"mask on path standard",
+     [](VkfProblem& p) {
+         p.mask.enabled = 1;
+         p.mask.type = VKF_TYPE_BOOL1;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "mask on path standard is not in this version"},
+    {"bias past 2^56 elements",
+     [](VkfProblem& p) {
+         p.bias.enabled = 1;
+         p.bias.rowStride = UINT64_MAX;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
+    {"alibiCustom alone", [](VkfProblem& p) { p.alibiCustom = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "alibiCustom is 1 without alibi"},
     {"packed sequences", [](VkfProblem& p) { p.packed = 1; }, VKF_ERROR_UNSUPPORTED, "packed"},
     {"documents", [](VkfProblem& p) { p.documents = 1; }, VKF_ERROR_UNSUPPORTED, "documents"},
     {"weights", [](VkfProblem& p) { p.weights = 1; }, VKF_ERROR_UNSUPPORTED,

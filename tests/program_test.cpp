@@ -169,7 +169,9 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {"run --q wide.npy --k wide.npy --v wide.npy -o o.npy", "--q wide.npy|600|576"},
          {usual + " --lengths three.npy", "--lengths three.npy|[3]|[2]"},
          {usual + " --lengths over.npy", "--lengths over.npy|length 34 of sequence 1|33 rows of --k k.npy"},
-         {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"}});
+         {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"},
+         {usual + " --sinks rank1.npy", "--sinks rank1.npy|[5]|[6]"},
+         {usual + " --alibi-slopes three.npy", "--alibi-slopes three.npy|i32|float32"}});
 }
 
 TEST_CASE("flags that make no sense are refused by name", "[program]") {
@@ -270,6 +272,7 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
     writeNpy(place, "q1.npy", ElementType::f32, {5, 1}, 1);
     writeNpy(place, "k1.npy", ElementType::f32, {6, 1}, 2);
     writeLengths(place, "lengths.npy", {33, 0});
+    writeNpy(place, "heads.npy", ElementType::f32, {6}, 4);
     const std::string rank3 = "run --q q16.npy --k k16.npy --v v16.npy -o o.npy";
     struct Case {
         std::string arguments;
@@ -286,6 +289,8 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {usual + " --window -1,2 --alignment top-left", ElementType::f32, whole},
         {usual + " --lengths lengths.npy --lse lse.npy", ElementType::f32, whole},
         {usual + " --softcap 5 --scale 0.3", ElementType::f32, whole},
+        {usual + " --alibi --sinks heads.npy --lse lse.npy", ElementType::f32, whole},
+        {usual + " --alibi-slopes heads.npy --causal", ElementType::f32, whole},
         {usual + " --path scalar --precision fp32", ElementType::f32, whole},
         {usual + " --path standard", ElementType::f32, whole},
         {usual + " --output-type f16", ElementType::f16, whole},

@@ -32,6 +32,8 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
         failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
+    if (options.math.alibi && problem.alibiCustom != 0)
+        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(options.math, problem);
     applyCacheOptions(options.cache, problem);
     if (!options.outputType.empty())
@@ -50,6 +52,10 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
         failInput("--path {}: {}", options.math.path, message.text);
     return problem;
+}
+
+const float* numbersOf(const std::optional<Tensor>& tensor) {
+    return tensor ? reinterpret_cast<const float*>(tensor->bytes.data()) : nullptr;
 }
 
 // Zeroed memory for a result.
@@ -91,6 +97,8 @@ void run(const RunOptions& options) {
     tensors.blockTable = blockTable.data();
     tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
     tensors.blockMask = blockMask.data();
+    tensors.sinks = numbersOf(inputs.sinks);
+    tensors.alibiSlopes = numbersOf(inputs.alibiSlopes);
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
     tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;

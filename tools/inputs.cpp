@@ -122,6 +122,19 @@ void checkGiven(const InputFiles& files) {
             failInput("{}: is missing; give --q, --k and --v, or --tensors", flag);
 }
 
+// A number for each query head, if the file is given.
+std::optional<Tensor> loadHeads(const FlagFile& file, uint32_t heads) {
+    if (file.path.empty())
+        return std::nullopt;
+    const std::string name = fmt::format("{} {}", file.flag, file.path);
+    Tensor tensor = loadArray(file, name);
+    if (tensor.type != ElementType::f32)
+        failInput("{}: holds {}; it must be float32", name, elementName(tensor.type));
+    if (tensor.shape != Shape{heads})
+        failInput("{}: has shape {}, one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
+    return tensor;
+}
+
 } // namespace
 
 void addInputOptions(CLI::App& command, InputFiles& files) {
@@ -135,6 +148,11 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
         "--block-mask", files.blockMask,
         ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
         "rows and keys are open");
+    command.add_option("--sinks", files.sinks,
+                       ".npy of [H], float32: a logit for each query head beside those of the keys");
+    command.add_option(
+        "--alibi-slopes", files.alibiSlopes,
+        ".npy of [H], float32: how scores of each query head fall with the distance between row and key");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -144,7 +162,9 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--v", files.v},
                                  {"--tensors", files.tensors},
                                  {"--lengths", files.lengths},
-                                 {"--block-mask", files.blockMask}})
+                                 {"--block-mask", files.blockMask},
+                                 {"--sinks", files.sinks},
+                                 {"--alibi-slopes", files.alibiSlopes}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -177,6 +197,9 @@ Inputs loadInputs(const InputFiles& files) {
     }
     if (!files.blockMask.empty())
         inputs.blockMask = loadArray({"--block-mask", files.blockMask}, "--block-mask " + files.blockMask);
+    const uint32_t heads = extent(inputs.q, axisHead);
+    inputs.sinks = loadHeads({"--sinks", files.sinks}, heads);
+    inputs.alibiSlopes = loadHeads({"--alibi-slopes", files.alibiSlopes}, heads);
     return inputs;
 }
 
@@ -194,6 +217,8 @@ VkfProblem problemOf(const Inputs& inputs) {
     problem.v = dense(vkfTypeOf(inputs.v.type));
     problem.o = problem.q;
     problem.keyLengths = inputs.lengths.empty() ? 0 : 1;
+    problem.sinks = inputs.sinks ? 1 : 0;
+    problem.alibi = problem.alibiCustom = inputs.alibiSlopes ? 1 : 0;
     return problem;
 }
 

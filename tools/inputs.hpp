@@ -24,6 +24,8 @@ struct InputFiles {
     std::string tensors; // one .safetensors with q, k and v
     std::string lengths;
     std::string blockMask;
+    std::string sinks;
+    std::string alibiSlopes;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -41,6 +43,8 @@ struct Inputs {
     Tensor q, k, v;
     std::vector<int32_t> lengths; // empty if there is no file
     std::optional<Tensor> blockMask;
+    std::optional<Tensor> sinks;
+    std::optional<Tensor> alibiSlopes;
     std::string source; // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 

@@ -102,6 +102,8 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
                        "where a window's diagonal lies: bottom-right (default) or top-left");
     command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
+    command.add_flag("--alibi", options.alibi,
+                     "scores fall with the distance between row and key, by the usual slopes");
     command.add_option("--precision", options.precision, "of the products: default or fp32");
 }
 
@@ -133,6 +135,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
         if (problem.softcap < 0)
             failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
     }
+    problem.alibi = problem.alibi | (options.alibi ? 1 : 0);
     problem.maskBlock = options.maskBlock;
     problem.path = parsePath("--path", options.path);
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);

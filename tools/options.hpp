@@ -23,6 +23,7 @@ struct MathOptions {
     std::string window;
     std::string scale;
     std::string softcap;
+    bool alibi = false;     // the usual slopes
     uint32_t maskBlock = 0; // of a block mask; 0 = none
     std::string path = "auto";
     std::string precision = "default";

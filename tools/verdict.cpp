@@ -19,6 +19,8 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.keyLengths = tensors.keyLengths;
     inputs.blockMask = tensors.blockMask;
     inputs.blockTable = tensors.blockTable;
+    inputs.sinks = tensors.sinks;
+    inputs.alibiSlopes = tensors.alibiSlopes;
     return inputs;
 }
 

@@ -184,7 +184,7 @@ private:
 };
 
 // Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
-// many elements). lse, weights, keyLengths, blockMask and blockTable are used if the problem asks for them.
+// many elements). What the problem does not ask for may be null.
 struct HostTensors {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -195,6 +195,10 @@ struct HostTensors {
     const uint32_t* blockMask = nullptr;
     float* weights = nullptr;
     const int32_t* blockTable = nullptr;
+    const float* sinks = nullptr;
+    const float* alibiSlopes = nullptr;
+    const void* bias = nullptr; // whole words of 4 bytes, as of the mask
+    const void* mask = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -203,7 +207,7 @@ public:
     Attention(Device& device, const VkfProblem& problem);
 
     const Plan& plan() const noexcept { return plan_; }
-    // q, k, v, keyLengths, blockMask, blockTable. The bytes between rows are uploaded too, so they must be readable.
+    // All inputs. The bytes between rows are uploaded too, so they must be readable.
     void upload(const HostTensors& tensors);
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
     // is called after each step with the share done, 1 at the end.
@@ -217,6 +221,7 @@ private:
     Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
+    Buffer sinks_, alibiSlopes_, bias_, mask_;
 };
 
 struct AttentionReport {

@@ -117,8 +117,15 @@ typedef struct VkfWindow {
     int64_t right;
 } VkfWindow;
 
-/* An additive bias or a boolean mask, logically [batch, heads, queryRows, keys], broadcast by
- * strides of 0. */
+/* An additive bias, or a boolean mask of which true keeps a key, logically [batch, queryHeads, queryRows, keys], keys
+ * being contiguous: strides, in elements, may have any value, and 0 repeats. [1, 1, Nq, Nk] for all sequences and heads
+ * has rowStride = Nk and zeros; all zeros are one row for everybody. Rows of BOOL1 may begin within a byte. With a mask
+ * of two rows,
+ *
+ *     1 1 0 1     bytes 1, 1, 0, 1, 0, 1, 1, 1     bits 0xeb     row 0 drops key 2
+ *     0 1 1 1                                                    row 1 drops key 0
+ *
+ * Both are read in words of 4 bytes. */
 typedef struct VkfBias {
     VkfBool enabled;
     VkfType type;
@@ -187,16 +194,21 @@ typedef struct VkfProblem {
     /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
     VkfBool lse;
 
+    VkfBias bias; /* of F32, F16 or BF16; -infinity gives a key no weight */
+    VkfBias mask; /* of BOOL8 or BOOL1; not on path standard */
+    /* ALiBi: scores fall by a slope times the distance between row i and key j, |i + Nk - Nq - j| whatever the
+     * alignment, Nk being the sequence's own length. The usual slopes of H heads are 2^(-8 (h + 1) / n) for the first n
+     * of them, the largest power of two in H, and 2^(-4 (2 (h - n) + 1) / n) for the others: 1/2, 1/4, ... 1/256 for
+     * eight. */
+    VkfBool alibi;
+    VkfBool alibiCustom; /* beside alibi: slopes from binding alibiSlopes, fp32 [queryHeads] */
+    VkfBool sinks;       /* binding sinks, fp32 [queryHeads]: a logit that joins the softmax of every row of its head,
+                            neither scaled nor capped nor masked, and has no value. -infinity = none. */
     /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
-    VkfBias bias;
-    VkfBias mask;
-    VkfBool alibi;       /* usual slopes for queryHeads heads, or binding alibiSlopes if custom */
-    VkfBool alibiCustom; /* slopes from the binding, fp32 [queryHeads] */
-    VkfBool sinks;       /* binding sinks, fp32 [queryHeads] */
-    VkfBool packed;      /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
-    VkfBool documents;   /* binding documentIds: a row sees its own document only */
-    VkfBool weights;     /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
-                            queryHeads, queryRows, keys] */
+    VkfBool packed;    /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
+    VkfBool documents; /* binding documentIds: a row sees its own document only */
+    VkfBool weights;   /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
+                          queryHeads, queryRows, keys] */
     VkfPaging paging;
     VkfDropout dropout;
 
@@ -280,6 +292,10 @@ typedef struct VkfBlockMaskLayout {
 
 /* For a problem that vkfCheckProblem accepts. Thread-safe. */
 VKF_API VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem);
+
+/* Bytes of the problem's bias or mask from the first to one past the last that is read, in whole words of 4; 0 if none
+ * is. For a problem that vkfCheckProblem accepts. Thread-safe. */
+VKF_API uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBias* bias);
 
 /* Bytes of one element of F32, F16 or BF16; 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);

@@ -56,8 +56,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
-/* Host memory of one call, laid out as the problem's tensors and strides say. keyLengths, blockMask and blockTable may
- * be NULL if the problem has none. An entry of the block table that is used must be in [0, paging.pages). */
+/* Host memory of one call, laid out as the problem's tensors and strides say. What the problem does not have
+ * may be NULL. An entry of the block table that is used must be in [0, paging.pages). */
 typedef struct VkfReferenceInputs {
     size_t structSize;
     const void* q;
@@ -66,6 +66,10 @@ typedef struct VkfReferenceInputs {
     const int32_t* keyLengths;
     const uint32_t* blockMask;
     const int32_t* blockTable;
+    const float* sinks;       /* [queryHeads] */
+    const float* alibiSlopes; /* [queryHeads] */
+    const void* bias;
+    const void* mask;
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {

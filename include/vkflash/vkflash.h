@@ -279,18 +279,22 @@ typedef struct VkfBindings {
     VkfBinding o;
     VkfBinding lse;
     VkfBinding keyLengths;
-    VkfBinding scratch;    /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
-                              run at the same time. */
-    VkfBinding blockMask;  /* 4 bytes for each word of vkfBlockMaskLayout */
-    VkfBinding weights;    /* of problems with weights */
-    VkfBinding blockTable; /* int32 [batch, paging.maxPages], of problems with paging */
+    VkfBinding scratch;     /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
+                               run at the same time. */
+    VkfBinding blockMask;   /* 4 bytes for each word of vkfBlockMaskLayout */
+    VkfBinding weights;     /* of problems with weights */
+    VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
+    VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
+    VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
+    VkfBinding bias;        /* as the problem's strides say; read in words of 4 bytes, so that its address is a */
+    VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render
  * pass, of a queue family with compute. Allocates nothing; takes under two microseconds.
  *
  * Disturbs the compute pipeline binding and push constants, no descriptor sets.
- * Barriers: writes to q, k, v, keyLengths, blockMask and blockTable must have been made available to
+ * Barriers: writes to inputs must have been made available to
  * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse,
  * weights and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
  * anything reads o, lse or weights. Barriers between the plan's own dispatches are recorded by the library. */

@@ -34,8 +34,9 @@ using Float = float;
  * 0 unless a stride passes 4 GiB). Rows and keys stay below 2^30, and the window is clamped to that,
  * so that i + offset +- window fits an int.
  *
- * With a block mask its address stands in the place of the window, low half first, or with pages that of the
- * block table; the window is then in specialization constants. */
+ * What else a call brings (a block mask, a block table, sinks, ...) has the place of the window: the address of the
+ * only such thing, low half first, or that of a table of all of them (call_table.h). The window is then in
+ * specialization constants. */
 struct AttentionParams {
     Address q;
     Address k;
@@ -138,7 +139,7 @@ struct AttentionParams {
 #define VKF_ID_MASK_BLOCK 35     /* rows and keys of a block; 0 = no block mask */
 #define VKF_ID_MASK_BATCH_STRIDE 36 /* words from one sequence's mask to the next */
 #define VKF_ID_MASK_HEAD_STRIDE 37
-#define VKF_ID_WINDOW_LEFT 38    /* of a call with a block mask or pages */
+#define VKF_ID_WINDOW_LEFT 38    /* of a call with an address in the window's place */
 #define VKF_ID_WINDOW_RIGHT 39
 /* The fifth group is of the unfused path. */
 #define VKF_ID_ROW_WORDS 40      /* words of four scores that an invocation of the softmax keeps of its row */
@@ -154,7 +155,21 @@ struct AttentionParams {
 #define VKF_ID_BLOCK_UNIT 47     /* words of 4 bytes that are loaded at once */
 /* Query heads of a KV head whose rows are packed into one tile; 1 = each head has tiles of its own. */
 #define VKF_ID_PACKED_HEADS 48
-#define VKF_ID_COUNT 49
+/* The ninth is of what a call brings beside its tensors. */
+#define VKF_ID_WINDOW_PLACE 49   /* what stands in the place of the window: VKF_PLACE_* */
+#define VKF_ID_SINKS 50          /* bool */
+#define VKF_ID_ALIBI 51          /* VKF_ALIBI_* */
+#define VKF_ID_BIAS 52           /* type of the bias, VKF_STORED_* plus 1; 0 = no bias */
+#define VKF_ID_MASK 53           /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
+#define VKF_ID_COUNT 54
+
+#define VKF_PLACE_WINDOW 0
+#define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */
+#define VKF_PLACE_TABLE 2   /* the address of a CallTable */
+
+#define VKF_ALIBI_NONE 0
+#define VKF_ALIBI_USUAL 1
+#define VKF_ALIBI_CUSTOM 2 /* slopes from memory */
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8

@@ -28,6 +28,8 @@ uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.ba
 
 uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
 
+uint64_t perHeadBytes(const VkfProblem& problem) { return uint64_t{problem.queryHeads} * sizeof(float); }
+
 uint64_t blockTableBytes(const VkfProblem& problem) {
     return uint64_t{problem.batch} * problem.paging.maxPages * sizeof(int32_t);
 }
@@ -110,6 +112,18 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.paging.enabled != 0) {
         blockTable_ = device.createBuffer(blockTableBytes(problem));
     }
+    if (problem.sinks != 0) {
+        sinks_ = device.createBuffer(perHeadBytes(problem));
+    }
+    if (problem.alibiCustom != 0) {
+        alibiSlopes_ = device.createBuffer(perHeadBytes(problem));
+    }
+    if (problem.bias.enabled != 0) {
+        bias_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.bias));
+    }
+    if (problem.mask.enabled != 0) {
+        mask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.mask));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -122,6 +136,10 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, keyLengths_, tensors.keyLengths, "keyLengths");
     uploadAll(device_, blockMask_, tensors.blockMask, "blockMask");
     uploadAll(device_, blockTable_, tensors.blockTable, "blockTable");
+    uploadAll(device_, sinks_, tensors.sinks, "sinks");
+    uploadAll(device_, alibiSlopes_, tensors.alibiSlopes, "alibiSlopes");
+    uploadAll(device_, bias_, tensors.bias, "bias");
+    uploadAll(device_, mask_, tensors.mask, "mask");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -164,6 +182,10 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.keyLengths = keyLengths_.binding();
     bindings.blockMask = blockMask_.binding();
     bindings.blockTable = blockTable_.binding();
+    bindings.sinks = sinks_.binding();
+    bindings.alibiSlopes = alibiSlopes_.binding();
+    bindings.bias = bias_.binding();
+    bindings.mask = mask_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

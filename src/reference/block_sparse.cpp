@@ -11,6 +11,7 @@
 
 #include "algorithm.hpp"
 #include "element.hpp"
+#include "score_terms.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -29,7 +30,7 @@ struct RowState {
 class BlockSparse final : public Algorithm {
 public:
     explicit BlockSparse(const Call& call)
-        : call_(call), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
+        : call_(call), terms_(call, 1.0), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
           blockKeys_(call.problem.maskBlock != 0 ? call.problem.maskBlock : call.options.tileKeys),
           rows_(std::min(call.options.tileRows, call.rows)), q_(rows_.size() * call.problem.headDim),
           o_(rows_.size() * columns_), s_(std::min<size_t>(call.problem.keys, static_cast<size_t>(blockKeys_))),
@@ -40,21 +41,30 @@ public:
         for (int64_t begin = 0; begin < block.mask.keys; begin += blockKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + blockKeys_});
-                if (!keys.empty() && isOpen(block, i, begin)) {
-                    addBlock(*block.head, keys, i);
+                if (!keys.empty() && isOpenBlock(block, i, begin)) {
+                    addBlock(block, keys, i);
                 }
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
             const RowResult result = output.row(call_, block, block.place + i);
-            std::copy_n(&o_[i * columns_], call_.layout(VKF_TENSOR_O).dim, result.o);
-            if (result.lse != nullptr) {
-                *result.lse = rows_[i].l == 0.0 ? minusInfinity : rows_[i].m + std::log(rows_[i].l);
-            }
+            finish(i, block.queryHead, result);
         }
     }
 
 private:
+    void finish(uint32_t i, uint32_t queryHead, RowResult result) const {
+        const double l = rows_[i].l;
+        const EndedRow<double> ended =
+            withSink(call_, queryHead, 1.0, rows_[i].m, l, [](double x) { return std::exp(x); });
+        for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
+            result.o[column] = l == 0.0 ? 0.0 : o_[i * columns_ + column] * l * ended.factor / ended.l;
+        }
+        if (result.lse != nullptr) {
+            *result.lse = ended.l == 0.0 ? minusInfinity : ended.m + std::log(ended.l);
+        }
+    }
+
     void load(const RowBlock& block) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         for (uint32_t i = 0; i < block.rows; i++) {
@@ -66,8 +76,12 @@ private:
         std::fill(o_.begin(), o_.end(), 0.0);
     }
 
-    bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
+    bool isOpenBlock(const RowBlock& block, uint32_t i, int64_t key) const {
         return block.mask.blocks.words == nullptr || block.mask.blocks.open(call_.row(block.place + i), key);
+    }
+
+    bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
+        return block.mask.open(call_.row(block.place + i), key);
     }
 
     double finalScore(double dot) const {
@@ -77,17 +91,23 @@ private:
     }
 
     // The block's m~, l~ and P~ v join m, l and o of row i.
-    void addBlock(const KvHead& head, KeyRange keys, uint32_t i) {
+    void addBlock(const RowBlock& block, KeyRange keys, uint32_t i) {
+        const KvHead& head = *block.head;
+        terms_.load(block.batch, block.queryHead, call_.row(block.place + i), block.mask.keys);
         const auto count = static_cast<size_t>(keys.end - keys.begin);
         dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
         double mBlock = minusInfinity;
         for (size_t j = 0; j < count; j++) {
-            s_[j] = finalScore(s_[j]);
+            const int64_t key = keys.begin + static_cast<int64_t>(j);
+            s_[j] = isOpen(block, i, key) ? terms_.add(finalScore(s_[j]), key) : minusInfinity;
             mBlock = std::max(mBlock, s_[j]);
         }
         double lBlock = 0.0;
         std::fill(pv_.begin(), pv_.end(), 0.0);
         for (size_t j = 0; j < count; j++) {
+            if (!isOpen(block, i, keys.begin + static_cast<int64_t>(j))) {
+                continue;
+            }
             const double p = ratio(s_[j], mBlock);
             lBlock += p;
             addValue<double, false>(head, p, keys.begin + static_cast<int64_t>(j), pv_.data());
@@ -106,6 +126,7 @@ private:
     }
 
     const Call& call_;
+    RowTerms<double, false> terms_;
     size_t columns_;
     int64_t blockKeys_;
     std::vector<RowState> rows_;

@@ -37,6 +37,21 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
     if (call.problem.keyLengths != 0 && call.inputs.keyLengths == nullptr && call.problem.batch != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.keyLengths is null");
     }
+    const struct {
+        bool used;
+        const void* memory;
+        const char* name;
+    } brought[] = {
+        {call.problem.sinks != 0, call.inputs.sinks, "sinks"},
+        {call.problem.alibiCustom != 0, call.inputs.alibiSlopes, "alibiSlopes"},
+        {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
+        {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
+    };
+    for (const auto& input : brought) {
+        if (input.used && input.memory == nullptr && !call.empty()) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", input.name);
+        }
+    }
     if (call.blockMaskLayout.words != 0 && call.inputs.blockMask == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockMask is null");
     }

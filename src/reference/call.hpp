@@ -33,6 +33,15 @@ struct Call {
         return {inputs.blockMask + batch * problem.blockMaskBatchStride + queryHead * problem.blockMaskHeadStride,
                 problem.maskBlock, blockMaskLayout.rowWords};
     }
+    // The same of the boolean mask.
+    BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
+        const VkfBias& mask = problem.mask;
+        if (mask.enabled == 0) {
+            return {};
+        }
+        return {static_cast<const unsigned char*>(inputs.mask), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
+                batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
+    }
     // Where row `key` of k or v lies: its page, or its sequence, and the row there.
     struct KeyPlace {
         uint64_t batch;

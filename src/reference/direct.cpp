@@ -47,11 +47,12 @@ private:
                 addValue<double, false>(head, p, key, o_.data());
             }
         });
+        const EndedRow<double> ended = scores_.ended(m, l);
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
-            result.o[column] = l == 0.0 ? 0.0 : o_[column] / l;
+            result.o[column] = l == 0.0 ? 0.0 : o_[column] * ended.factor / ended.l;
         }
         if (result.lse != nullptr) {
-            *result.lse = m + std::log(l); // ln 0 = -infinity
+            *result.lse = ended.m + std::log(ended.l); // ln 0 = -infinity
         }
     }
 

@@ -9,6 +9,7 @@
 
 #include "algorithm.hpp"
 #include "element.hpp"
+#include "score_terms.hpp"
 
 namespace vkf::reference {
 
@@ -18,7 +19,7 @@ inline double origin(double m) { return m == -std::numeric_limits<double>::infin
 
 class RowScores {
 public:
-    explicit RowScores(const Call& call) : call_(call), q_(call.problem.headDim) {}
+    explicit RowScores(const Call& call) : call_(call), terms_(call, 1.0), q_(call.problem.headDim) {}
 
     // Reads q of the row at a place among the selected ones, and turns to the keys that it sees.
     void load(const RowBlock& block, uint32_t place) {
@@ -26,20 +27,27 @@ public:
         row_ = call_.row(place);
         loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row_), q.dim, q_.data(), 1);
         mask_ = block.mask;
+        queryHead_ = block.queryHead;
+        terms_.load(block.batch, queryHead_, row_, mask_.keys);
     }
 
     // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
     template <typename Visit> void forEachVisible(const Visit& visit) const { forEachVisible({0, mask_.keys}, visit); }
     template <typename Visit> void forEachVisible(KeyRange among, const Visit& visit) const {
-        forEachOpen(mask_.blocks, row_, intersection(visibleKeys(mask_, row_), among), visit);
+        forEachOpen(mask_, row_, intersection(visibleKeys(mask_, row_), among), visit);
     }
 
     // s[0 ...] for the keys of a range.
     void compute(const KvHead& head, KeyRange keys, double* s) const {
         dotKeys<double, false>(head, q_.data(), keys, s);
         for (int64_t j = 0; j < keys.end - keys.begin; j++) {
-            s[j] = finalScore(s[j]);
+            s[j] = terms_.add(finalScore(s[j]), keys.begin + j);
         }
+    }
+
+    // m and l with the row's sink.
+    EndedRow<double> ended(double m, double l) const {
+        return withSink(call_, queryHead_, 1.0, m, l, [](double x) { return std::exp(x); });
     }
 
 private:
@@ -50,8 +58,10 @@ private:
     }
 
     const Call& call_;
+    RowTerms<double, false> terms_;
     std::vector<double> q_;
     uint32_t row_ = 0;
+    uint32_t queryHead_ = 0;
     Mask mask_{};
 };
 

@@ -103,6 +103,7 @@ public:
                 const uint32_t rows = std::min(perItem, call_.rows - place);
                 Mask ofHead = mask;
                 ofHead.blocks = call_.blockMask(batch, queryHead);
+                ofHead.booleans = call_.booleanMask(batch, queryHead);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, place, rows}, output_);
             },
             [&](uint64_t done) { tell(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });

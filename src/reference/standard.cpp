@@ -23,6 +23,7 @@ public:
     void compute(const RowBlock& block, const Output& output) noexcept override {
         computeScores(block);
         for (uint32_t i = 0; i < block.rows; i++) {
+            scores_.load(block, block.place + i);
             softmax(i);
         }
         for (uint32_t i = 0; i < block.rows; i++) {
@@ -53,8 +54,11 @@ private:
             x = std::exp(x - origin(m_[i]));
             l_[i] += x;
         }
+        const EndedRow<double> ended = scores_.ended(m_[i], l_[i]);
+        m_[i] = ended.m;
+        l_[i] = ended.l;
         for (double& x : row) {
-            x = x == 0.0 ? 0.0 : x / l_[i]; // a dropped key has no weight, even where l is NaN or 0
+            x = x == 0.0 ? 0.0 : x * ended.factor / l_[i]; // a dropped key has no weight, even where l is NaN or 0
         }
     }
 

@@ -14,6 +14,7 @@
 
 #include "algorithm.hpp"
 #include "element.hpp"
+#include "score_terms.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -44,8 +45,9 @@ template <typename Real> struct RowState {
 template <typename Real, bool twoRoundings> class Tiled final : public Algorithm {
 public:
     explicit Tiled(const Call& call)
-        : call_(call), finalScore_(call.problem), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
-          roundWeight_(call.options.productType), tileRows_(std::min(call.options.tileRows, call.rows)),
+        : call_(call), finalScore_(call.problem), terms_(call, std::numbers::log2e),
+          columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundWeight_(call.options.productType),
+          tileRows_(std::min(call.options.tileRows, call.rows)),
           tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
           q_(size_t{tileRows_} * call.problem.headDim), rows_(tileRows_), o_(tileRows_ * columns_),
           s_(static_cast<size_t>(tileKeys_)) {}
@@ -55,14 +57,14 @@ public:
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
-                if (!firstOpen(block.mask.blocks, call_.row(block.place + i), keys).empty()) {
+                if (!firstOpen(block.mask, call_.row(block.place + i), keys).empty()) {
                     addKeys(block, keys, i);
                 }
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
             const RowResult result = output.row(call_, block, block.place + i);
-            finish(i, result);
+            finish(i, block.queryHead, result);
             if (result.weights != nullptr) {
                 writeWeights(block, i, result.weights);
             }
@@ -91,12 +93,13 @@ private:
         Real* o = &o_[i * columns_];
         const int64_t number = call_.row(block.place + i);
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
+        terms_.load(block.batch, block.queryHead, number, block.mask.keys);
         Real largest = row.m;
-        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+        forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
                                         &scoreOf(open.begin));
             for (int64_t key = open.begin; key < open.end; key++) {
-                scoreOf(key) = finalScore_(scoreOf(key));
+                scoreOf(key) = terms_.add(finalScore_(scoreOf(key)), key);
                 largest = std::max(largest, scoreOf(key));
             }
         });
@@ -112,7 +115,7 @@ private:
         for (size_t column = 0; column < columns_; column++) {
             o[column] *= alpha;
         }
-        forEachOpen(block.mask.blocks, number, keys, [&](KeyRange open) {
+        forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             for (int64_t key = open.begin; key < open.end; key++) {
                 const Real p = std::exp2(scoreOf(key) - m);
                 row.l += p;
@@ -129,9 +132,14 @@ private:
         }
     }
 
-    void finish(uint32_t i, RowResult result) const {
-        const RowState<Real>& row = rows_[i];
-        const Real factor = row.l == 0 ? 0 : 1 / row.l;
+    EndedRow<Real> ended(uint32_t i, uint32_t queryHead) const {
+        return withSink(call_, queryHead, std::numbers::log2e, rows_[i].m, rows_[i].l,
+                        [](Real x) { return std::exp2(x); });
+    }
+
+    void finish(uint32_t i, uint32_t queryHead, RowResult result) const {
+        const EndedRow<Real> row = ended(i, queryHead);
+        const Real factor = rows_[i].l == 0 ? 0 : row.factor / row.l;
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             const auto o = static_cast<double>(o_[i * columns_ + column] * factor);
             result.o[column] = std::is_same_v<Real, float> ? roundElement(call_.layout(VKF_TENSOR_O).type, o) : o;
@@ -147,14 +155,16 @@ private:
     void writeWeights(const RowBlock& block, uint32_t i, double* weights) {
         const RowState<Real>& row = rows_[i];
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
-        const Real factor = row.l == 0 ? 0 : 1 / row.l;
+        const EndedRow<Real> whole = ended(i, block.queryHead);
+        const Real factor = row.l == 0 ? 0 : whole.factor / whole.l;
+        terms_.load(block.batch, block.queryHead, call_.row(block.place + i), block.mask.keys);
         std::fill_n(weights, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
             const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
-            forEachOpen(block.mask.blocks, call_.row(block.place + i), keys, [&](KeyRange open) {
+            forEachOpen(block.mask, call_.row(block.place + i), keys, [&](KeyRange open) {
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
-                    const Real s = finalScore_(s_[static_cast<size_t>(key - open.begin)]);
+                    const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
                     weights[key] = static_cast<double>(std::exp2(s - m) * factor);
                 }
             });
@@ -163,6 +173,7 @@ private:
 
     const Call& call_;
     FinalScore<Real> finalScore_;
+    RowTerms<Real, twoRoundings> terms_;
     size_t columns_;
     WeightRounding roundWeight_;
     uint32_t tileRows_;

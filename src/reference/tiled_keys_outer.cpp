@@ -35,6 +35,7 @@ public:
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
+            scores_.load(block, block.place + i);
             store(i, output.row(call_, block, block.place + i));
         }
     }
@@ -78,9 +79,13 @@ private:
     }
 
     void store(uint32_t i, RowResult result) const {
-        std::copy_n(&o_[i * columns_], call_.layout(VKF_TENSOR_O).dim, result.o);
+        const EndedRow<double> ended = scores_.ended(m_[i], l_[i]);
+        const double factor = l_[i] == 0.0 ? 0.0 : l_[i] * ended.factor / ended.l;
+        for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
+            result.o[column] = o_[i * columns_ + column] * factor;
+        }
         if (result.lse != nullptr) {
-            *result.lse = origin(m_[i]) + std::log(l_[i]);
+            *result.lse = origin(ended.m) + std::log(ended.l);
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which keys a query row sees. Causal masks, windows and lengths all come down to one range, of which a block
-// mask leaves the open parts.
+// Which keys a query row sees. Causal masks, windows and lengths all come down to one range, of which block
+// masks and boolean ones leave the open parts.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +32,19 @@ struct BlockMask {
     }
 };
 
+// The boolean mask of one head, true = keep. No bytes, no mask.
+struct BooleanMask {
+    const unsigned char* bytes;
+    uint64_t bits;  // of an element
+    uint64_t first; // element of row 0
+    uint64_t rowStride;
+
+    bool keeps(int64_t row, int64_t key) const {
+        const uint64_t bit = (first + static_cast<uint64_t>(row) * rowStride + static_cast<uint64_t>(key)) * bits;
+        return (bytes[bit / 8] >> (bit % 8) & ((1U << bits) - 1)) != 0;
+    }
+};
+
 // The mask of one sequence and head. Row i stands at key i + offset and sees those from `left` before it to
 // `right` after it.
 struct Mask {
@@ -40,6 +53,18 @@ struct Mask {
     int64_t left;
     int64_t right;
     BlockMask blocks;
+    BooleanMask booleans;
+
+    // Whether row and key are open to each other, if the key is in the row's range.
+    bool open(int64_t row, int64_t key) const {
+        return (blocks.words == nullptr || blocks.open(row, key)) &&
+               (booleans.bytes == nullptr || booleans.keeps(row, key));
+    }
+    bool hasHoles() const { return blocks.words != nullptr || booleans.bytes != nullptr; }
+    // The first key after this one that may be open where this one is closed, or the other way round.
+    int64_t nextEdge(int64_t key) const {
+        return booleans.bytes != nullptr ? key + 1 : (key / blocks.block + 1) * blocks.block;
+    }
 };
 
 // Farther than any key, and small enough to add to any row without overflow.
@@ -64,27 +89,26 @@ inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
     return intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
 }
 
-// The first part of a range of keys that the row's open blocks make up without a gap; empty if all are closed.
-inline KeyRange firstOpen(const BlockMask& blocks, int64_t row, KeyRange keys) {
-    if (blocks.words == nullptr) {
+// The first part of a range of keys that is open to the row without a gap; empty if all are closed.
+inline KeyRange firstOpen(const Mask& mask, int64_t row, KeyRange keys) {
+    if (!mask.hasHoles()) {
         return keys;
     }
-    const auto blockEnd = [&](int64_t key) { return std::min((key / blocks.block + 1) * blocks.block, keys.end); };
+    const auto edge = [&](int64_t key) { return std::min(mask.nextEdge(key), keys.end); };
     int64_t begin = keys.begin;
-    while (begin < keys.end && !blocks.open(row, begin)) {
-        begin = blockEnd(begin);
+    while (begin < keys.end && !mask.open(row, begin)) {
+        begin = edge(begin);
     }
     int64_t end = begin;
-    while (end < keys.end && blocks.open(row, end)) {
-        end = blockEnd(end);
+    while (end < keys.end && mask.open(row, end)) {
+        end = edge(end);
     }
     return {begin, end};
 }
 
-// Calls visit(KeyRange) for each part of a range of keys that the row's open blocks leave, in their order.
-template <typename Visit> void forEachOpen(const BlockMask& blocks, int64_t row, KeyRange keys, const Visit& visit) {
-    for (KeyRange open = firstOpen(blocks, row, keys); !open.empty();
-         open = firstOpen(blocks, row, {open.end, keys.end})) {
+// Calls visit(KeyRange) for each part of a range of keys that is open to the row, in their order.
+template <typename Visit> void forEachOpen(const Mask& mask, int64_t row, KeyRange keys, const Visit& visit) {
+    for (KeyRange open = firstOpen(mask, row, keys); !open.empty(); open = firstOpen(mask, row, {open.end, keys.end})) {
         visit(open);
     }
 }

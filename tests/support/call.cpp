@@ -70,16 +70,66 @@ std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vect
     return table;
 }
 
+std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, std::mt19937_64& random) {
+    std::uniform_real_distribution<float> uniform(range.first, range.second);
+    std::vector<float> values(heads);
+    std::generate(values.begin(), values.end(), [&] { return uniform(random); });
+    return values;
+}
+
+// Calls visit(element) for each element of a bias or mask, some more than once.
+template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBias& bias, const Visit& visit) {
+    for (uint64_t b = 0; b < problem.batch; b++) {
+        for (uint64_t h = 0; h < problem.queryHeads; h++) {
+            for (uint64_t i = 0; i < problem.queryRows; i++) {
+                for (uint64_t j = 0; j < problem.keys; j++) {
+                    visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j);
+                }
+            }
+        }
+    }
+}
+
+// What is between rows is NaN.
+std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& random) {
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.bias), std::byte{0xff});
+    std::normal_distribution<double> normal(0.0, 2.0);
+    if (!bytes.empty()) {
+        forEachBroadcast(problem, problem.bias, [&](uint64_t element) {
+            vkfStoreElement(problem.bias.type, bytes.data(), element, normal(random));
+        });
+    }
+    return bytes;
+}
+
+// What is between rows says "keep".
+std::vector<std::byte> randomMask(const VkfProblem& problem, double density, std::mt19937_64& random) {
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.mask), std::byte{0xff});
+    std::bernoulli_distribution keep(density);
+    if (!bytes.empty()) {
+        forEachBroadcast(problem, problem.mask, [&](uint64_t element) {
+            if (problem.mask.type == VKF_TYPE_BOOL8) {
+                bytes[element] = keep(random) ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
+            } else {
+                const auto bit = static_cast<std::byte>(1U << element % 8);
+                bytes[element / 8] = keep(random) ? bytes[element / 8] | bit : bytes[element / 8] & ~bit;
+            }
+        });
+    }
+    return bytes;
+}
+
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
-    const uint64_t heads = problem.maskBlock != 0 ? problem.queryHeads / problem.kvHeads : 1; // else all are alike
+    const bool differ = problem.maskBlock != 0 || problem.mask.enabled != 0;
+    const uint64_t heads = problem.queryHeads / problem.kvHeads;
     std::vector<bool> seen(problem.keys, false);
-    for (uint64_t h = kvHead * heads; h < (kvHead + 1) * heads; h++) {
+    for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
                 seen[j] =
-                    seen[j] || (isVisible(problem, keys, i, j) &&
+                    seen[j] || (isVisible(problem, keys, i, j) && isKept(problem, inputs.mask, batch, h, i, j) &&
                                 (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
                                                                        i / problem.maskBlock, j / problem.maskBlock)));
             }
@@ -91,7 +141,8 @@ std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
     const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-    const bool headsShare = layout.headStride == 0 && layout.heads > 1 && problem.maskBlock != 0;
+    const bool differ = problem.maskBlock != 0 || problem.mask.enabled != 0;
+    const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // what one does not see another may
     }
@@ -148,6 +199,17 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
 }
 
 } // namespace
+
+bool isKept(const VkfProblem& problem, const std::vector<std::byte>& mask, uint64_t batch, uint64_t head, uint64_t row,
+            uint64_t key) {
+    const VkfBias& m = problem.mask;
+    if (m.enabled == 0) {
+        return true;
+    }
+    const uint64_t element = batch * m.batchStride + head * m.headStride + row * m.rowStride + key;
+    return m.type == VKF_TYPE_BOOL8 ? mask[element] != std::byte{0}
+                                    : (mask[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
+}
 
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key) {
     const int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
@@ -221,6 +283,16 @@ std::string describe(const VkfProblem& p) {
     if (p.maskBlock != 0) {
         text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
     }
+    if (p.alibi != 0) {
+        text << (p.alibiCustom != 0 ? " custom alibi" : " alibi");
+    }
+    text << (p.sinks != 0 ? " sinks" : "");
+    for (const auto& [bias, name] : {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}}) {
+        if (bias->enabled != 0) {
+            text << name << vkfTypeName(bias->type) << " [" << bias->batchStride << "," << bias->headStride << ","
+                 << bias->rowStride << "]";
+        }
+    }
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
@@ -237,6 +309,10 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.keyLengths = keyLengths.empty() ? nullptr : keyLengths.data();
     inputs.blockMask = blockMask.empty() ? nullptr : blockMask.data();
     inputs.blockTable = blockTable.empty() ? nullptr : blockTable.data();
+    inputs.sinks = sinks.empty() ? nullptr : sinks.data();
+    inputs.alibiSlopes = alibiSlopes.empty() ? nullptr : alibiSlopes.data();
+    inputs.bias = bias.empty() ? nullptr : bias.data();
+    inputs.mask = mask.empty() ? nullptr : mask.data();
     return inputs;
 }
 
@@ -258,6 +334,10 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.keyLengths = data.keyLengths;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
+    inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
+    inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
+    inputs.bias = randomBias(problem, random);
+    inputs.mask = randomMask(problem, data.maskDensity, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -291,6 +371,10 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     const Guarded lengths = uploaded(device, inputs.keyLengths);
     const Guarded blockTable = uploaded(device, inputs.blockTable);
     const Guarded blockMask = uploaded(device, inputs.blockMask);
+    const Guarded sinks = uploaded(device, inputs.sinks);
+    const Guarded alibiSlopes = uploaded(device, inputs.alibiSlopes);
+    const Guarded bias = uploaded(device, inputs.bias);
+    const Guarded mask = uploaded(device, inputs.mask);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
@@ -309,6 +393,10 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
     bindings.blockTable = blockTable.binding();
+    bindings.sinks = sinks.binding();
+    bindings.alibiSlopes = alibiSlopes.binding();
+    bindings.bias = bias.binding();
+    bindings.mask = mask.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

@@ -39,6 +39,7 @@ struct Data {
     uint32_t seed = 1;
     double magnitude = 1.0;            // standard deviation of q, k and v
     std::vector<int32_t> keyLengths{}; // if the problem has them
+    double maskDensity = 0.5;          // share of keys that a boolean mask keeps, if the problem has one
     double blockDensity = 0.5;         // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;              // elements between the guard and the first element
@@ -52,7 +53,11 @@ struct Inputs {
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
     std::vector<int32_t> blockTable{}; // pages in any order; entries of no key are no pages
-    bool vInK = false;                 // v is at the address of k
+    std::vector<float> sinks{};
+    std::vector<float> alibiSlopes{};
+    std::vector<std::byte> bias{};
+    std::vector<std::byte> mask{};
+    bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
@@ -87,7 +92,12 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
 bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
                  uint64_t rowBlock, uint64_t keyBlock);
 
-// Whether key j is visible to row i but for a block mask, straight from the contract, for tests of masks.
+// Whether a boolean mask keeps the key.
+bool isKept(const VkfProblem& problem, const std::vector<std::byte>& mask, uint64_t batch, uint64_t head, uint64_t row,
+            uint64_t key);
+
+// Whether key j is visible to row i but for block masks and boolean ones, straight from the contract, for tests of
+// masks.
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
 
 } // namespace vkf::test

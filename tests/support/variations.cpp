@@ -17,7 +17,8 @@ void apply(const Variation& variation, VkfProblem& problem) {
 bool takes(const Variation& variation, const VkfProblem& problem) {
     if (variation.path != VKF_PATH_COOPMAT) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
-        return knowsBlocks || problem.maskBlock == 0;
+        const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
+        return (knowsBlocks || problem.maskBlock == 0) && (knowsMasks || problem.mask.enabled == 0);
     }
     const VkfType type = problem.q.type;
     if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// What is added to the scores of a query row once they are scaled and capped, and the row's sink.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+#include "call.hpp"
+#include "kv_head.hpp"
+
+namespace vkf::reference {
+
+// The usual slope of head h of `heads` (Press et al. 2021, arXiv 2108.12409, and its code for other numbers than powers
+// of two): n is the largest power of two in `heads`.
+inline double usualSlope(uint32_t heads, uint32_t head) {
+    uint32_t n = 1;
+    while (2 * uint64_t{n} <= heads) {
+        n *= 2;
+    }
+    const double exponent = head < n ? 8.0 * (head + 1.0) : 4.0 * (2.0 * (head - n) + 1.0);
+    return std::exp2(-exponent / n);
+}
+
+// For Real = float every rounding is the kernels' own. Scores count in units of 1 / unit: 1, or log2(e).
+template <typename Real, bool twoRoundings> class RowTerms {
+public:
+    RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
+
+    void load(uint32_t batch, uint32_t queryHead, int64_t row, int64_t keys) {
+        position_ = row + keys - int64_t{call_->problem.queryRows};
+        slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
+        const VkfBias& bias = call_->problem.bias;
+        biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;
+    }
+
+    Real add(Real s, int64_t key) const {
+        if (slope_ != 0) {
+            const auto distance = static_cast<float>(std::abs(position_ - key));
+            s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
+        }
+        if (call_->problem.bias.enabled != 0) {
+            const double bias =
+                vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
+            s = multiplyAdd<Real, twoRoundings>(static_cast<Real>(unit_), static_cast<float>(bias), s);
+        }
+        return s;
+    }
+
+private:
+    double slopeOf(uint32_t queryHead) const {
+        const VkfProblem& p = call_->problem;
+        if (p.alibi == 0) {
+            return 0.0;
+        }
+        return p.alibiCustom != 0 ? call_->inputs.alibiSlopes[queryHead] : usualSlope(p.queryHeads, queryHead);
+    }
+
+    const Call* call_;
+    double unit_;
+    Real slope_ = 0;
+    int64_t position_ = 0;
+    uint64_t biasRow_ = 0; // element of key 0
+};
+
+// m and l of a row with its sink, and what brings sums that count from the old m to the new one. l is 0, whatever m, of
+// a row that sees no key.
+template <typename Real> struct EndedRow {
+    Real m;
+    Real l;
+    Real factor;
+};
+
+// m and the sink count in units of 1 / unit; power(x) is the exponential in that unit.
+template <typename Real, typename Power>
+EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real m, Real l, const Power& power) {
+    constexpr Real infinity = std::numeric_limits<Real>::infinity();
+    if (call.problem.sinks == 0 || call.inputs.sinks[queryHead] == -std::numeric_limits<float>::infinity()) {
+        return {m, l, 1};
+    }
+    const auto sink = static_cast<Real>(static_cast<double>(call.inputs.sinks[queryHead]) * unit);
+    if (l == 0 || m == -infinity) {
+        return {sink, power(sink - sink), 0}; // of an infinite sink NaN, as with keys
+    }
+    const Real with = m < sink ? sink : m;
+    return {with, l * power(m - with) + power(sink - with), power(m - with)};
+}
+
+} // namespace vkf::reference

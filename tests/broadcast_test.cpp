@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// Additive bias and boolean masks: every kernel and every reference algorithm.
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "support/call.hpp"
+#include "support/reference.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+void run(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
+    if (!vkf::test::takes(variation, problem)) {
+        return;
+    }
+    apply(variation, problem);
+    INFO(variation.name << ": " << vkf::test::describe(problem));
+    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+}
+
+void runEverywhere(const VkfProblem& problem, const Data& data = {}) {
+    const Inputs inputs = vkf::test::makeInputs(problem, data);
+    for (const Variation& variation : vkf::test::variations) {
+        run(variation, problem, inputs);
+    }
+}
+
+// Rows `gap` elements apart; each dimension repeated or not.
+VkfBias broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows, uint64_t gap = 0) {
+    VkfBias bias{};
+    bias.enabled = 1;
+    bias.type = type;
+    bias.rowStride = rows ? p.keys + gap : 0;
+    bias.headStride = heads ? (p.keys + gap) * p.queryRows : 0;
+    bias.batchStride = batches ? (p.keys + gap) * p.queryRows * p.queryHeads : 0;
+    return bias;
+}
+
+constexpr std::array<VkfReferenceAlgorithm, 7> algorithms = {
+    VKF_REFERENCE_DIRECT,   VKF_REFERENCE_TILED,  VKF_REFERENCE_TILED_FP32,       VKF_REFERENCE_BLOCK_SPARSE,
+    VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER,
+};
+
+} // namespace
+
+TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broadcast]") {
+    uint32_t seed = 1;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        VkfProblem problem = problemOf({2, 4, 2, type == VKF_TYPE_F32 ? 77U : 5U, 131, 40, 24, VKF_TYPE_F16});
+        problem.bias = broadcast(problem, type, true, true, true, 3);
+        Data data;
+        data.seed = seed++;
+        runEverywhere(problem, data);
+        problem.bias = broadcast(problem, type, type == VKF_TYPE_F16, type == VKF_TYPE_BF16, type == VKF_TYPE_F32);
+        problem.causal = 1;
+        problem.softcap = 11;
+        problem.alibi = 1;
+        problem.sinks = 1;
+        runEverywhere(problem, data);
+    }
+}
+
+TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it repeats", "[broadcast]") {
+    uint32_t seed = 1;
+    for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
+        for (const uint32_t rows : {3U, 77U}) {
+            VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 3 ? VKF_TYPE_F32 : VKF_TYPE_F16});
+            problem.mask = broadcast(problem, type, true, true, true, 3);
+            Data data;
+            data.seed = seed++;
+            data.maskDensity = 0.3;
+            runEverywhere(problem, data);
+            problem.mask = broadcast(problem, type, rows == 3, type == VKF_TYPE_BOOL1, true);
+            problem.causal = 1;
+            problem.keyLengths = 1;
+            problem.kvSplits = rows == 3 ? 3 : 0;
+            data.keyLengths = {50, 131};
+            const Inputs inputs = vkf::test::makeInputs(problem, data);
+            for (const uint32_t variation : {0U, 1U, 4U, 5U, 6U, 8U}) {
+                run(vkf::test::variations[variation], problem, inputs);
+            }
+        }
+    }
+}
+
+TEST_CASE("rows that a mask leaves no key are exactly zero, on heads of any width", "[broadcast]") {
+    for (const uint32_t dim : {64U, 576U}) {
+        VkfProblem problem = problemOf({1, 16, 1, 2, 200, dim, std::min(dim, 512U), VKF_TYPE_F16});
+        problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, true, true);
+        Data data;
+        data.maskDensity = 0.02; // keys that few rows see, or none
+        Inputs inputs = vkf::test::makeInputs(problem, data);
+        std::memset(inputs.mask.data(), 0, 3 * problem.keys); // rows 0 and 1 of head 0, row 0 of head 1
+        for (const Variation& variation : vkf::test::variations) {
+            if (!vkf::test::takes(variation, problem) || (dim > 256 && &variation != &vkf::test::variations[6])) {
+                continue;
+            }
+            apply(variation, problem);
+            const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+            INFO(variation.name << ": " << outcome.text());
+            CHECK(outcome.passed());
+            for (size_t row = 0; row < 3; row++) {
+                CHECK(static_cast<double>(outcome.lse[row]) == -infinity);
+            }
+        }
+    }
+}
+
+TEST_CASE("rows see what is not finite in keys that their mask keeps, and only there", "[broadcast]") {
+    VkfProblem problem = problemOf({1, 4, 2, 70, 100, 40, 0, VKF_TYPE_F16});
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, true, true, 1);
+    for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
+        Data data;
+        data.edit = [&](std::vector<std::byte>&, std::vector<std::byte>&, std::vector<std::byte>& v) {
+            for (const uint64_t key : {3ULL, 64ULL}) {
+                vkfStoreElement(VKF_TYPE_F16, v.data(), key * 40 + key % 40, value);
+            }
+        };
+        runEverywhere(problem, data);
+    }
+}
+
+TEST_CASE("a bias of minus infinity gives no weight", "[broadcast]") {
+    VkfProblem problem = problemOf({1, 2, 1, 6, 40, 16, 0, VKF_TYPE_F16});
+    problem.bias = broadcast(problem, VKF_TYPE_F16, false, false, true);
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    for (uint64_t i = 0; i < 6; i++) {
+        for (uint64_t j = 0; j < 40; j++) {
+            if (i == 2 || (i + j) % 3 == 0) { // row 2 has none but these
+                vkfStoreElement(VKF_TYPE_F16, inputs.bias.data(), i * 40 + j, -infinity);
+            }
+        }
+    }
+    for (const Variation& variation : vkf::test::variations) {
+        run(variation, problem, inputs);
+    }
+}
+
+TEST_CASE("all reference algorithms agree under a mask and a bias", "[reference]") {
+    for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
+        VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
+        problem.mask = broadcast(problem, type, true, false, true, 2);
+        problem.bias = broadcast(problem, VKF_TYPE_BF16, false, true, true, 2);
+        problem.maskBlock = type == VKF_TYPE_BOOL8 ? 16 : 0;
+        problem.causal = 1;
+        const Inputs inputs = vkf::test::makeInputs(problem, {});
+        const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
+        for (const VkfReferenceAlgorithm algorithm : algorithms) {
+            INFO(vkf::test::describe(problem) << ", algorithm " << static_cast<int>(algorithm));
+            const double bound = algorithm == VKF_REFERENCE_TILED_FP32 ? 1e-4 : 1e-12;
+            const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm, 24, 16));
+            for (size_t i = 0; i < direct.o.size(); i++) {
+                CHECK(std::abs(direct.o[i] - result.o[i]) <= bound);
+            }
+            for (size_t i = 0; i < direct.lse.size(); i++) {
+                const bool same = direct.lse[i] == result.lse[i]; // both -infinity
+                CHECK((same || std::abs(direct.lse[i] - result.lse[i]) <= bound));
+            }
+        }
+    }
+}
+
+// The header's example: scores are 0, v is 1, 2, 3, 4.
+TEST_CASE("the reference reads masks and biases as the header shows", "[reference]") {
+    VkfProblem problem = problemOf({1, 1, 1, 2, 4, 1, 0, VKF_TYPE_F32});
+    for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
+        problem.mask = broadcast(problem, type, false, false, true);
+        problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, false);
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        std::memset(inputs.k.data(), 0, inputs.k.size());
+        for (uint64_t key = 0; key < 4; key++) {
+            vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, static_cast<double>(key + 1));
+            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), key, key == 3 ? std::log(2.0) : 0.0);
+        }
+        constexpr std::array<unsigned char, 8> bytes = {1, 1, 0, 1, 0, 1, 1, 1};
+        if (type == VKF_TYPE_BOOL8) {
+            std::memcpy(inputs.mask.data(), bytes.data(), bytes.size());
+        } else {
+            inputs.mask[0] = std::byte{0xeb};
+        }
+        for (const VkfReferenceAlgorithm algorithm : algorithms) {
+            const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
+            CHECK(std::abs(result.o[0] - (1 + 2 + 2 * 4) / 4.0) < 1e-6);
+            CHECK(std::abs(result.o[1] - (2 + 3 + 2 * 4) / 4.0) < 1e-6);
+            CHECK(std::abs(result.lse[0] - std::log(4.0)) < 1e-6);
+        }
+    }
+}
