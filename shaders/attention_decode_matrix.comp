@@ -40,7 +40,10 @@
 #include "decode_matrix_tile.glsl"
 #include "item.glsl"
 #include "mask.glsl"
+#include "keep.glsl"
 #include "final_score.glsl"
+#include "score_terms.glsl"
+#include "sink.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
 #include "paging.glsl"
@@ -67,6 +70,7 @@ ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[STATES];
 float l_row[STATES]; // of this lane's keys
 float row_factor[STATES];
+float slope_row[STATES];
 vec4 largest[STATE_FOURS]; // of the present scores, four rows each
 
 // Row of the subgroup that a state is of.
@@ -144,6 +148,7 @@ void clearState() {
     UNROLL for (uint state = 0; state < STATES; state++) {
         m_row[state] = BEFORE_ANY_KEY;
         l_row[state] = 0.0;
+        slope_row[state] = slopeOf(queryHead(item, first_row + stateRow(state)));
     }
 }
 
@@ -233,16 +238,27 @@ void computeProducts() {
     }
 }
 
-// What a score is still multiplied by: nothing after a softcap.
+// Whether more becomes of a score than a multiple, which waits for the exponential.
+const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
+
+// What a score is still multiplied by.
 float lateScale() {
-    return HAS_SOFTCAP ? 1.0 : abs(params.score_scale);
+    return SCALED_EARLY ? 1.0 : abs(params.score_scale);
 }
 
-void capScores() {
+void finishScores(const uint key_begin) {
+    RowTerms terms[STATES];
+    UNROLL for (uint state = 0; state < STATES; state++) {
+        uint packed_row = first_row + stateRow(state);
+        terms[state] = rowTerms(item, queryHead(item, packed_row), slope_row[state], queryRow(packed_row), key_begin);
+    }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
-        if (stateOf(i / ELEMENTS, i % ELEMENTS) < STATES) {
-            float s = s_tile[i / ELEMENTS][i % ELEMENTS];
-            s_tile[i / ELEMENTS][i % ELEMENTS] = params.softcap * tanhAccurate(s * abs(params.score_scale));
+        const uint e = i % ELEMENTS;
+        const uint state = stateOf(i / ELEMENTS, e);
+        if (state < STATES) {
+            float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
+            s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
+            s_tile[i / ELEMENTS][e] = withTerms(terms[state], slotKey(e / ROW_ELEMENTS), s);
         }
     }
 }
@@ -250,16 +266,20 @@ void capScores() {
 // Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
 void dropInvisible(const uint key_begin) {
     ivec2 visible[STATES];
+    RowKeep keep[STATES];
     UNROLL for (uint state = 0; state < STATES; state++) {
-        visible[state] = visibleKeys(item, queryRow(first_row + stateRow(state)));
+        uint packed_row = first_row + stateRow(state);
+        visible[state] = visibleKeys(item, queryRow(packed_row));
         visible[state].y = min(visible[state].y, int(keys.y));
+        keep[state] = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
         const uint state = stateOf(i / ELEMENTS, e);
         if (state < STATES) {
             float s = s_tile[i / ELEMENTS][e];
-            bool seen = isVisible(visible[state], key_begin + slotKey(e / ROW_ELEMENTS));
+            uint key = key_begin + slotKey(e / ROW_ELEMENTS);
+            bool seen = isVisible(visible[state], key) && keeps(keep[state], key);
             s_tile[i / ELEMENTS][e] = mix(MINUS_INFINITY, s, seen);
         }
     }
@@ -355,8 +375,8 @@ void attendWhole(const uint first, const uint end) {
         } else {
             forgetKeys();
         }
-        if (HAS_SOFTCAP) {
-            capScores();
+        if (SCALED_EARLY) {
+            finishScores(subgroupKey(tile));
         }
         updateSoftmax();
         accumulateOutput(false);
@@ -375,8 +395,8 @@ void attendCut(const uint key_begin) {
     fetchKeys(key_begin, true);
     fetchValues(key_begin, true);
     computeProducts();
-    if (HAS_SOFTCAP) {
-        capScores();
+    if (SCALED_EARLY) {
+        finishScores(key_begin);
     }
     dropInvisible(key_begin);
     if (!V_BLOCKS) {
@@ -386,8 +406,12 @@ void attendCut(const uint key_begin) {
     accumulateOutput(true);
 }
 
-// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x.
+// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x, and none where a mask is
+// asked key by key.
 uvec2 wholeTiles(const uint tiles) {
+    if (HAS_KEEP) {
+        return uvec2(0);
+    }
     ivec2 seen = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
     uint first = min((uint(seen.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
     return uvec2(first, max(uint(seen.y) / TILE_KEYS, first));

@@ -44,14 +44,25 @@ vec2 joinedState(const uint row) {
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
         l += state[i].y == 0.0 ? 0.0 : state[i].y * exp2(state[i].x - m);
     }
+    if (HAS_SINKS && ENDS_ROWS) {
+        return withSink(queryHead(item, item.row_begin + row), m, l).xy;
+    }
     return vec2(m, l);
 }
 
-// What brings o of each row to the unit of the whole row, divided by its l.
-void findFactors() {
+// lse of each row, and what brings o of the subgroup to the unit of the whole row, divided by its l.
+void joinStates() {
+    bool stores = lane_place.x == 0 && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
-        vec2 joined = joinedState(subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state));
+        uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state);
+        vec2 joined = joinedState(row);
         row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - joined.x) / joined.y;
+        uint packed_row = item.row_begin + row;
+        if (HAS_LSE && stores && packed_row < packedRows()) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
+        }
     }
 }
 
@@ -85,7 +96,7 @@ vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four)
     return o;
 }
 
-// The staged rows and their lse, by the whole workgroup.
+// The staged rows, by the whole workgroup.
 void storeRows(const uint state) {
     bool special = special_values != 0u;
     [[dont_unroll]] for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
@@ -93,20 +104,15 @@ void storeRows(const uint state) {
         uint four = place % VALUE_FOURS;
         uint depth_lane = place / VALUE_FOURS % DEPTH_LANES;
         uint row_subgroup = place / VALUE_FOURS / DEPTH_LANES;
-        uint row = row_subgroup * SUBGROUP_ROWS + state * DEPTH_LANES + depth_lane;
-        uint packed_row = item.row_begin + row;
+        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + state * DEPTH_LANES + depth_lane;
         if (packed_row >= packedRows()) {
             continue;
         }
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
-        if (HAS_LSE && four == 0) {
-            vec2 joined = joinedState(row);
-            storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
-        }
         vec4 o = stagedFour(row_subgroup, depth_lane, four);
         if (special) {
-            o += specialValues(item, v_head, queryRow(packed_row), four * 4);
+            o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
         }
         uvec2 head = headAddress(params.o, VKF_O, item.part, of_row.head);
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), four * 4, VALUE_DIM, TYPE_O,
@@ -123,7 +129,7 @@ void storeRows(const uint state) {
 void writeResults() {
     stageStates();
     barrier();
-    findFactors();
+    joinStates();
     // Each state in code of its own, with matrices named by constants: indexed by a variable they would live in memory.
     WRITE_STATE(0)
     if (STATES > 1) {

@@ -11,13 +11,16 @@ layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequenc
 
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
+// Found once, before all branches: llvmpipe was seen to follow the address of a table in one that no invocation takes.
+uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
+
 // The key must be one of the sequence's, else there may be no page. 0 without pages.
 uint pageOf(const uint batch, const uint key) {
 #ifdef VKF_PAGES
     if (!PAGED) {
         return 0;
     }
-    uvec2 of_sequence = add64(VKF_TABLE_ADDRESS(block_table), multiply64(batch, MAX_PAGES * 4));
+    uvec2 of_sequence = add64(block_table, multiply64(batch, MAX_PAGES * 4));
     return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
 #else
     return 0;
