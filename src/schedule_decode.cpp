@@ -43,8 +43,10 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 }
 
 // The kernel on matrices knows no terms of scores, no sinks and no masks that are asked key by key.
-bool takesMatrices(const VkfProblem& p, bool wide) {
-    return wide || (p.alibi == 0 && p.sinks == 0 && p.bias.enabled == 0 && p.mask.enabled == 0);
+bool takesMatrices(const CheckedProblem& problem, bool wide) {
+    const VkfProblem& p = problem.given;
+    const bool masked = p.mask.enabled != 0 || p.documents != 0 || problem.firstKeys() != 0;
+    return wide || (p.alibi == 0 && p.sinks == 0 && p.bias.enabled == 0 && !masked);
 }
 
 // The phases of path decode, once the tile is set.
@@ -64,7 +66,7 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
     const MatrixLayout layout = caps.matrixOf(p.q.type);
     const DecodeProblem asked = decodeProblem(problem);
-    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesMatrices(p, asked.wide()) &&
+    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesMatrices(problem, asked.wide()) &&
                             matrixObstacle(caps, problem) == nullptr;
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
