@@ -297,7 +297,11 @@ Walk walkOf(const TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
-    if (BLOCKS_ARE_CUT || HAS_KEEP) {
+    if (HAS_KEEP) { // no tile is whole; those in their place are passed over
+        ivec2 unseen = unseenKeys(item);
+        walk.whole_first = clamp(uint(unseen.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
+        walk.whole_end = clamp(uint(unseen.y) / TILE_KEYS, walk.whole_first, walk.end);
+    } else if (BLOCKS_ARE_CUT) {
         walk.whole_end = walk.whole_first;
     }
     return walk;
@@ -400,12 +404,13 @@ void main() {
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
         Walk walk = walkOf(mask);
-        uvec2 steps = shareOfSplit(item, walk.end - walk.first);
+        uint passed_over = HAS_KEEP && !HAS_BLOCK_MASK ? walk.whole_end - walk.whole_first : 0;
+        uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
         if (HAS_BLOCK_MASK) {
             walk = partOf(walk, steps);
         }
         uvec2 whole = wholeTiles(walk, steps);
-        if (whole.x < whole.y) {
+        if (!HAS_KEEP && whole.x < whole.y) {
             attend(walk, whole.x, whole.y - 1, true);
         }
         uvec2 cut = cutTiles(walk, steps);

@@ -40,7 +40,8 @@
 Item item;
 uint thread, group, lane;
 uvec2 k_head, v_head;
-uvec2 keys; // of this split
+uvec2 keys;   // of this split, in numbers that leave out the keys between the first ones and the window
+ivec2 unseen; // those keys
 
 uint fetched_pages[THREAD_KEYS]; // of the keys to be fetched next
 uvec4 fetched_k[THREAD_KEYS * K_LANE_WORDS];
@@ -94,7 +95,7 @@ uint threadKey(const uint key_begin, const uint t) {
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
 uint existingKey(const uint key_begin, const uint t) {
-    return min(threadKey(key_begin, t), keys.y - 1);
+    return keyOfNumber(unseen, min(threadKey(key_begin, t), keys.y - 1));
 }
 
 // Long before the keys, whose addresses wait for them.
@@ -160,21 +161,23 @@ void computeProducts() {
 
 // Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
 bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool cut) {
-    uint key = threadKey(key_begin, t);
-    return cut ? key < keys.y && isVisible(visible, key) && keeps(keep, key) : key < keys.y;
+    uint number = threadKey(key_begin, t);
+    uint key = keyOfNumber(unseen, number);
+    return cut ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
 }
 
 // Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
 // DROPPED; else those past the last key have a probability of zero.
 void updateSoftmax(const uint key_begin, const bool cut) {
+    uint first_key = keyOfNumber(unseen, threadKey(key_begin, 0));
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
         ivec2 visible = cut ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
-                                  queryRow(item.row_begin + r), threadKey(key_begin, 0));
+                                  queryRow(item.row_begin + r), first_key);
         RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float largest = m_row[r];
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            float s = withTerms(terms, t * GROUPS, finalScore(s_tile[r * THREAD_KEYS + t]));
+            float s = withTerms(terms, keyOfNumber(unseen, threadKey(key_begin, t)) - first_key, finalScore(s_tile[r * THREAD_KEYS + t]));
             s = seesKey(key_begin, t, visible, keep, cut) ? s : MINUS_INFINITY;
             s_tile[r * THREAD_KEYS + t] = s;
             largest = max(largest, s);
@@ -255,6 +258,7 @@ void main() {
     item = itemOf(params.first_item + gl_WorkGroupID.x);
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
+    unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     clearState();
     if (keys.x < keys.y) {

@@ -70,7 +70,8 @@ uint thread, subgroup;
 uint row, pair; // of the tile, that this invocation has scores of
 ivec2 visible;  // keys of this split that the row sees
 uvec2 k_head, v_head;
-uvec2 keys;     // of this split
+uvec2 keys;     // of this split, in numbers that leave out the keys between the first ones and the window
+ivec2 unseen;   // those keys
 bool v_in_k;    // v is a view of k
 
 uvec4 fetched[K_FETCHES];
@@ -89,7 +90,7 @@ bool isView() {
 
 // Past the last key it is the last one again, so that nothing is read that must not be.
 uint existingKey(const uint key) {
-    return min(key, keys.y - 1);
+    return keyOfNumber(unseen, min(key, keys.y - 1));
 }
 
 void fetchPage(const uint key_begin) {
@@ -193,14 +194,16 @@ vec2 pairOfScores(uint key_begin) {
     UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
-    bvec2 seen = bvec2(isVisible(visible, key_begin + key), isVisible(visible, key_begin + key + 1));
+    uint first = keyOfNumber(unseen, key_begin + key);
+    uint second = keyOfNumber(unseen, key_begin + key + 1);
+    bvec2 seen = bvec2(isVisible(visible, first), isVisible(visible, second));
     uint packed_row = item.row_begin + row;
     uint head = queryHead(item, packed_row);
-    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), key_begin + key);
-    s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, 1, finalScore(s.y)));
+    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), first);
+    s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, second - first, finalScore(s.y)));
     if (HAS_KEEP) {
         RowKeep keep = rowKeep(item, head, queryRow(packed_row));
-        seen = bvec2(seen.x && keeps(keep, key_begin + key), seen.y && keeps(keep, key_begin + key + 1));
+        seen = bvec2(seen.x && keeps(keep, first), seen.y && keeps(keep, second));
     }
     return mix(vec2(MINUS_INFINITY), s, seen);
 }
@@ -248,7 +251,7 @@ void placeValues(const uint key_begin, const bool whole) {
             word = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
         }
         if (!whole) {
-            word = key == key_begin + of_tile ? finiteHalves(word) : uvec4(0);
+            word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
         }
         if (place < TILE_KEYS * V_WORDS) {
             stage[at] = word;
@@ -384,10 +387,11 @@ void main() {
     k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
     v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
     v_in_k = isView();
+    unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     slope = slopeOf(queryHead(item, item.row_begin + row));
     visible = visibleKeys(item, queryRow(item.row_begin + row));
-    visible.y = min(visible.y, int(keys.y));
+    visible.y = min(visible.y, int(keyOfNumber(unseen, keys.y)));
     if (thread == 0) {
         special_values = 0u;
     }

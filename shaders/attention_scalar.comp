@@ -46,6 +46,7 @@
 
 Item item;
 TileMask mask;
+ivec2 unseen; // keys between the first ones and the window
 Rows q, k, v;
 uint thread, group, lane;
 
@@ -98,7 +99,10 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool cut) 
 }
 
 // First key of the first tile from key_begin on that is not closed; past the last key if there is none.
-uint nextTile(const uint key_begin) {
+uint nextTile(uint key_begin) {
+    if (FIRST_KEYS != 0 && int(key_begin) >= unseen.x) {
+        key_begin = max(key_begin, uint(unseen.y) / TILE_KEYS * TILE_KEYS);
+    }
     if (!HAS_BLOCK_MASK) {
         return key_begin;
     }
@@ -144,6 +148,7 @@ void main() {
     uint number = params.first_item + gl_WorkGroupID.x;
     item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
     mask = tileMask(item);
+    unseen = unseenKeys(item);
     slope = slopeOf(item.head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);

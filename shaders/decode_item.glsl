@@ -10,8 +10,15 @@ uvec2 splitKeys(const Item item, const uint tile_keys) {
     uint last = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
     int end = max(visibleKeys(item, queryRow(last)).y, begin);
+    ivec2 unseen = unseenKeys(item);
+    end -= unseen.y - unseen.x;
     uint tiles = (uint(end - begin) + tile_keys - 1) / tile_keys;
     return min(shareOfSplit(item, tiles) * tile_keys + uint(begin), uvec2(end));
+}
+
+// Where a number of splitKeys stands: keys between the first ones and the window have none.
+uint keyOfNumber(const ivec2 unseen, const uint number) {
+    return FIRST_KEYS != 0 && int(number) >= unseen.x ? number + uint(unseen.y - unseen.x) : number;
 }
 
 // Keys that every row of the tile sees.

@@ -6,7 +6,10 @@
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
-ivec2 visibleKeys(const Item item, const uint row) {
+layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen beside the window; 0 without a window
+layout(constant_id = VKF_ID_FIRST_KEYS_CAUSAL) const bool FIRST_KEYS_CAUSAL = false;
+
+ivec2 windowKeys(const Item item, const uint row) {
     int keys = int(item.keys);
     if (!HAS_WINDOW) {
         return ivec2(0, keys);
@@ -15,6 +18,33 @@ ivec2 visibleKeys(const Item item, const uint row) {
     int left = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_LEFT : params.window_left;
     int right = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_RIGHT : params.window_right;
     return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
+}
+
+// How many first keys a row sees beside its window.
+int firstKeysOf(const Item item, const uint row) {
+    int most = FIRST_KEYS_CAUSAL ? int(row) + item.offset + 1 : int(item.keys);
+    return clamp(min(most, int(item.keys)), 0, int(FIRST_KEYS));
+}
+
+// With first keys the range reaches over those between them and the window, which keep.glsl drops.
+ivec2 visibleKeys(const Item item, const uint row) {
+    ivec2 visible = windowKeys(item, row);
+    if (FIRST_KEYS != 0) {
+        int first = firstKeysOf(item, row);
+        visible = first > 0 ? ivec2(0, max(first, visible.y)) : visible;
+    }
+    return visible;
+}
+
+// Those keys in between that no row of the tile sees: [x, y), inside the range that some row sees.
+ivec2 unseenKeys(const Item item) {
+    if (FIRST_KEYS == 0) {
+        return ivec2(0);
+    }
+    uint last = queryRow(min(item.row_begin + TILE_ROWS, packedRows()) - 1);
+    int begin = firstKeysOf(item, last);
+    int end = min(windowKeys(item, queryRow(item.row_begin)).x, visibleKeys(item, last).y);
+    return ivec2(begin, begin == 0 ? 0 : max(begin, end));
 }
 
 // What a tile of rows needs to know about the mask.

@@ -155,6 +155,9 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_ALIBI] = p.alibi == 0 ? VKF_ALIBI_NONE : p.alibiCustom != 0 ? VKF_ALIBI_CUSTOM : VKF_ALIBI_USUAL;
     c[VKF_ID_BIAS] = p.bias.enabled != 0 ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
     c[VKF_ID_MASK] = p.mask.enabled != 0 ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_DOCUMENTS] = p.documents;
+    c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
+    c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
     c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
     if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));

@@ -3,6 +3,7 @@
 // A checked problem with its defaults filled in: what the rest of the library works with.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -34,6 +35,10 @@ struct CheckedProblem {
     VkfBlockMaskLayout blockMask;
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
+    // Seen beside the window; 0 without one.
+    uint32_t firstKeys() const {
+        return given.window.enabled != 0 && windowed() ? std::min<uint32_t>(given.window.firstKeys, given.keys) : 0;
+    }
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
 };
 

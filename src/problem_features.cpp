@@ -18,7 +18,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
     } features[] = {
         {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
         {p.packed != 0, "packed (variable-length) sequences"},
-        {p.documents != 0, "documents"},
+        {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
         {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},
         {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
         {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},
@@ -28,7 +28,8 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
         {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
-        {p.window.enabled != 0 && p.window.firstKeys != 0, "window.firstKeys"},
+        {p.window.enabled != 0 && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
+         "window.firstKeys on path standard"},
     };
     for (const auto& feature : features) {
         if (feature.asked) {

@@ -68,17 +68,26 @@ double visiblePairs(const CheckedProblem& problem) {
         return rows * keys;
     }
     const double offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0.0 : keys - rows;
-    // Pairs with j < i + c, for all rows: c + i clamped into [0, keys], summed in closed form.
-    const auto keysBefore = [rows, keys](double c) {
-        const double firstOpen = std::clamp(-c, 0.0, rows);       // rows before it see nothing
-        const double firstFull = std::clamp(keys - c, 0.0, rows); // rows from it on see all
+    // Pairs with j < i + c, for all rows and the keys before `end`: c + i clamped into [0, end], summed in closed form.
+    const auto pairsBefore = [rows](double c, double end) {
+        const double firstOpen = std::clamp(-c, 0.0, rows);      // rows before it see nothing
+        const double firstFull = std::clamp(end - c, 0.0, rows); // rows from it on see all
         const double partial = firstFull - firstOpen;
-        return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * keys;
+        return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * end;
     };
+    const auto keysBefore = [&](double c) { return pairsBefore(c, keys); };
     const double before =
         problem.windowRight < 0 ? rows * keys : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
     const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
-    return std::max(before - hidden, 0.0);
+    // First keys before the window, and those after it unless the mask is causal.
+    const double first = problem.firstKeys();
+    const double ofFirstBefore =
+        problem.windowLeft < 0 ? 0.0 : pairsBefore(offset - static_cast<double>(problem.windowLeft), first);
+    const double ofFirstAfter =
+        problem.windowRight < 0 || p.causal != 0
+            ? 0.0
+            : rows * first - pairsBefore(offset + static_cast<double>(problem.windowRight) + 1.0, first);
+    return std::max(before - hidden, 0.0) + ofFirstBefore + ofFirstAfter;
 }
 
 } // namespace vkf

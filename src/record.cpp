@@ -65,6 +65,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
              p.alibiCustom != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
         Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
         Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
+        Need{"documentIds", &bindings.documentIds, &addresses->brought.documents,
+             p.documents != 0 ? uint64_t{p.batch} * p.keys * sizeof(int32_t) : 0, sizeof(int32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {

@@ -42,6 +42,9 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
 
+// The kernel on matrices, but for that of wide heads, takes keys in order and none between the first ones and a window.
+bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
+
 // The phases of path decode, once the tile is set.
 VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                     ScheduleBuilder& builder, VkfMessage* message) {
@@ -58,7 +61,8 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
     const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
     const MatrixLayout layout = caps.matrixOf(p.q.type);
     const DecodeProblem asked = decodeProblem(problem);
-    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && matrixObstacle(caps, problem) == nullptr;
+    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
+                            matrixObstacle(caps, problem) == nullptr;
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;

@@ -35,7 +35,7 @@ double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
         return keys;
     }
     return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
-                              tileRows);
+                              tileRows + problem.firstKeys());
 }
 
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {

@@ -75,6 +75,8 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     if (dice.oneIn(3)) {
         p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
     }
+    p.documents = dice.oneIn(3) && path != VKF_PATH_STANDARD ? 1 : 0;
+    p.window.firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;
     if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
         p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
     }

@@ -134,7 +134,12 @@ const Refusal refusals[] = {
     {"alibiCustom alone", [](VkfProblem& p) { p.alibiCustom = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "alibiCustom is 1 without alibi"},
     {"packed sequences", [](VkfProblem& p) { p.packed = 1; }, VKF_ERROR_UNSUPPORTED, "packed"},
-    {"documents", [](VkfProblem& p) { p.documents = 1; }, VKF_ERROR_UNSUPPORTED, "documents"},
+    {"documents on path standard",
+     [](VkfProblem& p) {
+         p.documents = 1;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
     {"weights", [](VkfProblem& p) { p.weights = 1; }, VKF_ERROR_UNSUPPORTED,
      "weights on another path than standard is not in this version"},
     {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -181,12 +186,13 @@ const Refusal refusals[] = {
          p.kvSplits = 4;
      },
      VKF_ERROR_UNSUPPORTED, "kvSplits over 1 on paths standard and key_outer is not"},
-    {"first keys",
+    {"first keys on path standard",
      [](VkfProblem& p) {
          p.window.enabled = 1;
          p.window.firstKeys = 4;
+         p.path = VKF_PATH_STANDARD;
      },
-     VKF_ERROR_UNSUPPORTED, "window.firstKeys"},
+     VKF_ERROR_UNSUPPORTED, "window.firstKeys on path standard is not in this version"},
     {"too many key splits",
      [](VkfProblem& p) {
          p.path = VKF_PATH_COOPMAT;

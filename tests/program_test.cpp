@@ -171,7 +171,12 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {usual + " --lengths over.npy", "--lengths over.npy|length 34 of sequence 1|33 rows of --k k.npy"},
          {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"},
          {usual + " --sinks rank1.npy", "--sinks rank1.npy|[5]|[6]"},
-         {usual + " --alibi-slopes three.npy", "--alibi-slopes three.npy|i32|float32"}});
+         {usual + " --alibi-slopes three.npy", "--alibi-slopes three.npy|i32|float32"},
+         {usual + " --bias rank2.npy", "--bias rank2.npy|[33, 24]|[2, 6, 17, 33]"},
+         {usual + " --mask over.npy", "--mask over.npy|[2]|[2, 6, 17, 33]"},
+         {usual + " --documents over.npy", "--documents over.npy|[2]|[2, 33] or [33]"},
+         {usual + " --documents dim.npy", "--documents dim.npy|f32|int32 or int64"},
+         {usual + " --first-keys 3", "--first-keys 3|needs a --window"}});
 }
 
 TEST_CASE("flags that make no sense are refused by name", "[program]") {
@@ -273,6 +278,17 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
     writeNpy(place, "k1.npy", ElementType::f32, {6, 1}, 2);
     writeLengths(place, "lengths.npy", {33, 0});
     writeNpy(place, "heads.npy", ElementType::f32, {6}, 4);
+    std::vector<int32_t> documents(33);
+    for (size_t i = 0; i < documents.size(); ++i) {
+        documents[i] = static_cast<int32_t>(i / 9);
+    }
+    writeLengths(place, "documents.npy", documents);
+    writeNpy(place, "bias.npy", ElementType::f16, {2, 1, 17, 33}, 5);
+    Tensor mask{ElementType::u8, {17, 33}, std::vector<std::byte>(size_t{17} * 33)};
+    for (size_t i = 0; i < mask.bytes.size(); ++i) {
+        mask.bytes[i] = static_cast<std::byte>(i % 5);
+    }
+    place.write("mask.npy", npyOf(mask));
     const std::string rank3 = "run --q q16.npy --k k16.npy --v v16.npy -o o.npy";
     struct Case {
         std::string arguments;
@@ -290,6 +306,8 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {usual + " --lengths lengths.npy --lse lse.npy", ElementType::f32, whole},
         {usual + " --softcap 5 --scale 0.3", ElementType::f32, whole},
         {usual + " --alibi --sinks heads.npy --lse lse.npy", ElementType::f32, whole},
+        {usual + " --bias bias.npy --mask mask.npy --lse lse.npy", ElementType::f32, whole},
+        {usual + " --documents documents.npy --window 9,-1 --first-keys 3", ElementType::f32, whole},
         {usual + " --alibi-slopes heads.npy --causal", ElementType::f32, whole},
         {usual + " --path scalar --precision fp32", ElementType::f32, whole},
         {usual + " --path standard", ElementType::f32, whole},

@@ -13,6 +13,7 @@
 #include <vkflash/vkflash.hpp>
 
 #include "append.hpp"
+#include "call_table.hpp"
 #include "context.hpp"
 #include "merge.hpp"
 #include "plan.hpp"
@@ -219,6 +220,78 @@ TEST_CASE("bindings of a program built before there were weights are read, their
     fixture.plan.problem.given.weights = 0;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
+}
+
+TEST_CASE("the only thing that a call brings has the window's place", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.causal = 1;
+    problem.sinks = 1;
+    Fixture fixture(problem);
+    fixture.bindings.sinks.address = 0x123456789abcdef0;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
+    CHECK(static_cast<uint32_t>(pushed.window_left) == 0x9abcdef0);
+    CHECK(static_cast<uint32_t>(pushed.window_right) == 0x12345678);
+}
+
+TEST_CASE("several things that a call brings stand in a table, written before anything else", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.sinks = problem.alibi = problem.alibiCustom = problem.documents = 1;
+    problem.bias = {1, VKF_TYPE_F16, 0, 0, 203};
+    problem.mask = {1, VKF_TYPE_BOOL1, 20000, 5000, 210};
+    Fixture fixture(problem);
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::sinks, "sinks", 12},
+        {&VkfBindings::alibiSlopes, "alibiSlopes", 12},
+        {&VkfBindings::bias, "bias", (uint64_t{19} * 203 + 201 + 1) / 2 * 4},
+        {&VkfBindings::mask, "mask", (uint64_t{20000} + 2 * 5000 + 19 * 210 + 201 + 31) / 32 * 4},
+        {&VkfBindings::documentIds, "documentIds", uint64_t{2} * 201 * 4},
+    };
+    for (const auto& need : needs) {
+        VkfBinding& binding = fixture.bindings.*need.binding;
+        fixture.record(0, 1);
+        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+        binding.address = 0x4000;
+        binding.size = need.bytes - 1;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        binding.size = need.bytes;
+    }
+    fixture.bindings.mask.address = 0x4002;
+    fixture.record(0, 1);
+    CHECK(std::string(fixture.message.text) == "the address of mask, 0x4002, is not aligned to 4 bytes");
+    fixture.bindings.mask.address = 0x5000;
+    const std::vector<Recorded> all = fixture.record(0, fixture.plan.schedule.steps());
+    CHECK(fixture.result == VKF_SUCCESS);
+    REQUIRE(all.size() > 4);
+    CHECK(all[0].command == Command::bind);
+    size_t place = 1;
+    for (uint32_t piece = 0; piece < vkf::tablePieces(); piece++, place++) {
+        CHECK(all[place].command == Command::dispatch);
+    }
+    CHECK(all[place].command == Command::barrier);
+    const uint64_t table = 0x1000 + fixture.plan.schedule.tableOffset;
+    CHECK(static_cast<uint32_t>(pushed.window_left) == table);
+    CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
+
+    // The pieces make up the whole table.
+    vkf::shared::CallTable from{};
+    from.block_mask = 1;
+    from.mask_stride[2] = 2;
+    from.documents = 3;
+    vkf::shared::CallTable to{};
+    for (uint32_t i = 0; i < vkf::tablePieces(); i++) {
+        const vkf::shared::TablePiece piece = vkf::tablePiece(from, 0x1000, i);
+        std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, piece.count * sizeof(uint32_t));
+    }
+    CHECK(std::memcmp(&from, &to, sizeof from) == 0);
 }
 
 TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {

@@ -99,6 +99,9 @@ void run(const RunOptions& options) {
     tensors.blockMask = blockMask.data();
     tensors.sinks = numbersOf(inputs.sinks);
     tensors.alibiSlopes = numbersOf(inputs.alibiSlopes);
+    tensors.documentIds = inputs.documents.data();
+    tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
+    tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
     tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;

@@ -122,6 +122,25 @@ void checkGiven(const InputFiles& files) {
             failInput("{}: is missing; give --q, --k and --v, or --tensors", flag);
 }
 
+// The document of each key of each sequence; of one row they are those of every sequence.
+std::vector<int32_t> toDocuments(const Tensor& file, const std::string& name, const Tensor& k) {
+    const uint32_t batch = extent(k, axisBatch);
+    const uint32_t keys = extent(k, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; documents are int32 or int64", name, elementName(file.type));
+    if (file.shape != Shape{batch, keys} && file.shape != Shape{keys})
+        failInput("{}: has shape {}, one document for each key is [{}, {}] or [{}]", name, shapeText(file.shape), batch,
+                  keys, keys);
+    std::vector<int32_t> documents;
+    for (size_t i = 0; i < size_t{batch} * keys; ++i) {
+        const int64_t document = lengthAt(file, file.shape.size() == 1 ? i % keys : i);
+        if (document < INT32_MIN || document > INT32_MAX)
+            failInput("{}: document {} of key {} does not fit 32 bits", name, document, i);
+        documents.push_back(static_cast<int32_t>(document));
+    }
+    return documents;
+}
+
 // A number for each query head, if the file is given.
 std::optional<Tensor> loadHeads(const FlagFile& file, uint32_t heads) {
     if (file.path.empty())
@@ -133,6 +152,41 @@ std::optional<Tensor> loadHeads(const FlagFile& file, uint32_t heads) {
     if (tensor.shape != Shape{heads})
         failInput("{}: has shape {}, one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
     return tensor;
+}
+
+// A bias or a mask, if the file is given: dimensions of 1, or that are not there, repeat.
+std::optional<Tensor> loadBroadcast(const FlagFile& file, const Inputs& inputs) {
+    if (file.path.empty())
+        return std::nullopt;
+    const std::string name = fmt::format("{} {}", file.flag, file.path);
+    Tensor tensor = loadArray(file, name);
+    const Shape whole = {extent(inputs.q, axisBatch), extent(inputs.q, axisHead), extent(inputs.q, axisRow),
+                         extent(inputs.k, axisRow)};
+    bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
+    for (size_t i = 1; fits && i < tensor.shape.size(); ++i) {
+        const uint64_t count = tensor.shape[tensor.shape.size() - 1 - i];
+        fits = count == 1 || count == whole[whole.size() - 1 - i];
+    }
+    if (!fits)
+        failInput("{}: has shape {}, which cannot be repeated to [B, H, N, K] = {}", name, shapeText(tensor.shape),
+                  shapeText(whole));
+    tensor.bytes.resize((tensor.bytes.size() + 3) / 4 * 4);
+    return tensor;
+}
+
+VkfBias broadcastOf(const std::optional<Tensor>& tensor, VkfType type) {
+    VkfBias bias{};
+    if (!tensor)
+        return bias;
+    bias.enabled = 1;
+    bias.type = type;
+    const uint32_t heads = extent(*tensor, axisHead);
+    const uint32_t rows = extent(*tensor, axisRow);
+    const uint64_t keys = extent(*tensor, axisDim);
+    bias.rowStride = rows > 1 ? keys : 0;
+    bias.headStride = heads > 1 ? keys * rows : 0;
+    bias.batchStride = extent(*tensor, axisBatch) > 1 ? keys * rows * heads : 0;
+    return bias;
 }
 
 } // namespace
@@ -153,6 +207,12 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     command.add_option(
         "--alibi-slopes", files.alibiSlopes,
         ".npy of [H], float32: how scores of each query head fall with the distance between row and key");
+    command.add_option(
+        "--bias", files.bias,
+        ".npy of [B, H, N, K], float32 or float16, added to scores; dimensions of 1, or missing, repeat");
+    command.add_option("--mask", files.mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see");
+    command.add_option("--documents", files.documents,
+                       ".npy of [B, K] or [K], int32 or int64: the document of each key; rows see their own alone");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -164,7 +224,10 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--lengths", files.lengths},
                                  {"--block-mask", files.blockMask},
                                  {"--sinks", files.sinks},
-                                 {"--alibi-slopes", files.alibiSlopes}})
+                                 {"--alibi-slopes", files.alibiSlopes},
+                                 {"--bias", files.bias},
+                                 {"--mask", files.mask},
+                                 {"--documents", files.documents}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -200,6 +263,15 @@ Inputs loadInputs(const InputFiles& files) {
     const uint32_t heads = extent(inputs.q, axisHead);
     inputs.sinks = loadHeads({"--sinks", files.sinks}, heads);
     inputs.alibiSlopes = loadHeads({"--alibi-slopes", files.alibiSlopes}, heads);
+    inputs.bias = loadBroadcast({"--bias", files.bias}, inputs);
+    if (inputs.bias && vkfTypeOf(inputs.bias->type) == VKF_TYPE_FORCE_INT32)
+        failInput("--bias {}: holds {}, not floating-point numbers", files.bias, elementName(inputs.bias->type));
+    if (!files.documents.empty())
+        inputs.documents = toDocuments(loadArray({"--documents", files.documents}, "--documents " + files.documents),
+                                       "--documents " + files.documents, inputs.k);
+    inputs.mask = loadBroadcast({"--mask", files.mask}, inputs);
+    if (inputs.mask && inputs.mask->type != ElementType::boolean && inputs.mask->type != ElementType::u8)
+        failInput("--mask {}: holds {}; it must be bool or uint8", files.mask, elementName(inputs.mask->type));
     return inputs;
 }
 
@@ -218,6 +290,10 @@ VkfProblem problemOf(const Inputs& inputs) {
     problem.o = problem.q;
     problem.keyLengths = inputs.lengths.empty() ? 0 : 1;
     problem.sinks = inputs.sinks ? 1 : 0;
+    if (inputs.bias)
+        problem.bias = broadcastOf(inputs.bias, vkfTypeOf(inputs.bias->type));
+    problem.documents = inputs.documents.empty() ? 0 : 1;
+    problem.mask = broadcastOf(inputs.mask, VKF_TYPE_BOOL8);
     problem.alibi = problem.alibiCustom = inputs.alibiSlopes ? 1 : 0;
     return problem;
 }

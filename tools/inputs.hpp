@@ -26,6 +26,9 @@ struct InputFiles {
     std::string blockMask;
     std::string sinks;
     std::string alibiSlopes;
+    std::string bias;
+    std::string mask;
+    std::string documents;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -41,10 +44,13 @@ std::vector<FlagFile> filesGiven(const InputFiles& files);
 
 struct Inputs {
     Tensor q, k, v;
-    std::vector<int32_t> lengths; // empty if there is no file
+    std::vector<int32_t> lengths;   // empty if there is no file
+    std::vector<int32_t> documents; // [batch, keys], alike
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;
     std::optional<Tensor> alibiSlopes;
+    std::optional<Tensor> bias; // in whole words of 4 bytes, as of the mask
+    std::optional<Tensor> mask;
     std::string source; // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 

@@ -98,6 +98,7 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
         ->type_name("ALIGNMENT");
     command.add_option("--window", options.window,
                        "keys visible LEFT and RIGHT of a row's own, both inclusive; -1 = no limit");
+    command.add_option("--first-keys", options.firstKeys, "this many first keys are visible beside the window");
     command.add_option("--alignment", options.alignment,
                        "where a window's diagonal lies: bottom-right (default) or top-left");
     command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
@@ -125,6 +126,9 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     }
     if (!options.window.empty())
         problem.window = parseWindow(options.window);
+    if (options.firstKeys != 0 && options.window.empty())
+        failInput("--first-keys {}: needs a --window", options.firstKeys);
+    problem.window.firstKeys = options.firstKeys;
     if (!options.scale.empty()) {
         problem.scale = parseFactor("--scale", options.scale);
         if (problem.scale == 0)

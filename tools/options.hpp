@@ -21,6 +21,7 @@ struct MathOptions {
     std::string causal;    // empty = not causal
     std::string alignment; // of causal mask and window; empty = bottom-right
     std::string window;
+    uint32_t firstKeys = 0; // beside the window
     std::string scale;
     std::string softcap;
     bool alibi = false;     // the usual slopes

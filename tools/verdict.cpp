@@ -21,6 +21,9 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.blockTable = tensors.blockTable;
     inputs.sinks = tensors.sinks;
     inputs.alibiSlopes = tensors.alibiSlopes;
+    inputs.bias = tensors.bias;
+    inputs.mask = tensors.mask;
+    inputs.documentIds = tensors.documentIds;
     return inputs;
 }
 

@@ -199,6 +199,7 @@ struct HostTensors {
     const float* alibiSlopes = nullptr;
     const void* bias = nullptr; // whole words of 4 bytes, as of the mask
     const void* mask = nullptr;
+    const int32_t* documentIds = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -221,7 +222,7 @@ private:
     Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
-    Buffer sinks_, alibiSlopes_, bias_, mask_;
+    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_;
 };
 
 struct AttentionReport {

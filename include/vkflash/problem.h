@@ -109,10 +109,22 @@ typedef struct VkfTensor {
 } VkfTensor;
 
 /* Keys visible around the diagonal: with p = i + offset of the alignment, keep p - left <= j <= p +
- * right, both inclusive. -1 = unlimited. "W keys including itself" is left = W - 1, right = 0. */
+ * right, both inclusive. -1 = unlimited. "W keys including itself" is left = W - 1, right = 0.
+ *
+ * firstKeys: every row sees these too, wherever its window is, as far as other masks let it: beside `causal` no row
+ * sees keys after its own, which is what streaming with attention sinks wants; without it the first keys are a prefix
+ * that all rows see. With Nq = Nk = 6 and two first keys:
+ *
+ *     (1, 0), causal   1 0 0 0 0 0     (1, 0)   1 1 0 0 0 0     (-1, 0)   1 1 0 0 0 0
+ *                      1 1 0 0 0 0              1 1 0 0 0 0               1 1 0 0 0 0
+ *                      1 1 1 0 0 0              1 1 1 0 0 0               1 1 1 0 0 0
+ *                      1 1 1 1 0 0              1 1 1 1 0 0               1 1 1 1 0 0
+ *                      1 1 0 1 1 0              1 1 0 1 1 0               1 1 1 1 1 0
+ *                      1 1 0 0 1 1              1 1 0 0 1 1               1 1 1 1 1 1
+ */
 typedef struct VkfWindow {
     VkfBool enabled;
-    uint32_t firstKeys; /* this many first keys are always visible; 0 = none. Not in this version. */
+    uint32_t firstKeys; /* this many first keys are visible beside the window; 0 = none. Not on path standard. */
     int64_t left;
     int64_t right;
 } VkfWindow;
@@ -205,10 +217,21 @@ typedef struct VkfProblem {
     VkfBool sinks;       /* binding sinks, fp32 [queryHeads]: a logit that joins the softmax of every row of its head,
                             neither scaled nor capped nor masked, and has no value. -infinity = none. */
     /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
-    VkfBool packed;    /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
-    VkfBool documents; /* binding documentIds: a row sees its own document only */
-    VkfBool weights;   /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
-                          queryHeads, queryRows, keys] */
+    VkfBool packed; /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
+    /* Binding documentIds, int32 [batch, keys], gives each key's document, in any order and with any numbers. A row
+     * sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk being the sequence's
+     * own length; a row before the first key sees nothing. Not on path standard. With Nq = Nk = 5 and documents 7 7 3 3
+     * 3:
+     *
+     *     1 1 0 0 0
+     *     1 1 0 0 0
+     *     0 0 1 1 1
+     *     0 0 1 1 1
+     *     0 0 1 1 1
+     */
+    VkfBool documents;
+    VkfBool weights; /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
+                        queryHeads, queryRows, keys] */
     VkfPaging paging;
     VkfDropout dropout;
 

@@ -70,6 +70,7 @@ typedef struct VkfReferenceInputs {
     const float* alibiSlopes; /* [queryHeads] */
     const void* bias;
     const void* mask;
+    const int32_t* documentIds; /* [batch, keys] */
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {

@@ -286,6 +286,7 @@ typedef struct VkfBindings {
     VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
     VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
     VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
+    VkfBinding documentIds; /* int32 [batch, keys], of problems with documents */
     VkfBinding bias;        /* as the problem's strides say; read in words of 4 bytes, so that its address is a */
     VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
 } VkfBindings;

@@ -161,7 +161,10 @@ struct AttentionParams {
 #define VKF_ID_ALIBI 51          /* VKF_ALIBI_* */
 #define VKF_ID_BIAS 52           /* type of the bias, VKF_STORED_* plus 1; 0 = no bias */
 #define VKF_ID_MASK 53           /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
-#define VKF_ID_COUNT 54
+#define VKF_ID_DOCUMENTS 54      /* bool */
+#define VKF_ID_FIRST_KEYS 55     /* beside the window */
+#define VKF_ID_FIRST_KEYS_CAUSAL 56 /* bool: a row does not see those after its own */
+#define VKF_ID_COUNT 57
 
 #define VKF_PLACE_WINDOW 0
 #define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */

@@ -22,6 +22,7 @@ struct CallTable {
     Address bias_stride[3]; /* bits; batch, head, row */
     Address mask;
     Address mask_stride[3];
+    Address documents;
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

@@ -124,6 +124,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.mask.enabled != 0) {
         mask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.mask));
     }
+    if (problem.documents != 0) {
+        documentIds_ = device.createBuffer(uint64_t{problem.batch} * problem.keys * sizeof(int32_t));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -140,6 +143,7 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, alibiSlopes_, tensors.alibiSlopes, "alibiSlopes");
     uploadAll(device_, bias_, tensors.bias, "bias");
     uploadAll(device_, mask_, tensors.mask, "mask");
+    uploadAll(device_, documentIds_, tensors.documentIds, "documentIds");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -186,6 +190,7 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.alibiSlopes = alibiSlopes_.binding();
     bindings.bias = bias_.binding();
     bindings.mask = mask_.binding();
+    bindings.documentIds = documentIds_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

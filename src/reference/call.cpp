@@ -46,6 +46,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
         {call.problem.alibiCustom != 0, call.inputs.alibiSlopes, "alibiSlopes"},
         {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
         {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
+        {call.problem.documents != 0 && call.problem.keys != 0, call.inputs.documentIds, "documentIds"},
     };
     for (const auto& input : brought) {
         if (input.used && input.memory == nullptr && !call.empty()) {

@@ -42,6 +42,12 @@ struct Call {
         return {static_cast<const unsigned char*>(inputs.mask), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
                 batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
     }
+    Documents documents(uint32_t batch, int64_t keys) const {
+        if (problem.documents == 0) {
+            return {};
+        }
+        return {inputs.documentIds + uint64_t{batch} * problem.keys, keys - int64_t{problem.queryRows}};
+    }
     // Where row `key` of k or v lies: its page, or its sequence, and the row there.
     struct KeyPlace {
         uint64_t batch;

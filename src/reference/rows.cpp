@@ -103,6 +103,7 @@ public:
                 const uint32_t rows = std::min(perItem, call_.rows - place);
                 Mask ofHead = mask;
                 ofHead.blocks = call_.blockMask(batch, queryHead);
+                ofHead.documents = call_.documents(batch, mask.keys);
                 ofHead.booleans = call_.booleanMask(batch, queryHead);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, place, rows}, output_);
             },

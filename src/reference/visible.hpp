@@ -45,6 +45,14 @@ struct BooleanMask {
     }
 };
 
+// The documents of one sequence's keys. No ids, no mask.
+struct Documents {
+    const int32_t* ids;
+    int64_t offset; // row i stands at key i + offset
+
+    bool keeps(int64_t row, int64_t key) const { return row + offset >= 0 && ids[row + offset] == ids[key]; }
+};
+
 // The mask of one sequence and head. Row i stands at key i + offset and sees those from `left` before it to
 // `right` after it.
 struct Mask {
@@ -54,17 +62,26 @@ struct Mask {
     int64_t right;
     BlockMask blocks;
     BooleanMask booleans;
+    Documents documents;
+    int64_t firstKeys; // seen beside the window
+    bool causal;       // no key after a row's own, first ones included
 
+    // How many first keys the row sees beside its window.
+    int64_t firstKeysOf(int64_t row) const {
+        const int64_t most = causal ? std::clamp<int64_t>(row + offset + 1, 0, keys) : keys;
+        return std::min(most, firstKeys);
+    }
     // Whether row and key are open to each other, if the key is in the row's range.
     bool open(int64_t row, int64_t key) const {
         return (blocks.words == nullptr || blocks.open(row, key)) &&
-               (booleans.bytes == nullptr || booleans.keeps(row, key));
+               (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
+               (documents.ids == nullptr || documents.keeps(row, key)) &&
+               (key < firstKeysOf(row) || (key >= row + offset - left && key <= row + offset + right));
     }
-    bool hasHoles() const { return blocks.words != nullptr || booleans.bytes != nullptr; }
+    bool askedByKey() const { return booleans.bytes != nullptr || documents.ids != nullptr || firstKeys != 0; }
+    bool hasHoles() const { return blocks.words != nullptr || askedByKey(); }
     // The first key after this one that may be open where this one is closed, or the other way round.
-    int64_t nextEdge(int64_t key) const {
-        return booleans.bytes != nullptr ? key + 1 : (key / blocks.block + 1) * blocks.block;
-    }
+    int64_t nextEdge(int64_t key) const { return askedByKey() ? key + 1 : (key / blocks.block + 1) * blocks.block; }
 };
 
 // Farther than any key, and small enough to add to any row without overflow.
@@ -81,12 +98,16 @@ inline Mask maskOf(const VkfProblem& problem, int64_t keyLength) {
     if (problem.causal != 0) {
         mask.right = 0;
     }
+    mask.firstKeys = problem.window.enabled != 0 ? problem.window.firstKeys : 0;
+    mask.causal = problem.causal != 0;
     return mask;
 }
 
 inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
     const int64_t diagonal = row + mask.offset;
-    return intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
+    const KeyRange window = intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
+    const int64_t first = mask.firstKeysOf(row);
+    return first > 0 ? KeyRange{0, std::max(first, window.end)} : window; // with what lies between, which is not open
 }
 
 // The first part of a range of keys that is open to the row without a gap; empty if all are closed.

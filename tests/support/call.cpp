@@ -119,6 +119,25 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, double density, std
     return bytes;
 }
 
+// Runs of any length; the same number may come again.
+std::vector<int32_t> randomDocuments(const VkfProblem& problem, std::mt19937_64& random) {
+    std::vector<int32_t> ids(problem.documents != 0 ? uint64_t{problem.batch} * problem.keys : 0);
+    int32_t document = 0;
+    for (int32_t& id : ids) {
+        document = random() % 16 == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
+        id = document;
+    }
+    return ids;
+}
+
+// Whether row and key are of one document.
+bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, uint64_t batch, int64_t keys, int64_t row,
+                  int64_t key) {
+    const int64_t position = row + keys - problem.queryRows;
+    const auto idOf = [&](int64_t at) { return ids[batch * problem.keys + static_cast<uint64_t>(at)]; };
+    return problem.documents == 0 || (position >= 0 && idOf(position) == idOf(key));
+}
+
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
@@ -130,6 +149,7 @@ std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint
             for (uint32_t j = 0; j < problem.keys; j++) {
                 seen[j] =
                     seen[j] || (isVisible(problem, keys, i, j) && isKept(problem, inputs.mask, batch, h, i, j) &&
+                                isOfDocument(problem, inputs.documentIds, batch, keys, i, j) &&
                                 (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
                                                                        i / problem.maskBlock, j / problem.maskBlock)));
             }
@@ -219,8 +239,8 @@ bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key
     if (problem.window.enabled == 0) {
         return true;
     }
-    return (problem.window.left < 0 || key >= diagonal - problem.window.left) &&
-           (problem.window.right < 0 || key <= diagonal + problem.window.right);
+    return key < problem.window.firstKeys || ((problem.window.left < 0 || key >= diagonal - problem.window.left) &&
+                                              (problem.window.right < 0 || key <= diagonal + problem.window.right));
 }
 
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed) {
@@ -272,7 +292,7 @@ std::string describe(const VkfProblem& p) {
          << p.scale << " softcap " << p.softcap << (p.causal != 0 ? " causal" : "")
          << (p.alignment == VKF_ALIGNMENT_TOP_LEFT ? " top-left" : "");
     if (p.window.enabled != 0) {
-        text << " window " << p.window.left << "," << p.window.right;
+        text << " window " << p.window.left << "," << p.window.right << " first " << p.window.firstKeys;
     }
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
@@ -286,7 +306,7 @@ std::string describe(const VkfProblem& p) {
     if (p.alibi != 0) {
         text << (p.alibiCustom != 0 ? " custom alibi" : " alibi");
     }
-    text << (p.sinks != 0 ? " sinks" : "");
+    text << (p.sinks != 0 ? " sinks" : "") << (p.documents != 0 ? " documents" : "");
     for (const auto& [bias, name] : {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}}) {
         if (bias->enabled != 0) {
             text << name << vkfTypeName(bias->type) << " [" << bias->batchStride << "," << bias->headStride << ","
@@ -313,6 +333,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.alibiSlopes = alibiSlopes.empty() ? nullptr : alibiSlopes.data();
     inputs.bias = bias.empty() ? nullptr : bias.data();
     inputs.mask = mask.empty() ? nullptr : mask.data();
+    inputs.documentIds = documentIds.empty() ? nullptr : documentIds.data();
     return inputs;
 }
 
@@ -338,6 +359,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, random);
     inputs.mask = randomMask(problem, data.maskDensity, random);
+    inputs.documentIds = randomDocuments(problem, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -375,6 +397,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     const Guarded alibiSlopes = uploaded(device, inputs.alibiSlopes);
     const Guarded bias = uploaded(device, inputs.bias);
     const Guarded mask = uploaded(device, inputs.mask);
+    const Guarded documentIds = uploaded(device, inputs.documentIds);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
@@ -397,6 +420,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.alibiSlopes = alibiSlopes.binding();
     bindings.bias = bias.binding();
     bindings.mask = mask.binding();
+    bindings.documentIds = documentIds.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

@@ -57,6 +57,7 @@ struct Inputs {
     std::vector<float> alibiSlopes{};
     std::vector<std::byte> bias{};
     std::vector<std::byte> mask{};
+    std::vector<int32_t> documentIds{};
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.

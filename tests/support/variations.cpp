@@ -14,11 +14,21 @@ void apply(const Variation& variation, VkfProblem& problem) {
     problem.precision = variation.precision;
 }
 
+namespace {
+
+// By masks that no range of keys tells.
+bool isMaskedByKey(const VkfProblem& problem) {
+    const bool firstKeys = problem.window.enabled != 0 && problem.window.firstKeys != 0;
+    return problem.mask.enabled != 0 || problem.documents != 0 || firstKeys;
+}
+
+} // namespace
+
 bool takes(const Variation& variation, const VkfProblem& problem) {
     if (variation.path != VKF_PATH_COOPMAT) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
-        return (knowsBlocks || problem.maskBlock == 0) && (knowsMasks || problem.mask.enabled == 0);
+        return (knowsBlocks || problem.maskBlock == 0) && (knowsMasks || !isMaskedByKey(problem));
     }
     const VkfType type = problem.q.type;
     if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {
