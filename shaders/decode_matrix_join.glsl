@@ -44,9 +44,6 @@ vec2 joinedState(const uint row) {
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
         l += state[i].y == 0.0 ? 0.0 : state[i].y * exp2(state[i].x - m);
     }
-    if (HAS_SINKS && ENDS_ROWS) {
-        return withSink(queryHead(item, item.row_begin + row), m, l).xy;
-    }
     return vec2(m, l);
 }
 
@@ -55,13 +52,14 @@ void joinStates() {
     bool stores = lane_place.x == 0 && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
         uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state);
-        vec2 joined = joinedState(row);
-        row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - joined.x) / joined.y;
         uint packed_row = item.row_begin + row;
+        Item of_row = item;
+        of_row.head = queryHead(item, packed_row);
+        vec2 joined = joinedState(row);
+        vec2 ended = ENDS_ROWS ? withSink(of_row.head, joined.x, joined.y).xy : joined;
+        row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - ended.x) / ended.y;
         if (HAS_LSE && stores && packed_row < packedRows()) {
-            Item of_row = item;
-            of_row.head = queryHead(item, packed_row);
-            storeLse(of_row, queryRow(packed_row), joined.x, joined.y);
+            storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
         }
     }
 }

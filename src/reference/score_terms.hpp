@@ -82,7 +82,7 @@ EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real 
     }
     const auto sink = static_cast<Real>(static_cast<double>(call.inputs.sinks[queryHead]) * unit);
     if (l == 0 || m == -infinity) {
-        return {sink, power(sink - sink), 0}; // of an infinite sink NaN, as with keys
+        return {sink, std::isfinite(sink) ? Real{1} : std::numeric_limits<Real>::quiet_NaN(), 0}; // as with keys
     }
     const Real with = m < sink ? sink : m;
     return {with, l * power(m - with) + power(sink - with), power(m - with)};
