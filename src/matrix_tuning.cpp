@@ -68,6 +68,10 @@ constexpr uint64_t manyWorkgroups = 2 * multiprocessors;
 constexpr uint64_t manySplitKeys = 1024;
 // Fewer keys for a workgroup cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
+// Rows against a cache of so many times as many keys, or more: large tiles of split keys. 512 rows of 32 heads over 8,
+// D = 128: against 16384 keys 413 us, small tiles 457; against 4096 126 and 120, but 159 and 172 where k and v are
+// q4_0, whose elements each tile of rows makes anew.
+constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
@@ -222,9 +226,10 @@ MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const 
                             ConsideredTiles* considered) {
     TileSearch<MatrixPlan> search;
     considerTuned(caps, layout, problem, search);
-    // Smaller tiles serve better than splits, but for large heads, whose small tiles are slow: one sequence of 512
-    // rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
-    const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim;
+    // Smaller tiles serve better than splits, but for caches, and for large heads, whose small tiles are slow: one
+    // sequence of 512 rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
+    const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&
+                       problem.keys < uint64_t{cacheKeys} * problem.queryRows;
     considerBuiltIn(caps, layout, problem, BlockTiles::whole, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {
         considerBuiltIn(caps, layout, problem, BlockTiles::whole, KeySplits::wanted, search);
