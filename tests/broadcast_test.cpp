@@ -75,6 +75,26 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     }
 }
 
+// A driver may follow an address in code that a workgroup without keys jumps over.
+TEST_CASE("parts without keys ask for no bias, mask, document or page", "[broadcast]") {
+    for (const bool paged : {false, true}) {
+        VkfProblem problem = problemOf({2, 4, 2, 1, 130, 64, 0, VKF_TYPE_F16});
+        problem.window = {1, 0, 40, 0};
+        problem.kvSplits = 9;
+        problem.sinks = 1;
+        problem.documents = 1;
+        problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true);
+        problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, true, true);
+        if (paged) {
+            vkf::test::setPages(problem, 16, 3);
+        }
+        const Inputs inputs = vkf::test::makeInputs(problem, {});
+        for (const uint32_t variation : {6U, 7U, 8U}) {
+            run(vkf::test::variations[variation], problem, inputs);
+        }
+    }
+}
+
 TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it repeats", "[broadcast]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
