@@ -74,11 +74,6 @@ float row_factor[SLOTS];          // of the rows of one row of matrices
 float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
 ResultMatrix factors;             // the same, each in all columns of its row
 
-// What a score is still multiplied by: nothing once it is capped or has terms.
-float lateScale() {
-    return HAS_SOFTCAP || HAS_TERMS ? 1.0 : abs(params.score_scale);
-}
-
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
 float takeProbability(const uint row, const float s) {
     float p = exp2(fma(s, lateScale(), -m_row[row]));
@@ -165,7 +160,7 @@ void addTerms(const uint key_begin) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     float s = SCORE(r * KEY_TILES + key, e) * (HAS_SOFTCAP ? 1.0 : abs(params.score_scale));
-                    SCORE(r * KEY_TILES + key, e) = 
+                    SCORE(r * KEY_TILES + key, e) =
                         withTerms(terms, key * MATRIX_COLUMNS + elementPlace(e).y, s);
                 }
             }

@@ -177,7 +177,8 @@ void updateSoftmax(const uint key_begin, const bool cut) {
         RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float largest = m_row[r];
         UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            float s = withTerms(terms, keyOfNumber(unseen, threadKey(key_begin, t)) - first_key, finalScore(s_tile[r * THREAD_KEYS + t]));
+            uint key = keyOfNumber(unseen, threadKey(key_begin, t));
+            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * THREAD_KEYS + t]));
             s = seesKey(key_begin, t, visible, keep, cut) ? s : MINUS_INFINITY;
             s_tile[r * THREAD_KEYS + t] = s;
             largest = max(largest, s);

@@ -238,14 +238,6 @@ void computeProducts() {
     }
 }
 
-// Whether more becomes of a score than a multiple, which waits for the exponential.
-const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
-
-// What a score is still multiplied by.
-float lateScale() {
-    return SCALED_EARLY ? 1.0 : abs(params.score_scale);
-}
-
 void finishScores(const uint key_begin) {
     RowTerms terms[STATES];
     UNROLL for (uint state = 0; state < STATES; state++) {

@@ -5,7 +5,7 @@
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL
 
-layout(constant_id = VKF_ID_LOCKSTEP) const bool LOCKSTEP = false;
+#include "subgroup_stage.glsl"
 
 // An invocation has two elements at a time side by side in a row of the result, or one below the other, and so p is
 // staged by rows or by columns, without a pad: they are of 16 or 32 bytes, which matrices are loaded from at full speed.
@@ -34,27 +34,10 @@ vec4 sumOverKeys(vec4 x) {
     return x;
 }
 
-// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
-uint packProbabilities(const float low, const float high) {
-#ifdef VKF_MATRIX_BF16
-    return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
-#else
-    return packFloat2x16(f16vec2(low, high));
-#endif
-}
-
-// Between writes and reads of the subgroup's part of p_stage, and before it is written anew.
-void turnBarrier() {
-    subgroupMemoryBarrierShared();
-    if (!LOCKSTEP) {
-        subgroupBarrier();
-    }
-}
-
 // p_tile from the probabilities in s_tile.
 void turnProbabilities() {
     const uint begin = subgroup * ROW_TILES * P_WORDS;
-    turnBarrier();
+    stageBarrier();
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e += 2) {
             uint key = slotKey(e / ROW_ELEMENTS);
@@ -65,7 +48,7 @@ void turnProbabilities() {
                 packProbabilities(s_tile[r][e], s_tile[r][e + 1]);
         }
     }
-    turnBarrier();
+    stageBarrier();
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         if (ROWS_OF_PAIRS) {
             coopMatLoad(p_tile[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutRowMajor);

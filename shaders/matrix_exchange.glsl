@@ -6,7 +6,7 @@
 #ifndef VKF_MATRIX_EXCHANGE_GLSL
 #define VKF_MATRIX_EXCHANGE_GLSL
 
-layout(constant_id = VKF_ID_LOCKSTEP) const bool LOCKSTEP = false;
+#include "subgroup_stage.glsl"
 
 const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
@@ -17,24 +17,16 @@ shared uvec4 exchange[SUBGROUPS * EXCHANGE_WORDS];
 float score[ROW_TILES * KEY_TILES * ELEMENTS];
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
 
-// Between writes and reads of the subgroup's part of `exchange`, and before it is written anew.
-void exchangeBarrier() {
-    subgroupMemoryBarrierShared();
-    if (!LOCKSTEP) {
-        subgroupBarrier();
-    }
-}
-
 void takeScores() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        exchangeBarrier();
+        stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             coopMatStore(s_tile[r * KEY_TILES + key], exchange, begin + key * MATRIX_COLUMNS / 4, S_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
-        exchangeBarrier();
+        stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
@@ -46,15 +38,6 @@ void takeScores() {
             }
         }
     }
-}
-
-// Two probabilities, to nearest; in bf16 ties go up.
-uint packProbabilities(const float low, const float high) {
-#ifdef VKF_MATRIX_BF16
-    return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
-#else
-    return packFloat2x16(f16vec2(low, high));
-#endif
 }
 
 // Elements [e, e + 4) of a matrix, as they lie in memory.
@@ -100,9 +83,9 @@ void makeProbabilities(const uint depth) {
     computeProbabilities();
     uint begin = subgroup * EXCHANGE_WORDS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        exchangeBarrier();
+        stageBarrier();
         placeProbabilities(r, begin);
-        exchangeBarrier();
+        stageBarrier();
         UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
             coopMatLoad(p_tile[r * KEY_DEPTHS + d], exchange, begin + d * TILE_WORDS, P_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
@@ -114,12 +97,12 @@ void makeProbabilities(const uint depth) {
 void makeFactors() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);
-    exchangeBarrier();
+    stageBarrier();
     UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
         uvec2 at = place + elementPlace(e);
         exchange[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / SLOT_ELEMENTS]));
     }
-    exchangeBarrier();
+    stageBarrier();
     coopMatLoad(factors, exchange, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
 }
 

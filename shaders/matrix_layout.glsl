@@ -73,23 +73,4 @@ float sumOverColumns(float x) {
     return x;
 }
 
-// Of four values at once.
-vec4 maxOverColumns(vec4 x) {
-    UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if ((COLUMN_LANES >> bit & 1u) != 0) {
-            x = max(x, subgroupShuffleXor(x, 1u << bit));
-        }
-    }
-    return x;
-}
-
-vec4 sumOverColumns(vec4 x) {
-    UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if ((COLUMN_LANES >> bit & 1u) != 0) {
-            x += subgroupShuffleXor(x, 1u << bit);
-        }
-    }
-    return x;
-}
-
 #endif

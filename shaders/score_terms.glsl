@@ -15,7 +15,14 @@ layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements p
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
 const bool HAS_BIAS = BIAS != 0;
 const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
+// Whether more becomes of a score than a multiple, which can wait for the exponential.
+const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
+
+// What a score is still multiplied by where the kernel lets that wait.
+float lateScale() {
+    return SCALED_EARLY ? 1.0 : abs(params.score_scale);
+}
 
 // The usual slope of a head times log2(e), 2^(-8 (h + 1) / n) for the first n of H heads, n the largest power of two in
 // H, and 2^(-4 (2 (h - n) + 1) / n) for the others. The exponent's fraction is exact; the polynomial is a fit of

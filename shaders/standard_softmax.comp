@@ -66,7 +66,8 @@ bvec4 areVisible(const ivec2 visible, const uint key) {
 
 // Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
 // visible score, so that loads need no branches, and those of invisible keys cost no traffic.
-void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin, const uint lane) {
+void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin,
+                 const uint lane) {
     [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
@@ -97,7 +98,8 @@ float inUnit(const float unit, const float m, const float l) {
 }
 
 // This lane's part of the row's m and l.
-vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys, const uint lane) {
+vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
+               const uint lane) {
     float m = MINUS_INFINITY;
     float l = 0.0;
     for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
