@@ -11,11 +11,14 @@
 #include <string>
 
 #include "support/call.hpp"
+#include "support/everywhere.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
@@ -40,21 +43,9 @@ VkfProblem oddProblem(VkfType type, uint32_t block) {
     return problem;
 }
 
-void run(const Variation& variation, VkfProblem problem, const Data& data) {
-    if (!vkf::test::takes(variation, problem)) {
-        return;
-    }
-    problem.path = variation.path;
-    INFO(variation.name << ": " << vkf::test::describe(problem) << " density " << data.blockDensity);
-    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-}
-
-void runEverywhere(const VkfProblem& problem, const Data& data) {
-    for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, data);
-    }
+void checkMasked(const VkfProblem& problem, const Data& data) {
+    INFO("density " << data.blockDensity);
+    checkEverywhere(problem, data);
 }
 
 void causal(VkfProblem& p) { p.causal = 1; }
@@ -103,7 +94,7 @@ TEST_CASE("a block mask combines with every other mask at every density", "[bloc
         VkfProblem problem = oddProblem(VKF_TYPE_F16, 64);
         other.add(problem);
         for (const double density : densities) {
-            runEverywhere(problem, dataOf(problem, density, seed++));
+            checkMasked(problem, dataOf(problem, density, seed++));
         }
     }
 }
@@ -114,7 +105,7 @@ TEST_CASE("blocks may have any size that is a multiple of 16", "[block_mask]") {
         VkfProblem problem = oddProblem(block % 32 == 0 ? VKF_TYPE_BF16 : VKF_TYPE_F16, block);
         causal(problem);
         for (const double density : {0.1, 0.5}) {
-            runEverywhere(problem, dataOf(problem, density, seed++));
+            checkMasked(problem, dataOf(problem, density, seed++));
         }
     }
 }
@@ -124,7 +115,7 @@ TEST_CASE("rows of blocks may be longer than a word", "[block_mask]") {
         VkfProblem problem = problemOf({1, 2, 1, 70, 1100, 16, 0, block == 16 ? VKF_TYPE_F16 : VKF_TYPE_F32});
         setBlockMask(problem, block);
         for (const double density : {0.02, 0.3}) {
-            runEverywhere(problem, dataOf(problem, density, block));
+            checkMasked(problem, dataOf(problem, density, block));
         }
     }
 }
@@ -136,7 +127,7 @@ TEST_CASE("block masks may be shared by sequences, heads or both", "[block_mask]
             VkfProblem problem = dense;
             problem.blockMaskBatchStride = batches ? dense.blockMaskBatchStride + 5 : 0;
             problem.blockMaskHeadStride = heads ? dense.blockMaskHeadStride + 1 : 0;
-            runEverywhere(problem, dataOf(problem, 0.4, 7));
+            checkMasked(problem, dataOf(problem, 0.4, 7));
         }
     }
 }
@@ -149,7 +140,8 @@ TEST_CASE("splits of the keys each take their part of a block mask", "[block_mas
             problem.kvSplits = splits;
             for (const auto& [variation, density] : {std::pair{0U, 0.3}, std::pair{4U, 0.1}, std::pair{4U, 0.5}}) {
                 problem.path = vkf::test::variations[variation].path;
-                run(vkf::test::variations[variation], problem, dataOf(problem, density, splits));
+                checkOn(vkf::test::variations[variation], problem,
+                        vkf::test::makeInputs(problem, dataOf(problem, density, splits)));
             }
         }
     }
@@ -160,7 +152,7 @@ TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block
         VkfProblem problem = problemOf({1, 2, 2, 130, 200, 128, 64, VKF_TYPE_F16});
         setBlockMask(problem, block);
         problem.maxStepOperations = 1;
-        runEverywhere(problem, dataOf(problem, 0.3, block));
+        checkMasked(problem, dataOf(problem, 0.3, block));
     }
 }
 
@@ -178,7 +170,7 @@ TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]
                                     value);
                 }
             };
-            runEverywhere(problem, data);
+            checkMasked(problem, data);
         }
     }
 }

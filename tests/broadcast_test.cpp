@@ -9,11 +9,15 @@
 #include <limits>
 
 #include "support/call.hpp"
+#include "support/everywhere.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
+using vkf::test::algorithms;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
@@ -21,24 +25,6 @@ using vkf::test::problemOf;
 using vkf::test::Variation;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void run(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
-    if (!vkf::test::takes(variation, problem)) {
-        return;
-    }
-    apply(variation, problem);
-    INFO(variation.name << ": " << vkf::test::describe(problem));
-    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-}
-
-void runEverywhere(const VkfProblem& problem, const Data& data = {}) {
-    const Inputs inputs = vkf::test::makeInputs(problem, data);
-    for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, inputs);
-    }
-}
 
 // Rows `gap` elements apart; each dimension repeated or not.
 VkfBias broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows, uint64_t gap = 0) {
@@ -51,11 +37,6 @@ VkfBias broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, b
     return bias;
 }
 
-constexpr std::array<VkfReferenceAlgorithm, 7> algorithms = {
-    VKF_REFERENCE_DIRECT,   VKF_REFERENCE_TILED,  VKF_REFERENCE_TILED_FP32,       VKF_REFERENCE_BLOCK_SPARSE,
-    VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER,
-};
-
 } // namespace
 
 TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broadcast]") {
@@ -65,13 +46,13 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
         problem.bias = broadcast(problem, type, true, true, true, 3);
         Data data;
         data.seed = seed++;
-        runEverywhere(problem, data);
+        checkEverywhere(problem, data);
         problem.bias = broadcast(problem, type, type == VKF_TYPE_F16, type == VKF_TYPE_BF16, type == VKF_TYPE_F32);
         problem.causal = 1;
         problem.softcap = 11;
         problem.alibi = 1;
         problem.sinks = 1;
-        runEverywhere(problem, data);
+        checkEverywhere(problem, data);
     }
 }
 
@@ -90,7 +71,7 @@ TEST_CASE("parts without keys ask for no bias, mask, document or page", "[broadc
         }
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         for (const uint32_t variation : {6U, 7U, 8U}) {
-            run(vkf::test::variations[variation], problem, inputs);
+            checkOn(vkf::test::variations[variation], problem, inputs);
         }
     }
 }
@@ -104,7 +85,7 @@ TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it re
             Data data;
             data.seed = seed++;
             data.maskDensity = 0.3;
-            runEverywhere(problem, data);
+            checkEverywhere(problem, data);
             problem.mask = broadcast(problem, type, rows == 3, type == VKF_TYPE_BOOL1, true);
             problem.causal = 1;
             problem.keyLengths = 1;
@@ -112,7 +93,7 @@ TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it re
             data.keyLengths = {50, 131};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
             for (const uint32_t variation : {0U, 1U, 4U, 5U, 6U, 8U}) {
-                run(vkf::test::variations[variation], problem, inputs);
+                checkOn(vkf::test::variations[variation], problem, inputs);
             }
         }
     }
@@ -151,7 +132,7 @@ TEST_CASE("rows see what is not finite in keys that their mask keeps, and only t
                 vkfStoreElement(VKF_TYPE_F16, v.data(), key * 40 + key % 40, value);
             }
         };
-        runEverywhere(problem, data);
+        checkEverywhere(problem, data);
     }
 }
 
@@ -167,7 +148,7 @@ TEST_CASE("a bias of minus infinity gives no weight", "[broadcast]") {
         }
     }
     for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, inputs);
+        checkOn(variation, problem, inputs);
     }
 }
 

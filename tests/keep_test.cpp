@@ -11,34 +11,18 @@
 
 #include "problem.hpp"
 #include "support/call.hpp"
+#include "support/everywhere.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
+using vkf::test::algorithms;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
-using vkf::test::Outcome;
 using vkf::test::problemOf;
-using vkf::test::Variation;
-
-void run(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
-    if (!vkf::test::takes(variation, problem)) {
-        return;
-    }
-    apply(variation, problem);
-    INFO(variation.name << ": " << vkf::test::describe(problem));
-    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-}
-
-void runEverywhere(const VkfProblem& problem, const Data& data = {}) {
-    const Inputs inputs = vkf::test::makeInputs(problem, data);
-    for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, inputs);
-    }
-}
 
 void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys) {
     p.window.enabled = 1;
@@ -46,11 +30,6 @@ void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys) {
     p.window.right = right;
     p.window.firstKeys = firstKeys;
 }
-
-constexpr std::array<VkfReferenceAlgorithm, 7> algorithms = {
-    VKF_REFERENCE_DIRECT,   VKF_REFERENCE_TILED,  VKF_REFERENCE_TILED_FP32,       VKF_REFERENCE_BLOCK_SPARSE,
-    VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER,
-};
 
 // What each row sees, '1' or '0' for each key: scores are 0 and v is 2^key.
 std::vector<std::string> seenByReference(const VkfProblem& problem, const std::vector<int32_t>& documents,
@@ -87,13 +66,13 @@ TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
             problem.alibi = 1;
             Data data;
             data.seed = seed++;
-            runEverywhere(problem, data);
+            checkEverywhere(problem, data);
             problem.keyLengths = 1;
             problem.kvSplits = 4;
             data.keyLengths = {150, 2};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
             for (const uint32_t variation : {0U, 4U, 5U, 7U, 8U}) {
-                run(vkf::test::variations[variation], problem, inputs);
+                checkOn(vkf::test::variations[variation], problem, inputs);
             }
         }
     }
@@ -106,12 +85,12 @@ TEST_CASE("a row sees its own document", "[keep]") {
         problem.documents = 1;
         Data data;
         data.seed = seed++;
-        runEverywhere(problem, data);
+        checkEverywhere(problem, data);
         problem.causal = 1;
         problem.sinks = 1;
         problem.keyLengths = 1;
         data.keyLengths = {77, 131};
-        runEverywhere(problem, data);
+        checkEverywhere(problem, data);
     }
 }
 
@@ -124,16 +103,16 @@ TEST_CASE("pages, block masks and wide heads know documents and first keys too",
     setWindow(wide, 60, 0, 33);
     wide.alibi = 1;
     for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
-        run(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
+        checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
     }
-    run(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
+    checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
     wide.documents = 1;
-    run(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
+    checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
     blocked.maskBlock = 32;
     setWindow(blocked, 40, 10, 70);
     blocked.documents = 1;
-    runEverywhere(blocked);
+    checkEverywhere(blocked);
 }
 
 TEST_CASE("all reference algorithms agree on documents and first keys", "[reference]") {

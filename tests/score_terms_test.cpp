@@ -11,12 +11,16 @@
 #include <utility>
 
 #include "support/call.hpp"
+#include "support/everywhere.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 #include "support/weights.hpp"
 
 namespace {
 
+using vkf::test::algorithms;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
@@ -24,24 +28,6 @@ using vkf::test::problemOf;
 using vkf::test::Variation;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void run(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
-    if (!vkf::test::takes(variation, problem)) {
-        return;
-    }
-    apply(variation, problem);
-    INFO(variation.name << ": " << vkf::test::describe(problem));
-    const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-}
-
-void runEverywhere(const VkfProblem& problem, const Data& data = {}) {
-    const Inputs inputs = vkf::test::makeInputs(problem, data);
-    for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, inputs);
-    }
-}
 
 void alibi(VkfProblem& p) { p.alibi = 1; }
 void customAlibi(VkfProblem& p) { p.alibi = p.alibiCustom = 1; }
@@ -63,11 +49,6 @@ Inputs zeroScores(const VkfProblem& problem, const Data& data = {}) {
     return inputs;
 }
 
-constexpr std::array<VkfReferenceAlgorithm, 7> algorithms = {
-    VKF_REFERENCE_DIRECT,   VKF_REFERENCE_TILED,  VKF_REFERENCE_TILED_FP32,       VKF_REFERENCE_BLOCK_SPARSE,
-    VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER,
-};
-
 } // namespace
 
 TEST_CASE("ALiBi and sinks combine with softcap, masks and heads that share keys", "[score_terms]") {
@@ -76,7 +57,7 @@ TEST_CASE("ALiBi and sinks combine with softcap, masks and heads that share keys
         VkfProblem few = problemOf({2, 12, 4, 3, 150, 40, 24, types[i]});
         terms[i](few);
         few.scale = -0.3F;
-        runEverywhere(few);
+        checkEverywhere(few);
         VkfProblem many = problemOf({2, 12, 4, 77, 150, 40, 24, types[i]});
         terms[i](many);
         many.softcap = 15.0F;
@@ -85,7 +66,7 @@ TEST_CASE("ALiBi and sinks combine with softcap, masks and heads that share keys
         many.alignment = i % 2 == 0 ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
         Data data;
         data.keyLengths = {33, 150};
-        runEverywhere(many, data);
+        checkEverywhere(many, data);
     }
 }
 
@@ -97,7 +78,7 @@ TEST_CASE("a sink counts once however the keys are split", "[score_terms]") {
             problem.kvSplits = splits;
             const Inputs inputs = vkf::test::makeInputs(problem, {});
             for (const uint32_t variation : {0U, 4U, 5U, 6U, 7U}) {
-                run(vkf::test::variations[variation], problem, inputs);
+                checkOn(vkf::test::variations[variation], problem, inputs);
             }
         }
     }
@@ -112,13 +93,13 @@ TEST_CASE("pages and block masks find their tables beside slopes and sinks", "[s
         paged.window.left = 60;
         paged.window.right = 2;
         for (const uint32_t variation : {0U, 1U, 4U, 5U, 6U, 8U}) {
-            run(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
+            checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
         }
         VkfProblem blocked = problemOf({1, 2, 2, 100, 130, 64, 0, VKF_TYPE_F16});
         blocked.maskBlock = 32;
         add(blocked);
         blocked.causal = 1;
-        runEverywhere(blocked);
+        checkEverywhere(blocked);
     }
 }
 
@@ -130,7 +111,7 @@ TEST_CASE("heads too wide for other paths have slopes and sinks too", "[score_te
         for (const uint32_t splits : {1U, 3U}) {
             problem.kvSplits = splits;
             const Inputs inputs = vkf::test::makeInputs(problem, {});
-            run(vkf::test::variations[6], problem, inputs);
+            checkOn(vkf::test::variations[6], problem, inputs);
         }
     }
 }
@@ -195,7 +176,7 @@ TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and Na
     const auto inf = static_cast<float>(infinity);
     inputs.sinks = {-inf, 1.0F, inf, std::numeric_limits<float>::quiet_NaN()};
     for (const Variation& variation : vkf::test::variations) {
-        run(variation, problem, inputs);
+        checkOn(variation, problem, inputs);
     }
     const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
     CHECK(result.lse[0] == -infinity);

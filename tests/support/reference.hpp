@@ -11,6 +11,11 @@
 
 namespace vkf::test {
 
+inline constexpr VkfReferenceAlgorithm algorithms[] = {
+    VKF_REFERENCE_DIRECT,   VKF_REFERENCE_TILED,  VKF_REFERENCE_TILED_FP32,       VKF_REFERENCE_BLOCK_SPARSE,
+    VKF_REFERENCE_STANDARD, VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER,
+};
+
 struct Result {
     std::vector<double> o;
     std::vector<double> lse;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// One problem on variations of the library, each judged by the reference.
+#pragma once
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "call.hpp"
+#include "variations.hpp"
+
+namespace vkf::test {
+
+// Nothing where the variation is not meant for the problem.
+inline void checkOn(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
+    if (!takes(variation, problem)) {
+        return;
+    }
+    apply(variation, problem);
+    INFO(variation.name << ": " << describe(problem));
+    const Outcome outcome = runCall(deviceOf(variation), problem, inputs);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+}
+
+inline void checkEverywhere(const VkfProblem& problem, const Data& data = {}) {
+    const Inputs inputs = makeInputs(problem, data);
+    for (const Variation& variation : variations) {
+        checkOn(variation, problem, inputs);
+    }
+}
+
+} // namespace vkf::test
