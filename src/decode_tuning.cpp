@@ -54,7 +54,7 @@ constexpr double fullEnough = 0.9;
 
 // Two workgroups of a multiprocessor keep its memory busy where k and v are plain; a third pays for its merge where
 // parts have as many keys (16384 keys: 33 splits 23.8 us, 49 splits 24.2; 65536: both 68.3; eight sequences of 16384:
-// two 130, three 127). Making elements of block types takes longer than reading them, and there a third is always
+// two 130, three 128). Making elements of block types takes longer than reading them, and there a third is always
 // better.
 constexpr uint32_t busyWorkgroups = 2;
 constexpr uint32_t keysOfBusyParts = 1024;
