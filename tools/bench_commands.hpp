@@ -16,6 +16,7 @@ void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& com
 void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchVariantsCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 

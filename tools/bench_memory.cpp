@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <span>
 
 #include "block_mask.hpp"
@@ -36,18 +35,7 @@ uint64_t lseElements(const VkfProblem& problem) {
     return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
 }
 
-// Bytes [first, first + to.size()) of a block that follows itself.
-void repeat(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to) {
-    uint64_t at = to.empty() ? 0 : first % block.size();
-    for (size_t done = 0; done < to.size();) {
-        const size_t bytes = std::min<size_t>(block.size() - at, to.size() - done);
-        std::memcpy(to.data() + done, block.data() + at, bytes);
-        done += bytes;
-        at = 0;
-    }
-}
-
-// The same on the device, from the beginning on: what is there is doubled until there is enough.
+// A block that follows itself, on the device: what is there is doubled until there is enough.
 void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
     uint64_t done = std::min<uint64_t>(block.size(), bytes);
     device.upload(to, block.data(), done);
@@ -146,7 +134,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
 std::vector<std::byte> BenchMemory::inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const {
     const Input& input = inputs_[inputOf(static_cast<size_t>(role))];
     std::vector<std::byte> bytes(vkfStoredBytes(input.type, elements));
-    repeat(input.block, vkfStoredBytes(input.type, firstElement), bytes);
+    repeatBlock(input.block, vkfStoredBytes(input.type, firstElement), bytes);
     return bytes;
 }
 

@@ -5,8 +5,9 @@
 
 namespace vkf::tools {
 
-void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason) {
+void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more) {
     leftOut_.push_back(leftOutJson(problem, reason));
+    leftOut_.back().update(more);
 }
 
 void BenchResults::judge(const VkfVerdict& verdict, const VkfPlanInfo& plan) {

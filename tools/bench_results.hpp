@@ -15,7 +15,8 @@ namespace vkf::tools {
 class BenchResults {
 public:
     void add(Json result) { results_.push_back(std::move(result)); }
-    void leaveOut(const VkfProblem& problem, const std::string& reason);
+    // `more` are further members of what stands for the problem in the file.
+    void leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more = Json::object());
     size_t size() const { return results_.size(); } // of those that were measured
 
     // To be asked of each result. A wrong one does not keep the others from being measured.

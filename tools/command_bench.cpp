@@ -121,7 +121,7 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
                  "over 3 % below the highest do not count.");
     addBenchOptions(*command, *options);
     for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
-                           addBenchStepCommand, addBenchStudyCommand})
+                           addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this after the callback of the sub-command, if there is one.

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "bench_measure.hpp"
+#include "call_chain.hpp"
 #include "shared/plain_read_params.h"
 #include "verdict.hpp"
 #include "vkflash/vkflash.hpp"
@@ -13,12 +13,6 @@
 namespace vkf::tools {
 
 namespace {
-
-// Small caches take turns over so many sets that together they pass any device's caches.
-constexpr size_t mostSets = 256;
-// A submission takes about so long: its own beginning and end are lost in it, and no watchdog minds.
-constexpr double submissionSeconds = 0.004;
-constexpr size_t mostCalls = 256;
 
 // Bytes of K and of V that a call reads.
 std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
@@ -35,33 +29,6 @@ std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const st
     const uint64_t half = bytes[0] / 32 * 16;
     return {{{bindings.k.address, half}, {bindings.k.address + half, bytes[0] - half}}};
 }
-
-// Records `calls` calls with a barrier after each and returns the seconds of one.
-class Chain {
-public:
-    Chain(host::Device& device, GpuClock& clock, size_t sets, std::function<void(VkCommandBuffer, size_t)> record)
-        : device_(device), clock_(clock), sets_(sets), record_(std::move(record)) {}
-
-    ClockSample run(size_t calls) {
-        ClockSample sample = clock_.submit([&](VkCommandBuffer commands) {
-            for (size_t i = 0; i < calls; ++i) {
-                next_ = (next_ + 1) % sets_;
-                record_(commands, next_);
-                recordComputeBarrier(device_, commands);
-            }
-        });
-        sample.value /= static_cast<double>(calls);
-        return sample;
-    }
-    size_t last() const noexcept { return next_; } // set that was used last
-
-private:
-    host::Device& device_;
-    GpuClock& clock_;
-    size_t sets_;
-    size_t next_ = 0;
-    std::function<void(VkCommandBuffer, size_t)> record_;
-};
 
 // One KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
 VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
@@ -132,7 +99,7 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
                            const VkfProblem& problem, const DecodeMeasureOptions& options,
                            const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
-    memory.prepare(problem, plan.info().scratchBytes, mostSets);
+    memory.prepare(problem, plan.info().scratchBytes, mostChainSets);
     DecodeResult result;
     result.problem = problem;
     result.plan = plan.info();
@@ -140,35 +107,24 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
     const std::array<uint64_t, 2> bytes = readBytes(problem, options.valuesInKeys);
     result.cacheBytes = static_cast<double>(bytes[0] + bytes[1]);
 
-    Chain calls(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
-        const VkfBindings bindings = memory.bindings(set);
-        VkfMessage message{};
-        if (const VkfResult code = vkfCmdAttention(commands, plan.handle(), &bindings, &message); code != VKF_SUCCESS)
-            throw host::Error(code, message.text);
+    CallChain calls(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+        recordAttention(commands, plan.handle(), memory.bindings(set));
     });
-    Chain reads(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+    CallChain reads(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
         const std::array<PlainRead::Range, 2> ranges = readRanges(memory.bindings(set), bytes);
         plainRead.record(commands, ranges[0], ranges[1]);
     });
-
-    calls.run(1);
-    const double estimate = std::max(calls.run(4).value, 1e-9);
-    result.calls = static_cast<size_t>(std::clamp(submissionSeconds / estimate, 1.0, double{mostCalls}));
-    calls.run(result.calls);
-    reads.run(result.calls);
-    std::vector<ClockSample> callTimes;
-    std::vector<ClockSample> readTimes;
-    const auto enough = [&] {
-        return enoughAtFullClock(callTimes, clock.highest()) && enoughAtFullClock(readTimes, clock.highest());
-    };
-    const TimeBudget budget(options.maxRuns, options.seconds);
-    do {
-        readTimes.push_back(reads.run(result.calls));
-        callTimes.push_back(calls.run(result.calls));
-        afterRun();
-    } while (budget.allowsAnother(callTimes.size(), enough()));
-    result.call = timingOf(callTimes, clock.highest());
-    result.read = timingOf(readTimes, clock.highest());
+    result.calls = calls.callsOfSubmission();
+    const std::array<std::function<ClockSample()>, 2> runs = {[&] { return reads.run(result.calls); },
+                                                              [&] {
+                                                                  const ClockSample sample = calls.run(result.calls);
+                                                                  afterRun();
+                                                                  return sample;
+                                                              }};
+    const std::vector<Timing> timings =
+        measureInTurn(runs, {.warmUps = 1, .maxRuns = options.maxRuns, .seconds = options.seconds}, clock.highest());
+    result.read = timings[0];
+    result.call = timings[1];
     requireTime(result.call.median, device);
     // What was timed is what is checked.
     result.verdict =

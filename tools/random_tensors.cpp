@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "random_tensors.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "block_mask.hpp"
@@ -36,6 +38,16 @@ std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Gen
 std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed) {
     Generator generator(seed);
     return normal(type, elements, generator);
+}
+
+void repeatBlock(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to) {
+    uint64_t at = to.empty() ? 0 : first % block.size();
+    for (size_t done = 0; done < to.size();) {
+        const size_t bytes = std::min<size_t>(block.size() - at, to.size() - done);
+        std::memcpy(to.data() + done, block.data() + at, bytes);
+        done += bytes;
+        at = 0;
+    }
 }
 
 uint64_t Generator::next() {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "vkflash/host.hpp"
@@ -29,6 +30,9 @@ private:
 // Elements are close to normally distributed (mean 0, deviation 1), so that scores look like those of a model
 // at initialisation.
 std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed);
+
+// Bytes [first, first + to.size()) of a block that follows itself.
+void repeatBlock(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to);
 
 // The host memory of one call, of such elements.
 struct RandomTensors {

@@ -65,21 +65,36 @@ bool TimeBudget::allowsAnother(size_t runs, bool enoughAtFullClock) const {
     return enoughAtFullClock ? runs < maxRuns_ && elapsed < seconds_ : elapsed < patience * seconds_;
 }
 
-Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock) {
-    const auto runOnce = [&] {
+std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> runs, const TimingOptions& options,
+                                  double highestClock) {
+    const auto runOnce = [&](const std::function<ClockSample()>& run) {
         const ClockSample sample = run();
         highestClock = std::max(highestClock, sample.clock);
         return sample;
     };
     const Clock::time_point warmUp = Clock::now();
     for (size_t i = 0; i < options.warmUps || secondsSince(warmUp) < options.warmSeconds; ++i)
-        runOnce();
-    std::vector<ClockSample> samples;
+        for (const auto& run : runs)
+            runOnce(run);
+    std::vector<std::vector<ClockSample>> samples(runs.size());
+    const auto enough = [&] {
+        return std::all_of(samples.begin(), samples.end(), [&](const std::vector<ClockSample>& ofRun) {
+            return enoughAtFullClock(ofRun, highestClock);
+        });
+    };
     const TimeBudget budget(options.maxRuns, options.seconds);
     do
-        samples.push_back(runOnce());
-    while (budget.allowsAnother(samples.size(), enoughAtFullClock(samples, highestClock)));
-    return timingOf(samples, highestClock);
+        for (size_t i = 0; i < runs.size(); ++i)
+            samples[i].push_back(runOnce(runs[i]));
+    while (budget.allowsAnother(samples[0].size(), enough()));
+    std::vector<Timing> timings;
+    for (const std::vector<ClockSample>& ofRun : samples)
+        timings.push_back(timingOf(ofRun, highestClock));
+    return timings;
+}
+
+Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock) {
+    return measureInTurn({&run, 1}, options, highestClock)[0];
 }
 
 Timing measure(const std::function<double()>& run, const TimingOptions& options) {

@@ -63,6 +63,9 @@ private:
 
 // `run` does the work once and returns its seconds, with the clock. highestClock is what the process has seen before.
 Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock);
+// The same of several that take turns, so that what else happens to the device happens to all alike. At least one.
+std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> runs, const TimingOptions& options,
+                                  double highestClock);
 // `run` returns its seconds alone; all count.
 Timing measure(const std::function<double()>& run, const TimingOptions& options);
 
