@@ -46,6 +46,7 @@
 #include "mask.glsl"
 #include "block_mask.glsl"
 #include "keep.glsl"
+#include "tile_map.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
@@ -168,6 +169,25 @@ void addTerms(const uint key_begin) {
     }
 }
 
+// Those of keys that a mask drops which is asked key by key.
+void dropUnkept(const uint key_begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    if (!keeps(keep, key_begin + place.y + key * MATRIX_COLUMNS + elementPlace(e).y)) {
+                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
+                    }
+                }
+            }
+        }
+    }
+}
+
 void dropInvisible(const uint key_begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -176,15 +196,13 @@ void dropInvisible(const uint key_begin) {
             // The visible range, counted from the first key of this lane.
             uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(key_begin + place.y);
-            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 bool closed = BLOCKS_ARE_CUT && !isOpen(open, key_begin, key_begin + key * MATRIX_COLUMNS);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
-                    bool kept = keeps(keep, key_begin + place.y + uint(column));
-                    if (closed || !kept || uint(column - visible.x) >= count) {
+                    if (closed || uint(column - visible.x) >= count) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -250,6 +268,9 @@ void computeScores(const uint key_begin, const bool whole) {
             addTerms(key_begin);
         }
         if (!whole) {
+            if (HAS_KEEP && !(HAS_TILE_MAP && isKept(key_begin / TILE_KEYS))) {
+                dropUnkept(key_begin);
+            }
             dropInvisible(key_begin);
         }
         findLargest();
@@ -281,7 +302,11 @@ void accumulateOutput() {
 
 // Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
 // [whole_first, whole_end). The walk goes over those first, then over the ones that a mask cuts, on either
-// side of them. With a block mask it steps over closed tiles; if blocks are cut, so is every tile.
+// side of them. With a map or a block mask it steps over tiles that nobody sees; a map also tells which are whole. Where
+// blocks are cut, or masks are asked key by key without a map, no tile is.
+const bool STEPS_OVER = HAS_BLOCK_MASK || HAS_TILE_MAP;
+const bool PASSES_UNSEEN = HAS_KEEP && !HAS_TILE_MAP; // tiles between the first keys and the window
+
 struct Walk {
     uint first, whole_first, whole_end, end;
 };
@@ -292,11 +317,11 @@ Walk walkOf(const TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.whole_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.whole_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.whole_first, walk.end);
-    if (HAS_KEEP) { // no tile is whole; those in their place are passed over
+    if (PASSES_UNSEEN) { // in the place of whole tiles
         ivec2 unseen = unseenKeys(item);
         walk.whole_first = clamp(uint(unseen.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.whole_end = clamp(uint(unseen.y) / TILE_KEYS, walk.whole_first, walk.end);
-    } else if (BLOCKS_ARE_CUT) {
+    } else if (BLOCKS_ARE_CUT && !HAS_TILE_MAP) {
         walk.whole_end = walk.whole_first;
     }
     return walk;
@@ -304,6 +329,9 @@ Walk walkOf(const TileMask mask) {
 
 // The first open tile from `tile` on, of the whole or of the cut ones; walk.whole_end or walk.end if there is none.
 uint openTileOfWalk(const Walk walk, const uint tile, const bool whole) {
+    if (HAS_TILE_MAP) {
+        return mappedTile(tile, whole ? walk.whole_end : walk.end, walk.whole_first, walk.whole_end, whole);
+    }
     if (whole) {
         return openTile(tile, walk.whole_end);
     }
@@ -312,7 +340,7 @@ uint openTileOfWalk(const Walk walk, const uint tile, const bool whole) {
 }
 
 uint nextTile(const Walk walk, const uint tile, const bool whole) {
-    if (HAS_BLOCK_MASK) {
+    if (STEPS_OVER) {
         return openTileOfWalk(walk, tile + 1, whole);
     }
     return !whole && tile + 1 == walk.whole_first ? walk.whole_end : tile + 1;
@@ -324,8 +352,8 @@ uint cutTile(const Walk walk, const uint index) {
     return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
 }
 
-// Tiles from `tile` to `last`, all whole, or all the cut ones between the two; with a block mask the open ones
-// of them.
+// Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped
+// over.
 void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     fetchTile(k, v, tile * TILE_KEYS, whole, thread);
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
@@ -333,7 +361,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     [[dont_unroll]] for (;;) {
         computeScores(tile * TILE_KEYS, whole);
         uint next = nextTile(walk, tile, whole);
-        bool more = HAS_BLOCK_MASK ? next <= last : tile != last;
+        bool more = STEPS_OVER ? next <= last : tile != last;
         tile = next;
         // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
         // were seen to sink to where they are used, and their latency with them.
@@ -358,9 +386,9 @@ Walk partOf(const Walk walk, const uvec2 steps) {
     return Walk(part.x, clamp(walk.whole_first, part.x, part.y), clamp(walk.whole_end, part.x, part.y), part.y);
 }
 
-// Tiles [x, y) of the split's part that all rows see, none if y <= x. Block masks have made their part already.
+// Tiles [x, y) of the split's part that all rows see, none if y <= x. A walk that steps over tiles is a part already.
 uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
-    if (HAS_BLOCK_MASK) {
+    if (STEPS_OVER) {
         return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
     return walk.whole_first + uvec2(steps.x, min(steps.y, walk.whole_end - walk.whole_first));
@@ -368,7 +396,7 @@ uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
 
 // From the first to behind the last one that a mask cuts, likewise; whole ones may lie between.
 uvec2 cutTiles(const Walk walk, const uvec2 steps) {
-    if (HAS_BLOCK_MASK) {
+    if (STEPS_OVER) {
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
     uint whole = walk.whole_end - walk.whole_first;
@@ -390,6 +418,7 @@ void main() {
     }
 
     beginBlocks(item);
+    beginMap(item);
     setSlopes();
     loadQueries();
     clearState();
@@ -399,13 +428,13 @@ void main() {
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
         Walk walk = walkOf(mask);
-        uint passed_over = HAS_KEEP && !HAS_BLOCK_MASK ? walk.whole_end - walk.whole_first : 0;
+        uint passed_over = PASSES_UNSEEN && !STEPS_OVER ? walk.whole_end - walk.whole_first : 0;
         uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
-        if (HAS_BLOCK_MASK) {
+        if (STEPS_OVER) {
             walk = partOf(walk, steps);
         }
         uvec2 whole = wholeTiles(walk, steps);
-        if (!HAS_KEEP && whole.x < whole.y) {
+        if (!PASSES_UNSEEN && whole.x < whole.y) {
             attend(walk, whole.x, whole.y - 1, true);
         }
         uvec2 cut = cutTiles(walk, steps);

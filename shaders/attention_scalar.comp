@@ -38,6 +38,7 @@
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "keep.glsl"
+#include "tile_map.glsl"
 #include "sink.glsl"
 #include "scores.glsl"
 #include "output.glsl"
@@ -98,16 +99,22 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool cut) 
     }
 }
 
-// First key of the first tile from key_begin on that is not closed; past the last key if there is none.
+// Whether keys of the tile must be asked about one by one. The tile is the one that was found last.
+bool isCutTile(const uint key_begin) {
+    bool asked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_ARE_CUT || HAS_KEEP;
+    return asked || isCut(mask, key_begin, key_begin + TILE_KEYS);
+}
+
+// First key of the first tile from key_begin on that some row sees; past the last key if there is none.
 uint nextTile(uint key_begin) {
     if (FIRST_KEYS != 0 && int(key_begin) >= unseen.x) {
         key_begin = max(key_begin, uint(unseen.y) / TILE_KEYS * TILE_KEYS);
     }
-    if (!HAS_BLOCK_MASK) {
-        return key_begin;
-    }
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
-    return openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
+    if (HAS_TILE_MAP) {
+        return mappedTile(key_begin / TILE_KEYS, end, 0, 0, false) * TILE_KEYS;
+    }
+    return !HAS_BLOCK_MASK ? key_begin : openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
 
 // Those of the keys that some row sees which are of the item's split: whole tiles but for the ends.
@@ -155,6 +162,7 @@ void main() {
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
 
     beginBlocks(item);
+    beginMap(item);
     clearOutput();
     clearSoftmax();
     ivec2 keys = SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
@@ -177,7 +185,7 @@ void main() {
         fetchScoreOperands(first, 0);
         uint next = first;
         for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
-            bool cut = BLOCKS_ARE_CUT || HAS_KEEP || isCut(mask, key_begin, key_begin + TILE_KEYS);
+            bool cut = isCutTile(key_begin);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
             if (cut) {

@@ -15,9 +15,9 @@ constexpr uint64_t tableAlignment = 16;
 
 uint32_t windowPlace(const VkfProblem& problem) {
     const std::array brings = {problem.maskBlock != 0, problem.paging.enabled != 0, problem.sinks != 0,
-                               problem.alibi != 0 && problem.alibiCustom != 0, problem.documents != 0};
-    if (problem.bias.enabled != 0 || problem.mask.enabled != 0) {
-        return VKF_PLACE_TABLE; // which has their strides
+                               problem.alibi != 0 && problem.alibiCustom != 0};
+    if (problem.bias.enabled != 0 || problem.mask.enabled != 0 || problem.documents != 0) {
+        return VKF_PLACE_TABLE; // which has strides, or the address of a map too
     }
     const auto count = std::count(brings.begin(), brings.end(), true);
     return count == 0 ? VKF_PLACE_WINDOW : count == 1 ? VKF_PLACE_ADDRESS : VKF_PLACE_TABLE;
@@ -40,7 +40,7 @@ uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t 
     if (place == VKF_PLACE_TABLE) {
         return tableAddress;
     }
-    const std::array addresses = {table.block_mask, table.block_table, table.sinks, table.slopes, table.documents};
+    const std::array addresses = {table.block_mask, table.block_table, table.sinks, table.slopes};
     return *std::max_element(addresses.begin(), addresses.end()); // the others are 0
 }
 

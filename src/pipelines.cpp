@@ -34,7 +34,8 @@ std::string binaryName(const Variant& variant) {
                                         "standard_softmax",
                                         "standard_output",
                                         "standard_output_coopmat",
-                                        "write_table"};
+                                        "write_table",
+                                        "map_tiles"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";

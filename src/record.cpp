@@ -77,6 +77,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
     setStrides(p.bias, addresses->brought.bias_stride);
     setStrides(p.mask, addresses->brought.mask_stride);
+    addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
     addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,

@@ -8,6 +8,7 @@
 #include "matrix_tuning.hpp"
 #include "message.hpp"
 #include "schedule_paths.hpp"
+#include "tile_map.hpp"
 #include "tile_problem.hpp"
 
 namespace vkf {
@@ -86,6 +87,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
+    addTileMap(caps, problem, &made);
     addTable(problem, &made);
     *schedule = std::move(made);
     return VKF_SUCCESS;

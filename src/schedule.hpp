@@ -60,6 +60,7 @@ struct Schedule {
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
     uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
+    uint64_t mapOffset = 0;   // of the map of tiles
     uint32_t splits = 1;      // of the keys
     std::string tileText;     // tile and splits as tuning data writes them, or would
     bool tuned = false;       // tuning data chose them

@@ -29,7 +29,8 @@ enum class Kernel : uint32_t {
     standardSoftmax,
     standardOutput,
     standardOutputCoopmat,
-    writeTable
+    writeTable,
+    mapTiles
 };
 
 // By constant id; kernels other than attention have ids of their own, in their headers.

@@ -164,11 +164,17 @@ struct AttentionParams {
 #define VKF_ID_DOCUMENTS 54      /* bool */
 #define VKF_ID_FIRST_KEYS 55     /* beside the window */
 #define VKF_ID_FIRST_KEYS_CAUSAL 56 /* bool: a row does not see those after its own */
-#define VKF_ID_COUNT 57
+/* A map of the tiles that masks leave open, of which VKF_MAP_*. */
+#define VKF_ID_TILE_MAP 66
+#define VKF_ID_COUNT 67
 
 #define VKF_PLACE_WINDOW 0
 #define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */
 #define VKF_PLACE_TABLE 2   /* the address of a CallTable */
+
+#define VKF_MAP_NONE 0
+#define VKF_MAP_SHARED 1  /* by all heads */
+#define VKF_MAP_BY_HEAD 2 /* each tile of heads has one of its own */
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_USUAL 1

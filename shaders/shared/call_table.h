@@ -23,6 +23,7 @@ struct CallTable {
     Address mask;
     Address mask_stride[3];
     Address documents;
+    Address tile_map;
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

@@ -2,6 +2,7 @@
 #include "call.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -77,13 +78,13 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
     return values;
 }
 
-// Calls visit(element) for each element of a bias or mask, some more than once.
+// Calls visit(element, row, key) for each element of a bias or mask, some more than once.
 template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBias& bias, const Visit& visit) {
     for (uint64_t b = 0; b < problem.batch; b++) {
         for (uint64_t h = 0; h < problem.queryHeads; h++) {
             for (uint64_t i = 0; i < problem.queryRows; i++) {
                 for (uint64_t j = 0; j < problem.keys; j++) {
-                    visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j);
+                    visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j, i, j);
                 }
             }
         }
@@ -95,7 +96,7 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.bias), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
     if (!bytes.empty()) {
-        forEachBroadcast(problem, problem.bias, [&](uint64_t element) {
+        forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t /*row*/, uint64_t /*key*/) {
             vkfStoreElement(problem.bias.type, bytes.data(), element, normal(random));
         });
     }
@@ -103,16 +104,24 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
 }
 
 // What is between rows says "keep".
-std::vector<std::byte> randomMask(const VkfProblem& problem, double density, std::mt19937_64& random) {
+std::vector<std::byte> randomMask(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.mask), std::byte{0xff});
-    std::bernoulli_distribution keep(density);
+    const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
+        double density = data.maskDensity;
+        if (data.maskSquare != 0) { // a third of the squares is closed, a third open
+            const uint64_t square = row / data.maskSquare * 7 + key / data.maskSquare * 11 + data.seed;
+            density = std::array{0.0, 0.5, 1.0}[square * square % 17 % 3];
+        }
+        return std::bernoulli_distribution(density)(random);
+    };
     if (!bytes.empty()) {
-        forEachBroadcast(problem, problem.mask, [&](uint64_t element) {
+        forEachBroadcast(problem, problem.mask, [&](uint64_t element, uint64_t row, uint64_t key) {
+            const bool kept = keeps(row, key);
             if (problem.mask.type == VKF_TYPE_BOOL8) {
-                bytes[element] = keep(random) ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
+                bytes[element] = kept ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
             } else {
                 const auto bit = static_cast<std::byte>(1U << element % 8);
-                bytes[element / 8] = keep(random) ? bytes[element / 8] | bit : bytes[element / 8] & ~bit;
+                bytes[element / 8] = kept ? bytes[element / 8] | bit : bytes[element / 8] & ~bit;
             }
         });
     }
@@ -120,11 +129,11 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, double density, std
 }
 
 // Runs of any length; the same number may come again.
-std::vector<int32_t> randomDocuments(const VkfProblem& problem, std::mt19937_64& random) {
+std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     std::vector<int32_t> ids(problem.documents != 0 ? uint64_t{problem.batch} * problem.keys : 0);
     int32_t document = 0;
     for (int32_t& id : ids) {
-        document = random() % 16 == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
+        document = random() % data.documentKeys == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
         id = document;
     }
     return ids;
@@ -358,8 +367,8 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, random);
-    inputs.mask = randomMask(problem, data.maskDensity, random);
-    inputs.documentIds = randomDocuments(problem, random);
+    inputs.mask = randomMask(problem, data, random);
+    inputs.documentIds = randomDocuments(problem, data, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);

@@ -40,6 +40,8 @@ struct Data {
     double magnitude = 1.0;            // standard deviation of q, k and v
     std::vector<int32_t> keyLengths{}; // if the problem has them
     double maskDensity = 0.5;          // share of keys that a boolean mask keeps, if the problem has one
+    uint32_t maskSquare = 0;           // not 0: it closes, opens or mixes whole squares of so many rows and keys
+    uint32_t documentKeys = 16;        // of one document side by side, on average
     double blockDensity = 0.5;         // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;              // elements between the guard and the first element

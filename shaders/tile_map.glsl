@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// The map that map_tiles.comp makes of masks that are asked key by key: two bits for each tile of rows and tile of keys.
+// One says whether any row sees any of the keys, the other whether those masks keep all that the visible ranges leave.
+// With it a tile of rows passes over what it does not see, and asks about keys only where it must.
+#ifndef VKF_TILE_MAP_GLSL
+#define VKF_TILE_MAP_GLSL
+
+#include "call_table.glsl"
+
+layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
+
+const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
+const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
+
+// Bits of 32 tiles of keys side by side.
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
+    uint seen;
+    uint kept;
+};
+
+uvec2 map_row;  // address of the tile's row of words
+uint held_map;  // the word that was read last, and what it held
+uint held_seen;
+uint held_kept;
+
+uint mapRowTiles() {
+    return (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+// Of tiles of heads, if each has its own.
+uint mapHeads() {
+    return TILE_MAP == VKF_MAP_BY_HEAD ? (params.heads & 0xffffu) / PACKED_HEADS : 1;
+}
+
+uint mapWords() {
+    return (params.keys + MAP_WORD_KEYS - 1) / MAP_WORD_KEYS;
+}
+
+// Words of a row lie side by side, then rows of tiles, heads, sequences.
+uvec2 mapWordAddress(const Item item, const uint word) {
+    uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
+    uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / TILE_ROWS;
+    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 8));
+}
+
+void beginMap(const Item item) {
+    if (HAS_TILE_MAP) {
+        map_row = mapWordAddress(item, 0);
+        held_map = 0xffffffffu;
+    }
+}
+
+// Words are held, because tiles that follow each other mostly ask for the same one.
+void holdMap(const uint word) {
+    if (word != held_map) {
+        MapWord at = MapWord(add64(map_row, uvec2(word * 8, 0)));
+        held_map = word;
+        held_seen = at.seen;
+        held_kept = at.kept;
+    }
+}
+
+// Bits of those of a word's tiles that do not come before `tile`.
+uint mapBitsFrom(const uint tile, const uint word) {
+    return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
+}
+
+// The first seen tile from `tile` on, before `end`; `end` if there is none. `whole`: of those in [whole_first,
+// whole_end) that are kept as a whole; else of all others. The same in every invocation of the workgroup.
+uint mappedTile(const uint tile, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    for (uint begin = tile; begin < end; begin = (begin | 31u) + 1) {
+        uint word = begin / 32;
+        holdMap(word);
+        uint of_range = mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
+        uint all = held_kept & of_range;
+        uint open = held_seen & (whole ? all : ~all) & mapBitsFrom(begin, word);
+        if (open != 0) {
+            return min(word * 32 + uint(findLSB(open)), end);
+        }
+    }
+    return end;
+}
+
+// Of the tile that was found last.
+bool isKept(const uint tile) {
+    return (held_kept >> tile % 32 & 1u) != 0;
+}
+
+#endif

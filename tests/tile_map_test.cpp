@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+//
+// The map of tiles that masks leave open: what of a mask and of documents is passed over, taken as a whole or asked key
+// by key must not show in the result, only in the time.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "support/call.hpp"
+#include "support/device.hpp"
+#include "support/everywhere.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::checkOn;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+// Rows `gap` elements apart, of each head or of none.
+void setMask(VkfProblem& p, VkfType type, bool heads, uint64_t gap) {
+    p.mask.enabled = 1;
+    p.mask.type = type;
+    p.mask.rowStride = p.keys + gap;
+    p.mask.headStride = heads ? p.mask.rowStride * p.queryRows : 0;
+    p.mask.batchStride = heads ? p.mask.headStride * p.queryHeads : 0;
+}
+
+// Path scalar with and without subgroups, path coopmat with either way for scores.
+void checkInTiles(const VkfProblem& problem, const Data& data) {
+    const Inputs inputs = vkf::test::makeInputs(problem, data);
+    for (const Variation& variation : vkf::test::variations) {
+        if (variation.path == VKF_PATH_SCALAR || variation.path == VKF_PATH_COOPMAT) {
+            checkOn(variation, problem, inputs);
+        }
+    }
+}
+
+class TimedCall {
+public:
+    TimedCall(vkf::host::Device& device, const VkfProblem& problem, const Inputs& inputs)
+        : attention_(device, problem) {
+        vkf::host::HostTensors tensors;
+        tensors.q = inputs.q.data();
+        tensors.k = inputs.k.data();
+        tensors.v = inputs.v.data();
+        tensors.mask = inputs.mask.data();
+        tensors.documentIds = inputs.documentIds.data();
+        attention_.upload(tensors);
+    }
+    double run() { return least_ = std::min(least_, attention_.run()); }
+
+private:
+    vkf::host::Attention attention_;
+    double least_ = std::numeric_limits<double>::infinity();
+};
+
+} // namespace
+
+TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
+    uint32_t seed = 1;
+    for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
+        for (const uint32_t square : {32U, 100U}) {
+            for (const bool heads : {false, true}) {
+                VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
+                setMask(problem, type, heads, square == 32 ? 4 : 3);
+                problem.causal = square == 32 ? 1 : 0;
+                Data data;
+                data.seed = seed++;
+                data.maskSquare = square;
+                checkInTiles(problem, data);
+            }
+        }
+    }
+}
+
+TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") {
+    VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
+    setMask(problem, VKF_TYPE_BOOL8, false, 0);
+    problem.keyLengths = 1;
+    problem.kvSplits = 3;
+    problem.window = {1, 50, 300, 10};
+    Data data;
+    data.maskSquare = 64;
+    data.keyLengths = {0, 511};
+    checkInTiles(problem, data);
+    problem.kvSplits = 1;
+    problem.window = {};
+    problem.maskBlock = 48;
+    problem.blockMaskHeadStride = vkfBlockMaskLayout(&problem).words;
+    data.blockDensity = 0.7;
+    checkInTiles(problem, data);
+    problem.maskBlock = 0;
+    problem.blockMaskHeadStride = 0;
+    problem.documents = 1;
+    data.documentKeys = 90;
+    checkInTiles(problem, data);
+}
+
+TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
+    uint32_t seed = 1;
+    for (const uint32_t documentKeys : {30U, 200U}) {
+        for (const uint32_t rows : {600U, 640U}) { // of the last some stand before the first key
+            VkfProblem problem = problemOf({2, 4, 2, rows, 600, 40, 0, VKF_TYPE_F16});
+            problem.documents = 1;
+            problem.causal = documentKeys == 30 ? 1 : 0;
+            Data data;
+            data.seed = seed++;
+            data.documentKeys = documentKeys;
+            checkInTiles(problem, data);
+        }
+    }
+}
+
+TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]") {
+    VkfProblem problem = problemOf({1, 4, 2, 300, 512, 64, 0, VKF_TYPE_F16});
+    problem.causal = 1;
+    Data data;
+    data.maskDensity = 1.0;
+    data.documentKeys = 1U << 31;
+    const Inputs plain = vkf::test::makeInputs(problem, data);
+    for (const Variation& variation : vkf::test::variations) {
+        if (variation.path != VKF_PATH_SCALAR && variation.path != VKF_PATH_COOPMAT) {
+            continue;
+        }
+        VkfProblem masked = problem;
+        setMask(masked, VKF_TYPE_BOOL8, false, 0);
+        masked.documents = 1;
+        const Inputs inputs = vkf::test::makeInputs(masked, data);
+        apply(variation, problem);
+        apply(variation, masked);
+        INFO(variation.name);
+        vkf::host::Device& device = vkf::test::deviceOf(variation);
+        CHECK(vkf::test::runCall(device, masked, inputs).o == vkf::test::runCall(device, problem, plain).o);
+    }
+}
+
+TEST_CASE("the time falls with what masks and documents leave", "[tile_map_time]") {
+    constexpr double longEnough = 1e-3; // on a fast device a small problem takes as long as its start
+    for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
+        vkf::host::Device& device = vkf::test::deviceOf(variation);
+        INFO(variation.name);
+        Data data;
+        data.poisonInvisibleKeys = false;
+        uint32_t rows = 1024;
+        VkfProblem problem{};
+        double dense = 0;
+        while (dense < longEnough && rows < 32768) {
+            rows *= 2;
+            problem = problemOf({1, 1, 1, rows, rows, 64, 0, VKF_TYPE_F16});
+            problem.path = variation.path;
+            dense = TimedCall(device, problem, vkf::test::makeInputs(problem, data)).run();
+        }
+        TimedCall all(device, problem, vkf::test::makeInputs(problem, data));
+        VkfProblem ofDocuments = problem;
+        ofDocuments.documents = 1;
+        Inputs documents = vkf::test::makeInputs(ofDocuments, data);
+        for (size_t key = 0; key < documents.documentIds.size(); key++) {
+            documents.documentIds[key] = static_cast<int32_t>(key * 4 / rows);
+        }
+        TimedCall quarter(device, ofDocuments, documents);
+        setMask(problem, VKF_TYPE_BOOL1, false, 0);
+        data.maskDensity = 0;
+        TimedCall nothing(device, problem, vkf::test::makeInputs(problem, data));
+        double ofQuarter = 0;
+        double ofNothing = 0;
+        for (int i = 0; i < 4; i++) { // in turns, because a machine may be busy for a while
+            dense = all.run();
+            ofQuarter = quarter.run();
+            ofNothing = nothing.run();
+        }
+        CHECK(ofQuarter < 0.6 * dense);
+        CHECK(ofNothing < 0.3 * dense);
+    }
+}
