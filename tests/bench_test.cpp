@@ -404,6 +404,89 @@ TEST_CASE("bench study stops an algorithm where the device has no room for it", 
     CHECK_THAT(text.out, ContainsSubstring("stops here: ") && ContainsSubstring("does not fit into the memory of"));
 }
 
+namespace {
+
+// Squares of 256: four of a mask, two of them closed. One head, and 64 keys to decode.
+const std::string smallVariants = "variants --rows 512 --heads 1 --dim 16 --decode-keys 64 --seconds 0.01 --runs 2 "
+                                  "--sample-rows 4 ";
+
+void checkVariant(const Json& result) {
+    checkTimed(result);
+    CHECK(result["error"].get<double>() > 0);
+    CHECK(result.contains("base") == (result["variant"] != "plain" && result["variant"] != "decode"));
+    CHECK(result.contains("met") == result.contains("aimLimit"));
+    if (!result.contains("base"))
+        return;
+    const double ratio = result["medianSeconds"].get<double>() / result["baseSeconds"].get<double>();
+    CHECK(result["timeRatio"].get<double>() == Approx(ratio));
+    if (result.contains("met"))
+        CHECK(result["met"] == (result["timeRatio"] <= result["aimLimit"]));
+}
+
+} // namespace
+
+TEST_CASE("bench variants measures every row beside its base and checks it", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] = report(place, smallVariants + "--paths scalar");
+    CHECK(json["bench"] == "variants");
+    CHECK(json["leftOut"].empty());
+    constexpr double pairs = 512.0 * 512;
+    constexpr double causalPairs = 512.0 * 513 / 2;
+    const std::vector<std::pair<std::string, double>> rows = {{"plain", pairs},
+                                                              {"causal", causalPairs},
+                                                              {"alibi", pairs},
+                                                              {"softcap", pairs},
+                                                              {"sinks", pairs},
+                                                              {"bias", pairs},
+                                                              {"mask", pairs / 2},
+                                                              {"mask-bits", pairs / 2},
+                                                              {"mask-random", pairs / 2},
+                                                              {"window", causalPairs},
+                                                              {"window-first-keys", causalPairs},
+                                                              {"documents", 16.0 * 32 * 33 / 2},
+                                                              {"decode", 32 * 64},
+                                                              {"decode-alibi", 32 * 64},
+                                                              {"decode-sinks", 32 * 64},
+                                                              {"decode-window", 32 * 64}};
+    REQUIRE(json["results"].size() == rows.size());
+    size_t aims = 0, met = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const Json& result = json["results"][i];
+        checkVariant(result);
+        CHECK(result["variant"] == rows[i].first);
+        // Of those that are kept at random, about as many.
+        CHECK(result["operations"].get<double>() ==
+              Approx(rows[i].second * 4 * 16).epsilon(rows[i].first == "mask-random" ? 0.01 : 0));
+        aims += result.contains("met") ? 1 : 0;
+        met += result.value("met", false) ? 1 : 0;
+    }
+    CHECK(aims == 11);
+    CHECK(json["aims"] == aims);
+    CHECK(json["aimsMet"] == met);
+    CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 11 aims met", met)));
+}
+
+TEST_CASE("bench variants measures what is asked for, and what that is compared with", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] =
+        report(place, smallVariants + "--paths scalar,standard --only documents,decode-window --decode-keys 65");
+    std::vector<std::string> measured;
+    for (const Json& result : json["results"])
+        measured.push_back(fmt::format("{} {} {}", result["path"].get<std::string>(), result["keys"].get<int>(),
+                                       result["variant"].get<std::string>()));
+    CHECK(measured == std::vector<std::string>{"scalar 512 plain", "scalar 512 causal", "scalar 512 documents",
+                                               "standard 512 plain", "standard 512 causal", "decode 64 decode",
+                                               "decode 64 decode-window", "decode 65 decode",
+                                               "decode 65 decode-window"});
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK(json["leftOut"][0]["variant"] == "documents");
+    CHECK(json["leftOut"][0]["path"] == "standard");
+    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("documents"));
+    CHECK_THAT(text.out, ContainsSubstring("left out: "));
+}
+
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
     needDevice();
     if (!validationIsOn()) {
@@ -411,8 +494,9 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
     }
     const Workplace place;
     for (const std::string& bench :
-         {smallPrefill + " --paths auto,standard", std::string("long --rows 300 --dim 16 --step-operations 3000000"),
-          std::string("host --dims 16 --calls 10"), std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
+         {smallPrefill + " --paths auto,standard", smallVariants + "--only bias,mask,decode-sinks",
+          std::string("long --rows 300 --dim 16 --step-operations 3000000"), std::string("host --dims 16 --calls 10"),
+          std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
         const ProgramResult result = place.run("bench " + bench + " --validation");
         INFO(bench << "\n" << result.out << result.err);
         CHECK(result.status == 0);
@@ -423,7 +507,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.txt", "d32 n64 b4 causal0\n");
     place.write("none.txt", "nothing\n");
-    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
+    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study", "bench variants"})
         checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
                               {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
                               {bench + " --seconds nan", "--seconds nan"},
@@ -469,6 +553,14 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --sample-rows x", "--sample-rows"},
                           {"bench study --quirk rubble", "--quirk rubble|takes one of"},
                           {"bench study --json absent/s.json", "--json absent/s.json"},
+                          {"bench variants --only alibi,rubble", "--only rubble|takes some of plain, causal"},
+                          {"bench variants --rows 0", "--rows 0"},
+                          {"bench variants --paths fast", "--paths fast|auto, scalar"},
+                          {"bench variants --decode-paths fast", "--decode-paths fast|auto, scalar"},
+                          {"bench variants --decode-keys 0", "--decode-keys 0"},
+                          {"bench variants --type f64", "--type f64|f32, f16, bf16"},
+                          {"bench variants --dim 0", "headDim is 0"},
+                          {"bench variants --json absent/v.json", "--json absent/v.json"},
                           {"bench step --layers 0", "--layers 0"},
                           {"bench step --steps 0", "--steps 0"},
                           {"bench step --keys 2147483647", "--keys 2147483647|1073741824"},

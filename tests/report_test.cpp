@@ -207,6 +207,10 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     decoded.update({{"splits", 8}, {"readSeconds", 8e-6}, {"shareOfRead", 0.8}, {"gigabytesPerSecond", 3000.0}});
     CHECK_THAT(resultTable(Json::array({decoded}), columnsOf("decode")),
                ContainsSubstring("<th class=\"number\">share of reading") && ContainsSubstring("8.00 us"));
+    Json masked = result("coopmat", 128, 1e-5);
+    masked.update({{"variant", "mask"}, {"base", "plain"}, {"timeRatio", 0.58}, {"aimLimit", 0.6}, {"met", true}});
+    CHECK_THAT(resultTable(Json::array({masked}), columnsOf("variants")),
+               ContainsSubstring("<td>mask</td>") && ContainsSubstring("0.58×") && ContainsSubstring("<td>yes</td>"));
     // A bench of a later version: all that fits a cell.
     CHECK_THAT(resultTable(results, columnsOf("unheard-of")),
                ContainsSubstring("<th class=\"number\">queryRows</th>") && !ContainsSubstring("peers"));

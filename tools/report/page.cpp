@@ -31,6 +31,7 @@ constexpr Kind kinds[] = {
      "As many query rows as keys, on the shapes on which attention kernels are usually compared."},
     {"decode", "Decode", "Few query rows against a long cache."},
     {"study", "Study", "Every algorithm on the same inputs over the length of the sequence."},
+    {"variants", "Variants", "Masks, windows and terms of the scores, each in turn with the plain call of its path."},
     {"grid", "Paths", "Each path on a grid of shapes."},
     {"long", "One long sequence", "Step by step, each step a submission of its own."},
     {"step", "One token", "The attention of all layers for a new token, appends included."},

@@ -83,6 +83,32 @@ constexpr Column decodeColumns[] = {
     {"bound", "bound", CellKind::error},
 };
 
+constexpr Column variantColumns[] = {
+    {"variant", "variant"},
+    {"type", "type"},
+    {"D", "headDim"},
+    {"N", "queryRows"},
+    {"keys", "keys"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"KV heads", "kvHeads"},
+    {"path", "path"},
+    {"median", "medianSeconds", CellKind::time},
+    {"spread", "spread", CellKind::share},
+    {"beside", "base"},
+    {"its median", "baseSeconds", CellKind::time},
+    {"time", "timeRatio", CellKind::ratio},
+    {"rate", "rateRatio", CellKind::ratio},
+    {"aim of", "aim"},
+    {"aim", "aimLimit", CellKind::ratio},
+    {"met", "met"},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"runs left out", "runs_left_out", CellKind::number},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
 constexpr Column longColumns[] = {
     {"type", "type"},
     {"D", "headDim"},
@@ -208,7 +234,7 @@ std::vector<Column> plainFields(const Json& results) {
 std::span<const Column> columnsOf(const std::string& bench) {
     static const std::map<std::string, std::span<const Column>> columns = {
         {"grid", gridColumns}, {"prefill", gridColumns}, {"decode", decodeColumns}, {"study", studyColumns},
-        {"long", longColumns}, {"host", hostColumns},    {"step", stepColumns}};
+        {"long", longColumns}, {"host", hostColumns},    {"step", stepColumns},     {"variants", variantColumns}};
     const auto found = columns.find(bench);
     return found == columns.end() ? std::span<const Column>() : found->second;
 }
