@@ -88,6 +88,7 @@ std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> 
             samples[i].push_back(runOnce(runs[i]));
     while (budget.allowsAnother(samples[0].size(), enough()));
     std::vector<Timing> timings;
+    timings.reserve(runs.size());
     for (const std::vector<ClockSample>& ofRun : samples)
         timings.push_back(timingOf(ofRun, highestClock));
     return timings;

@@ -143,6 +143,7 @@ void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0}; }
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }
 
+// Each name once, bases before those that need them.
 constexpr std::array table = {
     Variant{"plain", Workload::prefill, asIs, nullptr, information},
     Variant{"causal", Workload::prefill, setCausal, "plain", information},
@@ -170,8 +171,6 @@ std::string namesOfAll() {
 }
 
 } // namespace
-
-std::span<const Variant> variants() { return table; }
 
 const Variant& variantNamed(const std::string& name) {
     const auto found = std::find_if(table.begin(), table.end(), [&](const Variant& one) { return name == one.name; });

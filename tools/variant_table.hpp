@@ -5,7 +5,6 @@
 #ifndef VKFLASH_TOOLS_VARIANT_TABLE_HPP
 #define VKFLASH_TOOLS_VARIANT_TABLE_HPP
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -45,12 +44,10 @@ struct Variant {
     Aim aim;
 };
 
-// Each name once, bases before those that need them.
-std::span<const Variant> variants();
-
-// Of the names that are given, and their bases; of no names all. ProgramError names --only.
+// Of the names that are given, and their bases, in the table's order; of no names all. ProgramError names --only.
 std::vector<Variant> selectVariants(const std::vector<std::string>& names);
 
+// The same of one name.
 const Variant& variantNamed(const std::string& name);
 
 } // namespace vkf::tools
