@@ -25,6 +25,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
@@ -46,6 +47,7 @@
 #include "mask.glsl"
 #include "block_mask.glsl"
 #include "keep.glsl"
+#define VKF_UNIFORM_WALK
 #include "tile_map.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"
@@ -73,6 +75,7 @@ float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
 float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
+bool bias_in_words; // each row's begins with a word
 ResultMatrix factors;             // the same, each in all columns of its row
 
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
@@ -116,11 +119,54 @@ void clearState() {
     }
 }
 
-// s = q k^T, not scaled.
-void computeProducts() {
+// Of the elements of s, counted through: the row state, as m_row counts, and the column in the tile, less what the lane
+// adds.
+uint stateOf(const uint i) {
+    return i / ELEMENTS / KEY_TILES * SLOTS + i % ELEMENTS / SLOT_ELEMENTS;
+}
+
+uint columnOf(const uint i) {
+    return i / ELEMENTS % KEY_TILES * MATRIX_COLUMNS + elementPlace(i % ELEMENTS).y;
+}
+
+// What s begins with: nothing, or the terms, divided by the scale that s still waits for. Where rows of the bias begin
+// with words, those of whole tiles are loaded two keys at a time, all at once.
+void beginScores(const uint key_begin, const bool whole) {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
     }
+    if (!TERMS_FIRST) {
+        return;
+    }
+    uvec2 place = lanePlace(lane);
+    float unit = 1.0 / abs(params.score_scale);
+    float bias[ROW_TILES * KEY_TILES * ELEMENTS];
+    RowTerms terms[ROW_TILES * SLOTS];
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+        uint packed_row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
+        terms[i] = rowTerms(item, queryHead(item, packed_row), slope_row[PACKED_HEADS == 1 ? 0 : i],
+                            queryRow(packed_row), key_begin + place.y);
+    }
+    if (HAS_BIAS && IN_PAIRS && whole && bias_in_words) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i += 2) {
+            vec2 pair = biasPair(biasWords(terms[stateOf(i)]), columnOf(i));
+            bias[i] = pair.x;
+            bias[i + 1] = pair.y;
+        }
+    } else if (HAS_BIAS) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+            bias[i] = biasOf(terms[stateOf(i)], columnOf(i));
+        }
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+        float s = HAS_BIAS ? bias[i] * (LOG2E * unit) : 0.0;
+        terms[stateOf(i)].slope = slope_row[PACKED_HEADS == 1 ? 0 : stateOf(i)] * unit;
+        s_tile[i / ELEMENTS][i % ELEMENTS] = withSlope(terms[stateOf(i)], columnOf(i), s);
+    }
+}
+
+// s += q k^T, not scaled.
+void computeProducts() {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_tile;
@@ -134,15 +180,34 @@ void computeProducts() {
     }
 }
 
+// The cap times tanh of the scores. Where all of a subgroup are near 0, as most are, it takes a third of the arithmetic.
 void capScores() {
+    float largest_square = 0.0;
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+            largest_square = max(largest_square, SCORE(i, e) * SCORE(i, e));
+        }
+    }
+    float scale = abs(params.score_scale);
+    bool near = largest_square * (scale * scale) < NEAR_ZERO * NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
+    if (subgroupAll(near)) {
+        vec4 factors = params.softcap * nearTanhFactors(scale);
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                SCORE(i, e) = nearTanh(factors, SCORE(i, e));
+            }
+        }
+    } else {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * scale);
+            }
         }
     }
 }
 
-void setSlopes() {
+void setTerms() {
+    bias_in_words = TERMS_FIRST && isBiasInWords();
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS); i++) {
         slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
@@ -259,12 +324,13 @@ void rescale() {
 // were seen to copy all of o in every tile where a branch joins two versions of it.
 void computeScores(const uint key_begin, const bool whole) {
     for (;;) {
+        beginScores(key_begin, whole);
         computeProducts();
         takeScores();
         if (HAS_SOFTCAP) {
             capScores();
         }
-        if (HAS_TERMS) {
+        if (TERMS_LAST) {
             addTerms(key_begin);
         }
         if (!whole) {
@@ -352,9 +418,24 @@ uint cutTile(const Walk walk, const uint index) {
     return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
 }
 
+// Under ALiBi scores rise towards the diagonal: m would, too, and every tile be computed twice. Whole tiles so begin
+// there, go on to the last, and then from the first.
+const bool BEGINS_AT_DIAGONAL = HAS_ALIBI && !STEPS_OVER;
+
+uint diagonalTile() {
+    uint row = queryRow(item.row_begin + TILE_ROWS / 2) + item.keys;
+    return (max(row, params.query_rows) - params.query_rows) / TILE_KEYS;
+}
+
 // Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped
 // over.
 void attend(const Walk walk, uint tile, const uint last, const bool whole) {
+    uint begin = tile;
+    uint start = tile;
+    if (BEGINS_AT_DIAGONAL && whole) {
+        start = clamp(diagonalTile(), begin, last);
+        tile = start;
+    }
     fetchTile(k, v, tile * TILE_KEYS, whole, thread);
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
@@ -362,6 +443,10 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
         computeScores(tile * TILE_KEYS, whole);
         uint next = nextTile(walk, tile, whole);
         bool more = STEPS_OVER ? next <= last : tile != last;
+        if (BEGINS_AT_DIAGONAL && whole) {
+            next = tile == last ? begin : next;
+            more = next != start;
+        }
         tile = next;
         // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
         // were seen to sink to where they are used, and their latency with them.
@@ -419,7 +504,7 @@ void main() {
 
     beginBlocks(item);
     beginMap(item);
-    setSlopes();
+    setTerms();
     loadQueries();
     clearState();
     barrier();

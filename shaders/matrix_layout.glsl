@@ -20,6 +20,7 @@ layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
+const bool IN_PAIRS = (ELEMENT_BASIS & 0xffu) == 0x10u;      // elements 2 i and 2 i + 1 are neighbours in a row
 const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
 const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix that an invocation holds a part of
 

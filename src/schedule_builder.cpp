@@ -2,6 +2,7 @@
 #include "schedule_builder.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace vkf {
 namespace {
@@ -38,6 +39,14 @@ bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || 
 // Kernels that come with loops left as they are, for drivers that compile for a CPU.
 bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
 
+// Scores that are not capped may begin with what is added to them, divided by the scale, which a tiny one does not allow.
+bool takesTermsFirst(const Variant& variant, const VkfProblem& problem) {
+    constexpr float leastScale = 1e-3F;
+    const bool terms = problem.alibi != 0 || problem.bias.enabled != 0;
+    return isFusedCoopmat(variant.kernel) && !variant.exchange && terms && problem.softcap == 0.0F &&
+           std::abs(problem.scale) >= leastScale;
+}
+
 } // namespace
 
 VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
@@ -69,6 +78,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
+    phase.variant.constants[VKF_ID_TERMS_FIRST] = takesTermsFirst(phase.variant, problem_.given) ? 1 : 0;
     phase.items = static_cast<uint32_t>(items);
     const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
     phase.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));

@@ -166,7 +166,8 @@ struct AttentionParams {
 #define VKF_ID_FIRST_KEYS_CAUSAL 56 /* bool: a row does not see those after its own */
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
-#define VKF_ID_COUNT 67
+#define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */
+#define VKF_ID_COUNT 68
 
 #define VKF_PLACE_WINDOW 0
 #define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */
