@@ -22,6 +22,12 @@ uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const u
     return add64(address, strideOffset(head, params.head_stride[tensor]));
 }
 
+// Address of the first row that a packed sequence has there.
+uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const uint head, const uint first_row) {
+    uvec2 address = headAddress(base, tensor, batch, head);
+    return PACKED_SEQUENCES ? add64(address, multiply64(first_row, params.row_stride[tensor])) : address;
+}
+
 uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
     return add64(head_address, multiply64(row, params.row_stride[tensor]));
 }
@@ -29,7 +35,8 @@ uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
 // Number of a row among those of all parts, [part, heads, rows].
 uvec2 rowNumber(const Item item, const uint row) {
     uint heads = params.heads & 0xffffu;
-    return add64(multiply64(item.part * heads + item.head, params.query_rows), uvec2(row, 0));
+    uvec2 head = multiply64(item.part * heads + item.head, params.query_rows);
+    return add64(head, uvec2(PACKED_SEQUENCES ? item.first_row + row : row, 0));
 }
 
 #endif

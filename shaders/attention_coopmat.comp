@@ -494,10 +494,13 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     item = itemOf(params.first_item + gl_WorkGroupID.x);
+    if (isIdle(item)) {
+        return;
+    }
     first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
-    q = halfRowsOf(params.q, VKF_Q, item.batch, item.head, params.query_rows);
-    k = halfRowsOf(params.k, VKF_K, item.batch, item.kv_head, item.keys);
-    v = halfRowsOf(params.v, VKF_V, item.batch, item.kv_head, item.keys);
+    q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
+    k = halfRowsOf(params.k, VKF_K, item, item.keys);
+    v = halfRowsOf(params.v, VKF_V, item, item.keys);
     if (thread == 0) {
         special_values = 0u;
     }

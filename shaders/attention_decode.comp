@@ -69,8 +69,8 @@ void stageQueries() {
         uint column4 = place % row_words;
         uint packed_row = item.row_begin + r;
         vec4 q = vec4(0.0);
-        if (packed_row < packedRows()) {
-            uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, packed_row));
+        if (packed_row < packedRows(item)) {
+            uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, packed_row), item.first_row);
             uint column = quadColumn(column4 / K_QUADS, column4 % K_QUADS, TYPE_K);
             q = loadRow4(rowAddress(head, VKF_Q, queryRow(packed_row)), column, HEAD_DIM, TYPE_Q);
         }
@@ -257,8 +257,11 @@ void main() {
     group = thread / LANES;
     lane = thread % LANES;
     item = itemOf(params.first_item + gl_WorkGroupID.x);
-    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
-    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
+    if (isIdle(item)) {
+        return;
+    }
+    k_head = keyHeadAddress(params.k, VKF_K, item);
+    v_head = keyHeadAddress(params.v, VKF_V, item);
     unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     clearState();

@@ -125,8 +125,8 @@ void loadQueries() {
         const uint first = i / QUERY_SLOTS * DIM_TILES;
         const uint slot = i % QUERY_SLOTS;
         uint packed_row = first_row + rowOfColumn(i / QUERY_SLOTS, slotKey(slot));
-        uint existing = min(packed_row, packedRows() - 1);
-        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
+        uint existing = min(packed_row, packedRows(item) - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
             const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
@@ -415,9 +415,12 @@ void main() {
     lane = thread % LANES;
     lane_place = lanePlace(lane);
     item = itemOf(params.first_item + gl_WorkGroupID.x);
+    if (isIdle(item)) {
+        return;
+    }
     first_row = item.row_begin + subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS;
-    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
-    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
+    k_head = keyHeadAddress(params.k, VKF_K, item);
+    v_head = keyHeadAddress(params.v, VKF_V, item);
     keys = splitKeys(item, TILE_KEYS);
     if (thread == 0) {
         special_values = 0u;

@@ -136,8 +136,8 @@ void fetchQueries() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint packed_row = item.row_begin + min(place / K_WORDS, TILE_ROWS - 1);
-        uint existing = min(packed_row, packedRows() - 1);
-        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing));
+        uint existing = min(packed_row, packedRows(item) - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 address = rowAddress(head, VKF_Q, queryRow(existing));
         uvec4 word = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
         fetched[i] = packed_row == existing ? word : uvec4(0);
@@ -324,7 +324,7 @@ void finishRows() {
         l = ended.y;
     }
     placeFactor(factor);
-    if (HAS_LSE && pair == 0 && packed_row < packedRows()) {
+    if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
         storeLse(of_row, queryRow(packed_row), m, l);
@@ -349,7 +349,7 @@ void storeMatrices(const uint first) {
         uint tile = first + matrix % STAGED_TILES;
         uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;
         uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
-        if (tile >= VALUE_TILES || packed_row >= packedRows() || column >= VALUE_DIM) {
+        if (tile >= VALUE_TILES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
             continue;
         }
         vec4 o = uintBitsToFloat(stage[i]);
@@ -358,7 +358,7 @@ void storeMatrices(const uint first) {
             of_row.head = queryHead(item, packed_row);
             o += specialValues(of_row, v_head, queryRow(packed_row), column);
         }
-        uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row));
+        uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row), item.first_row);
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
                   isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }
@@ -384,8 +384,11 @@ void main() {
     row = thread / ROW_THREADS;
     pair = thread % ROW_THREADS;
     item = itemOf(params.first_item + gl_WorkGroupID.x);
-    k_head = keyHeadAddress(params.k, VKF_K, item.batch, item.kv_head);
-    v_head = keyHeadAddress(params.v, VKF_V, item.batch, item.kv_head);
+    if (isIdle(item)) {
+        return;
+    }
+    k_head = keyHeadAddress(params.k, VKF_K, item);
+    v_head = keyHeadAddress(params.v, VKF_V, item);
     v_in_k = isView();
     unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);

@@ -141,7 +141,7 @@ void writeResults() {
     if (HAS_LSE && lane == 0) {
         [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = item.row_begin + tileRow(group, row);
-            if (i < params.query_rows) {
+            if (i < SEQUENCE_ROWS(item)) {
                 storeLse(item, i, m_row[row], l_row[row]);
             }
         }
@@ -154,12 +154,15 @@ void main() {
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
     item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
+    if (isIdle(item)) {
+        return;
+    }
     mask = tileMask(item);
     unseen = unseenKeys(item);
     slope = slopeOf(item.head);
-    q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
-    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
-    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
+    q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
+    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
+    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
 
     beginBlocks(item);
     beginMap(item);

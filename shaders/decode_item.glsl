@@ -7,7 +7,7 @@
 // Keys [x, y) that fall to this split of those that some row of the tile sees: a part of the sequence's own
 // keys, so that short sequences are as evenly split as long ones. Parts are whole tiles but for the last.
 uvec2 splitKeys(const Item item, const uint tile_keys) {
-    uint last = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
+    uint last = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
     int end = max(visibleKeys(item, queryRow(last)).y, begin);
     ivec2 unseen = unseenKeys(item);
@@ -23,7 +23,7 @@ uint keyOfNumber(const ivec2 unseen, const uint number) {
 
 // Keys that every row of the tile sees.
 ivec2 commonKeys(const Item item) {
-    uint last = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
+    uint last = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
     return ivec2(visibleKeys(item, queryRow(last)).x, visibleKeys(item, queryRow(item.row_begin)).y);
 }
 

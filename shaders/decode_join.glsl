@@ -53,7 +53,7 @@ void stageRow(const uint r, const vec2 joined) {
 void storeStagedRow(const uint packed_row, const vec2 joined) {
     uint head = queryHead(item, packed_row);
     uint row = queryRow(packed_row);
-    uvec2 o_head = headAddress(params.o, VKF_O, item.part, head);
+    uvec2 o_head = headAddress(params.o, VKF_O, item.part, head, item.first_row);
     [[dont_unroll]] for (uint column4 = thread; column4 * 4 < VALUE_DIM; column4 += WORKGROUP_SIZE) {
         vec4 o = vec4(0.0);
         for (uint g = 0; g < GROUPS; g++) {
@@ -76,7 +76,7 @@ void writeResults() {
         vec2 joined = joinedState(r);
         stageRow(r, joined);
         barrier();
-        if (item.row_begin + r < packedRows()) {
+        if (item.row_begin + r < packedRows(item)) {
             storeStagedRow(item.row_begin + r, joined);
         }
     }

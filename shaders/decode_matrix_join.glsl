@@ -58,7 +58,7 @@ void joinStates() {
         vec2 joined = joinedState(row);
         vec2 ended = ENDS_ROWS ? withSink(of_row.head, joined.x, joined.y).xy : joined;
         row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - ended.x) / ended.y;
-        if (HAS_LSE && stores && packed_row < packedRows()) {
+        if (HAS_LSE && stores && packed_row < packedRows(item)) {
             storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
         }
     }
@@ -103,7 +103,7 @@ void storeRows(const uint state) {
         uint depth_lane = place / VALUE_FOURS % DEPTH_LANES;
         uint row_subgroup = place / VALUE_FOURS / DEPTH_LANES;
         uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + state * DEPTH_LANES + depth_lane;
-        if (packed_row >= packedRows()) {
+        if (packed_row >= packedRows(item)) {
             continue;
         }
         Item of_row = item;
@@ -112,7 +112,7 @@ void storeRows(const uint state) {
         if (special) {
             o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
         }
-        uvec2 head = headAddress(params.o, VKF_O, item.part, of_row.head);
+        uvec2 head = headAddress(params.o, VKF_O, item.part, of_row.head, item.first_row);
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), four * 4, VALUE_DIM, TYPE_O,
                   isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }

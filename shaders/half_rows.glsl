@@ -11,7 +11,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
     uvec4 word[];
 };
 
-// One head of a 16-bit tensor, or of k or v of a block type.
+// One head of a 16-bit tensor, or of k or v of a block type, of one sequence.
 struct HalfRows {
     uvec2 address; // of row 0
     uint row_stride;
@@ -19,10 +19,12 @@ struct HalfRows {
     uint batch;
 };
 
-HalfRows halfRowsOf(const uvec2 base, const uint tensor, const uint batch, const uint head, const uint count) {
-    uvec2 address = tensor == VKF_K || tensor == VKF_V ? keyHeadAddress(base, tensor, batch, head)
-                                                       : headAddress(base, tensor, batch, head);
-    return HalfRows(address, params.row_stride[tensor], count, batch);
+// Of VKF_K and VKF_V the item's KV head, else its query head.
+HalfRows halfRowsOf(const uvec2 base, const uint tensor, const Item item, const uint count) {
+    uvec2 address = tensor == VKF_K || tensor == VKF_V
+                        ? keyHeadAddress(base, tensor, item)
+                        : headAddress(base, tensor, item.batch, item.head, item.first_row);
+    return HalfRows(address, params.row_stride[tensor], count, item.batch);
 }
 
 uvec2 halfRowAddress(const HalfRows rows, const uint row) {

@@ -8,8 +8,8 @@
 // read once for all of them and the keys that a tile sees only move to the right from row to row.
 layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 
-uint packedRows() {
-    return params.query_rows * PACKED_HEADS;
+uint packedRows(const Item item) {
+    return SEQUENCE_ROWS(item) * PACKED_HEADS;
 }
 
 uint queryRow(const uint packed_row) {
@@ -40,11 +40,15 @@ uint keysOf(const uint batch) {
     return uint(clamp(int(Word(address).value), 0, int(params.keys)));
 }
 
+#include "packed_sequences.glsl"
+
 // Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
-// that run together share K and V. Under a mask the last tiles see most keys and come first.
+// that run together share K and V. Under a mask the last tiles see most keys and come first. The tiles of packed
+// sequences, of all together, stand in slots.
 Item itemOf(const uint number) {
     uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
-    uint row_tiles = (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
+    uint row_tiles =
+        PACKED_SEQUENCES ? slotCount() : (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // a division takes as long as a load from the nearest cache, and decoding has no time
@@ -58,10 +62,27 @@ Item itemOf(const uint number) {
     item.batch = item.part / SPLITS;
     item.split = item.part % SPLITS;
     item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads of one or none are packed
+    if (PACKED_SEQUENCES) {
+        item.split = item.part;
+        item.batch = sequenceOf(tile);
+        setSequence(item);
+        row_tiles = (packedRows(item) + TILE_ROWS - 1) / TILE_ROWS;
+        tile -= VKF_FIRST_SLOT(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
+        tile = min(tile, row_tiles);
+    } else {
+        item.first_row = 0;
+        item.first_key = 0;
+        item.rows = params.query_rows;
+        item.keys = keysOf(item.batch);
+    }
     item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
-    item.keys = keysOf(item.batch);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(SEQUENCE_ROWS(item));
     return item;
+}
+
+// Whether there is nothing to do: a slot of packed sequences without a tile.
+bool isIdle(const Item item) {
+    return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }
 
 // The item's share [x, y) of so many tiles or steps, one after the other, that the splits divide among them.

@@ -31,12 +31,13 @@ RowKeep rowKeep(const Item item, const uint head, const uint row) {
     RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(placedAddress()).table;
-        keep.mask = broadcastRow(table.mask, table.mask_stride, item.batch, head, min(row, params.query_rows - 1),
+        keep.mask = broadcastRow(table.mask, table.mask_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
                                  LOG_MASK_BITS);
     }
     if (HAS_DOCUMENTS) {
-        int position = int(min(row, params.query_rows - 1) + item.keys) - int(params.query_rows);
-        keep.documents = add64(VKF_TABLE_ADDRESS(documents), multiply64(item.batch, params.keys * 4));
+        int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
+        uvec2 first = PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
+        keep.documents = add64(VKF_TABLE_ADDRESS(documents), first);
         keep.is_position = position >= 0;
         keep.document = Word(add64(keep.documents, uvec2(max(position, 0) * 4, 0))).value;
     }

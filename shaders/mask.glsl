@@ -41,7 +41,7 @@ ivec2 unseenKeys(const Item item) {
     if (FIRST_KEYS == 0) {
         return ivec2(0);
     }
-    uint last = queryRow(min(item.row_begin + TILE_ROWS, packedRows()) - 1);
+    uint last = queryRow(min(item.row_begin + TILE_ROWS, packedRows(item)) - 1);
     int begin = firstKeysOf(item, last);
     int end = min(windowKeys(item, queryRow(item.row_begin)).x, visibleKeys(item, last).y);
     return ivec2(begin, begin == 0 ? 0 : max(begin, end));
@@ -54,7 +54,7 @@ struct TileMask {
 };
 
 TileMask tileMask(const Item item) {
-    uint last_row = min(item.row_begin + TILE_ROWS, packedRows()) - 1;
+    uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
     ivec2 first = visibleKeys(item, queryRow(item.row_begin));
     ivec2 last = visibleKeys(item, queryRow(last_row));
     return TileMask(ivec2(first.x, last.y), ivec2(last.x, first.y));

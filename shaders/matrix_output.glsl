@@ -16,7 +16,7 @@ void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         uint row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
-        if ((lane & COLUMN_LANES) == 0 && row < packedRows()) {
+        if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, row);
             storeLse(of_row, queryRow(row), m_row[i], l_row[i]);
@@ -96,7 +96,7 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
         uint place = i * LANES + lane;
         uint row = row_begin + place / Q_CHUNK_WORDS;
         uint word = word_begin + place % Q_CHUNK_WORDS;
-        if (row < packedRows() && word < O_WORDS) {
+        if (row < packedRows(item) && word < O_WORDS) {
             Word4(add64(outputRow(head, row), uvec2(word * 16, 0))).value =
                 stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS];
         }
@@ -140,7 +140,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             uint matrix = first + place / MATRIX_WORDS;
             uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
-            if (matrix < MATRICES && row < packedRows() && column < VALUE_DIM) {
+            if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
                 if (special) {
                     Item of_row = item;
@@ -162,7 +162,7 @@ void writeResults() {
     if (HAS_LSE) {
         storeLseOfRows();
     }
-    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
+    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head, item.first_row);
     uint begin = subgroup * STAGE_WORDS;
     bool special = special_values != 0u;
     if (O_IN_WORDS && !special && (outputAlignment(head) & 15u) == 0) {

@@ -49,11 +49,11 @@ void accumulateOutput(const uint group, const uint lane, const bool cut) {
 // Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
 // exact 0 of whatever o holds. Of a part of the keys they are a part of o.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
-    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head);
+    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
-        if (i < params.query_rows) {
+        if (i < SEQUENCE_ROWS(item)) {
             uvec2 address = rowAddress(head, VKF_O, i);
             [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];

@@ -27,9 +27,9 @@ uint pageOf(const uint batch, const uint key) {
 #endif
 }
 
-// Of one KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
-uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const uint batch, const uint kv_head) {
-    return headAddress(base, tensor, PAGED ? 0 : batch, kv_head);
+// Of the item's KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
+uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
+    return headAddress(base, tensor, PAGED ? 0 : item.batch, item.kv_head, item.first_key);
 }
 
 // Address of a key's row, given the head's and its page.

@@ -29,6 +29,7 @@ layout(constant_id = VKF_ID_SPLITS) const uint SPLITS = 1;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
+layout(constant_id = VKF_ID_PACKED) const bool PACKED_SEQUENCES = false;
 layout(constant_id = VKF_ID_WINDOW_PLACE) const uint WINDOW_PLACE = VKF_PLACE_WINDOW;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
@@ -53,10 +54,17 @@ struct Item {
     uint head;      // the first one, if several are packed
     uint kv_head;
     uint split;     // which part of the keys
-    uint part;      // sequence and split, as parts of o and lse count them; the sequence if there is one split
+    uint part;      // sequence and split, as parts of o and lse count them; the sequence if there is one split; of
+                    // packed sequences the split alone
     uint row_begin; // first row of the tile, packed
     uint keys;      // keys of this sequence
     int offset;     // query row i stands at key i + offset
+    uint rows;      // of this sequence, if sequences are packed
+    uint first_row; // the sequence's among those of all, likewise; else 0
+    uint first_key; // the same, and 0 with pages
 };
+
+// Query rows of the item's sequence.
+#define SEQUENCE_ROWS(item) (PACKED_SEQUENCES ? (item).rows : params.query_rows)
 
 #endif

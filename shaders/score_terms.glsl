@@ -62,13 +62,13 @@ struct RowTerms {
 RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
     RowTerms terms;
     terms.slope = slope;
-    terms.distance = float(int(row + item.keys) - int(params.query_rows + first_key));
+    terms.distance = float(int(row + item.keys) - int(SEQUENCE_ROWS(item) + first_key));
     terms.bias = BroadcastRow(uvec2(0), 0);
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
         CallTable table = CallTableAt(placedAddress()).table;
-        terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, params.query_rows - 1),
+        terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
                                   LOG_BIAS_BITS);
     }
     return terms;

@@ -25,7 +25,7 @@ shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WOR
 
 vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
 
-// One head of a tensor.
+// One head of a tensor, of one sequence.
 struct Rows {
     uvec2 address; // of row 0, or of that of page 0
     uint row_stride;
@@ -39,14 +39,16 @@ bool hasPages(const uint tensor) {
     return PAGED && (tensor == VKF_K || tensor == VKF_V);
 }
 
-Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const uint batch, const uint head,
-            const uint count) {
-    uvec2 address = headAddress(base, tensor, hasPages(tensor) ? 0 : batch, head);
+// Of VKF_K and VKF_V the item's KV head, else its query head.
+Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const Item item, const uint count) {
+    uvec2 address = tensor == VKF_K || tensor == VKF_V
+                        ? keyHeadAddress(base, tensor, item)
+                        : headAddress(base, tensor, item.batch, item.head, item.first_row);
     uint row_stride = params.row_stride[tensor];
     bool spans = row_stride <= 0xffffffffu / VKF_MAX_WORDS(TILE_ROWS, TILE_KEYS) - 4 * VKF_MAX_DIM;
     uint strides = row_stride | (hasPages(tensor) ? params.batch_stride[tensor] << STRIDE_SHIFT : 0);
     bool vectors = VKF_IS_BLOCK_TYPE(type) || (spans && dim % 4 == 0 && isAligned4(address, strides, type));
-    return Rows(address, row_stride, count, vectors, tensor, batch);
+    return Rows(address, row_stride, count, vectors, tensor, item.batch);
 }
 
 // The row must exist.

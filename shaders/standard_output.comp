@@ -48,7 +48,7 @@ void main() {
     uint lane = thread % LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
     uvec2 p = headAddress(params.q, VKF_Q, item.batch, item.head);
-    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item.batch, item.kv_head, item.keys);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
     TileMask mask = tileMask(item);
 
     clearOutput();

@@ -79,8 +79,8 @@ void main() {
     uint thread = threadIndex();
     uint subgroup = thread / LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
-    HalfRows p = halfRowsOf(params.q, VKF_Q, item.batch, item.head, params.query_rows);
-    HalfRows v = halfRowsOf(params.v, VKF_V, item.batch, item.kv_head, item.keys);
+    HalfRows p = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
+    HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
     uint p_columns = (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
     TileMask mask = tileMask(item);
     if (thread == 0) {

@@ -45,8 +45,8 @@ void main() {
         return; // no row of the tile sees these keys
     }
 
-    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item.batch, item.head, params.query_rows);
-    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item.batch, item.kv_head, item.keys);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, params.query_rows);
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
     clearScores();
     fetchQ(q, item.row_begin, 0, thread);
     fetchK(k, key_begin, 0, thread);

@@ -63,8 +63,8 @@ void main() {
         return; // no row of the tile sees these keys
     }
 
-    HalfRows q = halfRowsOf(params.q, VKF_Q, item.batch, item.head, params.query_rows);
-    HalfRows k = halfRowsOf(params.k, VKF_K, item.batch, item.kv_head, item.keys);
+    HalfRows q = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
+    HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
     clearProduct();
     fetchA(q, item.row_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
     fetchB(k, key_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);

@@ -32,7 +32,7 @@ uint held_seen;
 uint held_kept;
 
 uint mapRowTiles() {
-    return (packedRows() + TILE_ROWS - 1) / TILE_ROWS;
+    return (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
 }
 
 // Of tiles of heads, if each has its own.

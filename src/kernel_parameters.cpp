@@ -158,6 +158,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_DOCUMENTS] = p.documents;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
+    c[VKF_ID_PACKED] = p.packed;
     c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
     if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));

@@ -35,7 +35,8 @@ std::string binaryName(const Variant& variant) {
                                         "standard_output",
                                         "standard_output_coopmat",
                                         "write_table",
-                                        "map_tiles"};
+                                        "map_tiles",
+                                        "list_sequences"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";

@@ -54,10 +54,10 @@ double minimumBytes(const CheckedProblem& problem) {
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         const VkfTensorLayout& layout = problem.layout(role);
         const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
-        const double rows = static_cast<double>(p.batch) * layout.heads * (ofQueries ? p.queryRows : p.keys);
-        bytes += rows * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
+        const double rows = ofQueries ? 1.0 * tensorSequences(p) * p.queryRows : 1.0 * keySequences(p) * p.keys;
+        bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     }
-    const double rows = static_cast<double>(p.batch) * p.queryHeads * p.queryRows;
+    const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
     return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * rows * p.keys : 0.0);
 }
 
@@ -81,16 +81,17 @@ std::array<char, 32> pagesText(const VkfPaging& paging) {
 
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
     const VkfProblem& p = plan.problem.given;
-    std::snprintf(info->description, sizeof info->description,
-                  "%s: B=%u H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
-                  "%s%s%s, %u "
-                  "step%s%s",
-                  vkfPathName(info->path), p.batch, p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim,
-                  vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type),
-                  info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize,
-                  info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
-                  matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
-                  info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
+    std::snprintf(
+        info->description, sizeof info->description,
+        "%s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
+        "%s%s%s, %u "
+        "step%s%s",
+        vkfPathName(info->path), p.batch, p.packed != 0 ? " packed" : "", p.queryHeads, p.kvHeads, p.queryRows, p.keys,
+        p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
+        vkfTypeName(p.o.type), info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s",
+        info->workgroupSize, info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
+        matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
+        info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {

@@ -34,8 +34,8 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
         result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check : {checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape, checkNotBuiltYet,
-                             checkBlockMask, checkBroadcast, checkPages}) {
+    for (const auto check : {checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape, checkSequences,
+                             checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }

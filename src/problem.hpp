@@ -42,6 +42,21 @@ struct CheckedProblem {
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
 };
 
+// Of q and o as tensors, and of k and v that are not in pages: packed sequences are one.
+inline uint32_t tensorSequences(const VkfProblem& p) { return p.packed != 0 ? std::min(p.batch, 1U) : p.batch; }
+// Of the keys, in the arrays that have a number for each.
+inline uint32_t keySequences(const VkfProblem& p) { return p.paging.enabled != 0 ? p.batch : tensorSequences(p); }
+
+// Of a sequence, at most.
+inline uint32_t longestRowsOf(const VkfProblem& p) { return p.longestRows != 0 ? p.longestRows : p.queryRows; }
+inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ? p.longestKeys : p.keys; }
+
+// What tiles and splits are chosen for: the longest sequence, if the caller told it, else the mean, and as many of them
+// as make up all rows.
+uint32_t typicalRows(const VkfProblem& problem);
+uint32_t typicalKeys(const VkfProblem& problem);
+uint32_t typicalSequences(const VkfProblem& problem);
+
 // Bits of an element of a bias or a boolean mask; 0 of other types.
 uint32_t broadcastBits(VkfType type);
 // Bytes of a bias or a mask from the first to one past the last that is read, in whole words; 0 if none is.

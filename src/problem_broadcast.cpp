@@ -24,7 +24,7 @@ VkfResult checkReach(const VkfProblem& p, const VkfBias& bias, const char* name,
         const char* field;
     } strides[] = {{bias.batchStride, p.batch, "batchStride"},
                    {bias.headStride, p.queryHeads, "headStride"},
-                   {bias.rowStride, p.queryRows, "rowStride"}};
+                   {bias.rowStride, longestRowsOf(p), "rowStride"}};
     for (const auto& stride : strides) {
         if (static_cast<double>(stride.stride) * stride.count > mostElements) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s %llu reaches past 2^56 elements", name,
@@ -58,7 +58,7 @@ uint64_t broadcastBytes(const VkfProblem& problem, const VkfBias& bias) {
         return 0;
     }
     const uint64_t elements = lastOf(problem.batch, bias.batchStride) + lastOf(problem.queryHeads, bias.headStride) +
-                              lastOf(problem.queryRows, bias.rowStride) + problem.keys;
+                              lastOf(longestRowsOf(problem), bias.rowStride) + longestKeysOf(problem);
     const uint64_t wordBits = wordBytes * 8;
     return (elements * broadcastBits(bias.type) + wordBits - 1) / wordBits * wordBytes;
 }

@@ -17,6 +17,9 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message);
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message);
 VkfResult checkShape(const VkfProblem& p, VkfMessage* message);
 
+// The longest of packed sequences.
+VkfResult checkSequences(const VkfProblem& p, VkfMessage* message);
+
 // What the description has room for and this version cannot do.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 

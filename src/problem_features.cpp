@@ -17,7 +17,8 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         const char* name;
     } features[] = {
         {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
-        {p.packed != 0, "packed (variable-length) sequences"},
+        {p.packed != 0 && isStudyPath(p.path), "packed (variable-length) sequences on paths standard and key_outer"},
+        {p.packed != 0 && p.maskBlock != 0, "packed (variable-length) sequences with a maskBlock"},
         {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
         {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},
         {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},

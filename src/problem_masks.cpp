@@ -62,8 +62,10 @@ void foldWindow(CheckedProblem* checked) {
 
 double visiblePairs(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const double rows = p.queryRows;
-    const double keys = p.keys;
+    // Of packed sequences nobody knows the lengths: as if all had the same.
+    const double sequences = std::max(p.batch, 1U);
+    const double rows = p.packed != 0 ? p.queryRows / sequences : p.queryRows;
+    const double keys = p.packed != 0 && p.paging.enabled == 0 ? p.keys / sequences : p.keys;
     if (!problem.windowed()) {
         return rows * keys;
     }
@@ -80,7 +82,7 @@ double visiblePairs(const CheckedProblem& problem) {
         problem.windowRight < 0 ? rows * keys : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
     const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
     // First keys before the window, and those after it unless the mask is causal.
-    const double first = problem.firstKeys();
+    const double first = std::min<double>(problem.firstKeys(), keys);
     const double ofFirstBefore =
         problem.windowLeft < 0 ? 0.0 : pairsBefore(offset - static_cast<double>(problem.windowLeft), first);
     const double ofFirstAfter =

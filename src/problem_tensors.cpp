@@ -21,7 +21,7 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
     const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys no page is touched
 
     VkfTensorLayout layout{};
-    layout.batch = paged ? pages : p.batch;
+    layout.batch = paged ? pages : tensorSequences(p);
     layout.heads = ofQueries ? p.queryHeads : p.kvHeads;
     layout.rows = ofQueries ? p.queryRows : paged ? p.paging.pageSize : p.keys;
     layout.dim = ofHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
@@ -68,6 +68,9 @@ VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* messa
         VkfTensorLayout& layout = (*layouts)[i];
         layout = shapeOf(p, role);
         setStrides(*tensors[i], &layout);
+        if (p.packed != 0 && layout.batch <= 1) {
+            layout.batchStride = 0; // there is nothing that it could lead to
+        }
         if (const VkfResult result = checkTensor(*tensors[i], role, &layout, message); result != VKF_SUCCESS) {
             return result;
         }

@@ -7,6 +7,7 @@
 #include "call_table.hpp"
 #include "context.hpp"
 #include "message.hpp"
+#include "packed_sequences.hpp"
 #include "plan.hpp"
 #include "versioned.hpp"
 
@@ -43,7 +44,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         const uint64_t alignment = role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
         return Need{name, &binding, at(which), layoutBytes(layout), std::max(elementAlignment(layout.type), alignment)};
     };
-    const uint64_t rows = uint64_t{p.batch} * p.queryHeads * p.queryRows;
+    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
+    const uint64_t startBytes = p.packed != 0 ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0;
     const uint64_t weightBytes = p.weights != 0 ? rows * p.keys * sizeof(float) : 0;
     const std::array needs = {
         tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
@@ -66,7 +68,10 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
         Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
         Need{"documentIds", &bindings.documentIds, &addresses->brought.documents,
-             p.documents != 0 ? uint64_t{p.batch} * p.keys * sizeof(int32_t) : 0, sizeof(int32_t)},
+             p.documents != 0 ? uint64_t{keySequences(p)} * p.keys * sizeof(int32_t) : 0, sizeof(int32_t)},
+        Need{"cuSeqlensQ", &bindings.cuSeqlensQ, &addresses->brought.row_starts, startBytes, sizeof(int32_t)},
+        Need{"cuSeqlensK", &bindings.cuSeqlensK, &addresses->brought.key_starts, p.paging.enabled != 0 ? 0 : startBytes,
+             sizeof(int32_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -79,6 +84,11 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     setStrides(p.mask, addresses->brought.mask_stride);
     addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
     addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
+    addresses->brought.slots = *at(Operand::scratch) + plan.schedule.slots.offset;
+    addresses->brought.sequences = p.batch;
+    addresses->brought.slot_count = plan.schedule.slots.count;
+    addresses->brought.longest_rows = longestRowsOf(p);
+    addresses->brought.longest_keys = longestKeysOf(p);
     if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
                     "the size of scratch must be given; the plan needs %llu bytes",
@@ -126,6 +136,18 @@ void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses
     }
 }
 
+// The phase that lists the sequences of packed sequences' slots. It reads nothing that the call writes.
+void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& addresses,
+                        VkCommandBuffer commandBuffer) {
+    const DeviceFunctions& functions = plan.context->functions;
+    const shared::SequenceList list =
+        sequenceList(plan.problem, plan.schedule.slots, addresses.brought.row_starts, addresses.brought.slots);
+    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    functions.vkCmdPushConstants(commandBuffer, plan.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 sizeof list, &list);
+    functions.vkCmdDispatch(commandBuffer, plan.schedule.phases[index].items, 1, 1);
+}
+
 // Steps [first, last) of one phase, counted from its own first.
 void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
                  uint32_t first, uint32_t last) {
@@ -170,8 +192,11 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
         const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
         const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
         const uint64_t last = std::min(end, phaseEnd);
-        if (first < last && plan.schedule.phases[i].variant.kernel == Kernel::writeTable) {
+        const Kernel kernel = plan.schedule.phases[i].variant.kernel;
+        if (first < last && kernel == Kernel::writeTable) {
             recordTable(plan, i, addresses, commandBuffer);
+        } else if (first < last && kernel == Kernel::listSequences) {
+            recordSequenceList(plan, i, addresses, commandBuffer);
         } else if (first < last) {
             recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
                         static_cast<uint32_t>(last - phaseBegin));

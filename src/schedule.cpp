@@ -7,6 +7,7 @@
 #include "matrix_obstacle.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
+#include "packed_sequences.hpp"
 #include "schedule_paths.hpp"
 #include "tile_map.hpp"
 #include "tile_problem.hpp"
@@ -31,8 +32,8 @@ constexpr uint64_t fewKeys = 16384;
 // Many packed rows against many keys.
 bool isCrowded(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{p.queryRows} > mostPackedDecodeRows;
-    return manyRows && uint64_t{p.batch} * p.kvHeads * p.keys >= fewKeys;
+    const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > mostPackedDecodeRows;
+    return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= fewKeys;
 }
 
 VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
@@ -41,7 +42,7 @@ VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
         return p.path;
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
-    const bool few = caps.storage16() && p.queryRows <= mostDecodeRows && p.maskBlock == 0;
+    const bool few = caps.storage16() && typicalRows(p) <= mostDecodeRows && p.maskBlock == 0;
     if (wide || (few && !isCrowded(problem))) {
         return VKF_PATH_DECODE;
     }
@@ -77,7 +78,8 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
         }
     }
     if (builder.heads() * p.queryRows > most32) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "batch * queryHeads * queryRows is over the limit of 4294967295");
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
+                    p.packed != 0 ? "" : "batch * ");
     }
     const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
                               : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat
@@ -88,6 +90,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
         return result;
     }
     addTileMap(caps, problem, &made);
+    addSequenceList(problem, &made);
     addTable(problem, &made);
     *schedule = std::move(made);
     return VKF_SUCCESS;

@@ -51,6 +51,14 @@ struct TileShape {
     uint32_t sharedBytes = 0;
 };
 
+// Of packed sequences, which have one for each tile of rows (shaders/shared/call_table.h).
+struct Slots {
+    uint32_t count = 0;
+    uint32_t packedHeads = 0;
+    uint32_t tileRows = 0;
+    uint64_t offset = 0; // of their list, in the scratch memory
+};
+
 struct Schedule {
     VkfPath path{};
     TileShape tile;
@@ -61,9 +69,10 @@ struct Schedule {
     uint64_t scratchStateOffset = 0;
     uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
     uint64_t mapOffset = 0;   // of the map of tiles
-    uint32_t splits = 1;      // of the keys
-    std::string tileText;     // tile and splits as tuning data writes them, or would
-    bool tuned = false;       // tuning data chose them
+    Slots slots;
+    uint32_t splits = 1;  // of the keys
+    std::string tileText; // tile and splits as tuning data writes them, or would
+    bool tuned = false;   // tuning data chose them
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "packed_sequences.hpp"
+
 namespace vkf {
 namespace {
 
@@ -116,7 +118,9 @@ uint64_t ScheduleBuilder::rowTiles() const {
     const VkfProblem& p = problem_.given;
     const uint32_t rows = schedule_->tile.rows;
     const uint64_t packed = std::max(tileConstants_[VKF_ID_PACKED_HEADS], 1U);
-    return (packed * p.queryRows + rows - 1) / rows * (heads() / packed);
+    const uint64_t tiles = p.packed != 0 ? slotCount(problem_, static_cast<uint32_t>(packed), rows)
+                                         : (packed * p.queryRows + rows - 1) / rows;
+    return tiles * (heads() / packed);
 }
 
 double ScheduleBuilder::stepOperations(Kernel kernel) const {

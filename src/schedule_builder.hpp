@@ -55,8 +55,9 @@ public:
     Phase& lastPhase() { return schedule_->phases.back(); }
 
     bool needsStorage16() const;
+    // Of all heads. Packed sequences have a slot for each, and more.
     uint64_t rowTiles() const;
-    uint64_t heads() const { return uint64_t{problem_.given.batch} * problem_.given.queryHeads; }
+    uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
 
 private:
     double stepOperations(Kernel kernel) const;

@@ -35,7 +35,8 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
-    const bool outputWords = outputInWords(tile, p.keys / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+    const bool outputWords =
+        outputInWords(tile, typicalKeys(p) / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
     builder.packHeads(packedHeads(builder.path(), problem));
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));

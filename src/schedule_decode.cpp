@@ -27,9 +27,9 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             p.valueDim,
             p.k.type,
             p.v.type,
-            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * p.queryRows,
-            uint64_t{p.batch} * p.kvHeads,
-            static_cast<uint32_t>(widestRow(problem)),
+            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
+            uint64_t{typicalSequences(p)} * p.kvHeads,
+            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
             blockUnit(problem)};
 }
 

@@ -30,7 +30,7 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
         merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
-        merge.params.keys = p.batch;
+        merge.params.keys = tensorSequences(p);
         merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
         merge.variant.constants[VKF_ID_LANES] = lanes;
         merge.variant.constants[VKF_ID_SPLITS] = splits;
@@ -57,7 +57,7 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
     }
-    builder.setScratch(scratchLayout(p, p.batch * splits, p.valueDim)); // parts of o
+    builder.setScratch(scratchLayout(p, tensorSequences(p) * splits, p.valueDim)); // parts of o
     builder.addScratchState(splits);
     builder.setSplits(splits);
     const VkfResult result =

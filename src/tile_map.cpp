@@ -14,9 +14,10 @@ constexpr double pairOperations = 8;
 
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
+    // Of packed sequences every key is asked about: tiles of rows stand in slots there.
     const bool inTiles = schedule.path == VKF_PATH_SCALAR || schedule.path == VKF_PATH_COOPMAT;
     const bool asksKeys = p.mask.enabled != 0 || p.documents != 0;
-    return inTiles && asksKeys && p.keys != 0 && !schedule.phases.empty();
+    return inTiles && asksKeys && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
 }
 
 bool differsByHead(const VkfProblem& p) {

@@ -18,10 +18,10 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
     return {p.headDim,
             p.valueDim,
-            p.queryRows,
-            uint64_t{p.batch} * p.queryHeads,
+            typicalRows(p),
+            uint64_t{typicalSequences(p)} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
-            static_cast<uint32_t>(widestRow(problem)),
+            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
             problem.windowed(),
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
@@ -30,7 +30,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
-    const double keys = problem.given.keys;
+    const double keys = longestKeysOf(problem.given);
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
     }

@@ -30,7 +30,8 @@ enum class Kernel : uint32_t {
     standardOutput,
     standardOutputCoopmat,
     writeTable,
-    mapTiles
+    mapTiles,
+    listSequences
 };
 
 // By constant id; kernels other than attention have ids of their own, in their headers.

@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
+#include <numeric>
+#include <vector>
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
@@ -82,6 +84,32 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     }
 }
 
+// Packed sequences of any lengths around those of the shape.
+struct Lengths {
+    std::vector<int32_t> rows;
+    std::vector<int32_t> keys;
+};
+
+Lengths randomLengths(Dice& dice, const vkf::test::Shape& shape) {
+    Lengths lengths;
+    for (uint32_t left = 1 + dice.below(6); left > 0; left--) {
+        lengths.rows.push_back(dice.oneIn(5) ? 0 : static_cast<int32_t>(dice.below(2 * shape.Nq) + 1));
+        lengths.keys.push_back(dice.oneIn(5) ? 0 : static_cast<int32_t>(dice.below(2 * shape.Nk) + 1));
+    }
+    return lengths;
+}
+
+vkf::test::Shape together(vkf::test::Shape shape, const Lengths& lengths) {
+    shape.B = static_cast<uint32_t>(lengths.rows.size());
+    shape.Nq = static_cast<uint32_t>(std::accumulate(lengths.rows.begin(), lengths.rows.end(), 0));
+    shape.Nk = static_cast<uint32_t>(std::accumulate(lengths.keys.begin(), lengths.keys.end(), 0));
+    return shape;
+}
+
+bool packs(const vkf::test::Variation& variation) {
+    return variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
+}
+
 vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -151,7 +179,13 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         Dice dice(seed);
         Data data;
         data.seed = seed;
-        VkfProblem problem = randomProblem(dice, data, shapeOf(dice));
+        const vkf::test::Shape shape = shapeOf(dice);
+        const bool packed = packs(variation) && seed % 4 == 3;
+        const Lengths lengths = packed ? randomLengths(dice, shape) : Lengths{};
+        VkfProblem problem = randomProblem(dice, data, packed ? together(shape, lengths) : shape);
+        if (packed) {
+            vkf::test::setPacked(problem, data, lengths.rows, lengths.keys);
+        }
         if (variation.path == VKF_PATH_COOPMAT) {
             makeTypesEqual(variation, problem);
         }

@@ -156,6 +156,28 @@ TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
     CHECK(tiny.lse[0] == -INFINITY);
 }
 
+TEST_CASE("packed sequences are uploaded with their lengths, which are checked", "[host][attention]") {
+    TinyCase tiny;
+    tiny.problem.batch = 2;
+    tiny.problem.packed = 1;
+    host::HostTensors tensors = tiny.tensors();
+    const std::vector<int32_t> rows = {0, 1, 2};
+    std::vector<int32_t> keys = {0, 0, 2};
+    tensors.cuSeqlensQ = rows.data();
+    CHECK_THROWS_WITH(host::attention(test::testDevice(), tiny.problem, tensors),
+                      ContainsSubstring("cuSeqlensK is null"));
+    tensors.cuSeqlensK = keys.data();
+    host::attention(test::testDevice(), tiny.problem, tensors);
+    CHECK(tiny.o[0] == 0);
+    CHECK(tiny.o[1] == 0);
+    CHECK(tiny.lse[0] == -INFINITY);
+    CHECK(tiny.o[2] == Approx(3));
+    CHECK(tiny.lse[1] == Approx(std::log(4.0)));
+    keys[2] = 1;
+    CHECK_THROWS_WITH(host::attention(test::testDevice(), tiny.problem, tensors),
+                      ContainsSubstring("cuSeqlensK[2], the last, is 1; it must be 2"));
+}
+
 TEST_CASE("a problem that the library refuses is an error with its reason", "[host][attention]") {
     TinyCase tiny;
     tiny.problem.scale = NAN;

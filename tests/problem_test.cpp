@@ -133,7 +133,26 @@ const Refusal refusals[] = {
      VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
     {"alibiCustom alone", [](VkfProblem& p) { p.alibiCustom = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "alibiCustom is 1 without alibi"},
-    {"packed sequences", [](VkfProblem& p) { p.packed = 1; }, VKF_ERROR_UNSUPPORTED, "packed"},
+    {"packed sequences on path key_outer",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.path = VKF_PATH_KEY_OUTER;
+     },
+     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences on paths standard and key_outer is not"},
+    {"packed sequences with a block mask",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a maskBlock is not"},
+    {"longestRows alone", [](VkfProblem& p) { p.longestRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
+     "longestRows is 3 without packed"},
+    {"a sequence longer than all",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.longestKeys = p.keys + 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; keys, of all sequences, is 8"},
     {"documents on path standard",
      [](VkfProblem& p) {
          p.documents = 1;

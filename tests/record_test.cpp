@@ -16,6 +16,7 @@
 #include "call_table.hpp"
 #include "context.hpp"
 #include "merge.hpp"
+#include "packed_sequences.hpp"
 #include "plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -292,6 +293,39 @@ TEST_CASE("several things that a call brings stand in a table, written before an
         std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, piece.count * sizeof(uint32_t));
     }
     CHECK(std::memcmp(&from, &to, sizeof from) == 0);
+}
+
+TEST_CASE("packed sequences need their lengths, and list their slots before they are read", "[record]") {
+    VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.packed = 1;
+    Fixture fixture(problem);
+    for (const auto& [binding, name] :
+         {std::pair{&VkfBindings::cuSeqlensQ, "cuSeqlensQ"}, std::pair{&VkfBindings::cuSeqlensK, "cuSeqlensK"}}) {
+        fixture.record(0, 1);
+        CHECK(std::string(fixture.message.text) == std::string(name) + " has neither address nor buffer");
+        (fixture.bindings.*binding).address = 0x4000;
+        (fixture.bindings.*binding).size = 15;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        (fixture.bindings.*binding).size = 16;
+    }
+    const vkf::Schedule& schedule = fixture.plan.schedule;
+    const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+    CHECK(fixture.result == VKF_SUCCESS);
+    REQUIRE(all.size() > vkf::tablePieces() + 4);
+    const size_t list = vkf::tablePieces() + 1; // behind the table
+    CHECK(all[list].command == Command::bind);
+    CHECK(all[list + 1].command == Command::dispatch);
+    CHECK(all[list + 2].command == Command::barrier);
+    CHECK(schedule.slots.count == 100 / schedule.tile.rows + 3);
+    CHECK(schedule.scratchBytes >= schedule.slots.offset + uint64_t{4} * schedule.slots.count);
+    const vkf::shared::SequenceList params = vkf::sequenceList(fixture.plan.problem, schedule.slots, 0x4000, 0x5000);
+    CHECK(params.row_starts == 0x4000);
+    CHECK(params.slots == 0x5000);
+    CHECK(params.sequences == 3);
+    CHECK(params.query_rows == 100);
+    CHECK(params.tile_rows == schedule.tile.rows);
 }
 
 TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {

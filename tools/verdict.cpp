@@ -24,6 +24,8 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.bias = tensors.bias;
     inputs.mask = tensors.mask;
     inputs.documentIds = tensors.documentIds;
+    inputs.cuSeqlensQ = tensors.cuSeqlensQ;
+    inputs.cuSeqlensK = tensors.cuSeqlensK;
     return inputs;
 }
 

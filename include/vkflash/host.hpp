@@ -200,6 +200,8 @@ struct HostTensors {
     const void* bias = nullptr; // whole words of 4 bytes, as of the mask
     const void* mask = nullptr;
     const int32_t* documentIds = nullptr;
+    const int32_t* cuSeqlensQ = nullptr; // of packed problems, as vkfCheckSequences wants them
+    const int32_t* cuSeqlensK = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -222,7 +224,7 @@ private:
     Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
-    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_;
+    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_, cuSeqlensQ_, cuSeqlensK_;
 };
 
 struct AttentionReport {

@@ -216,12 +216,36 @@ typedef struct VkfProblem {
     VkfBool alibiCustom; /* beside alibi: slopes from binding alibiSlopes, fp32 [queryHeads] */
     VkfBool sinks;       /* binding sinks, fp32 [queryHeads]: a logit that joins the softmax of every row of its head,
                             neither scaled nor capped nor masked, and has no value. -infinity = none. */
-    /* Refused as unsupported in this version where they are not zero, weights on other paths than standard. */
-    VkfBool packed; /* varlen: tensors are [total, heads, dim], cumulative lengths as bindings */
-    /* Binding documentIds, int32 [batch, keys], gives each key's document, in any order and with any numbers. A row
-     * sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk being the sequence's
-     * own length; a row before the first key sees nothing. Not on path standard. With Nq = Nk = 5 and documents 7 7 3 3
-     * 3:
+    /* Sequences of any lengths, one after the other. Each is a problem of its own: masks, bias and ALiBi count rows and
+     * keys from its beginning, and its own lengths stand for Nq and Nk. `batch` is their number; queryRows and keys are
+     * those of all of them together, and so are the rows of q, k, v and o, which have a batch of 1, whatever their
+     * batchStride: [total rows, heads, dim] has rowStride = heads * dim and headStride = dim. lse is dense [queryHeads,
+     * queryRows].
+     *
+     * Bindings cuSeqlensQ and cuSeqlensK say on the device where sequences begin and end, as FlashAttention's
+     * cu_seqlens do: int32 [batch + 1], sequence b having rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys alike.
+     * A sequence may have no rows, or no keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
+     *
+     *     cuSeqlensQ 0 2 2 5       1 1 0 . . . . . .
+     *     cuSeqlensK 0 3 5 9       1 1 1 . . . . . .
+     *                              . . . . . 1 1 0 0
+     *                              . . . . . 1 1 1 0
+     *                              . . . . . 1 1 1 1
+     *
+     * Entries should not fall from one to the next. What lies outside of [0, queryRows] or [0, keys] is clamped, a
+     * sequence that ends before it begins is empty, and rows and keys past longestRows and longestKeys of a sequence do
+     * not exist, so that nothing outside of the tensors is read or written. Of rows that belong to no sequence o and
+     * lse are unspecified, and so are those of rows that belong to several.
+     *
+     * keyLengths shortens sequences: min(length, keyLengths[b]). With paging, q and o alone are packed; k and v are
+     * pages, `keys` is the most that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
+     *
+     * Not on paths standard and key_outer, and not with a maskBlock. */
+    VkfBool packed;
+    /* Binding documentIds, int32 [batch, keys], of packed keys [keys], gives each key's document, in any order and with
+     * any numbers. A row sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk
+     * being the sequence's own length; a row before the first key sees nothing. Not on path standard. With Nq = Nk = 5
+     * and documents 7 7 3 3 3:
      *
      *     1 1 0 0 0
      *     1 1 0 0 0
@@ -230,6 +254,7 @@ typedef struct VkfProblem {
      *     0 0 1 1 1
      */
     VkfBool documents;
+    /* Refused as unsupported in this version on other paths than standard. */
     VkfBool weights; /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
                         queryHeads, queryRows, keys] */
     VkfPaging paging;
@@ -255,6 +280,12 @@ typedef struct VkfProblem {
      * the same. At most 2^32 - 1. */
     uint64_t blockMaskBatchStride;
     uint64_t blockMaskHeadStride;
+
+    /* Of packed sequences: rows and keys of the longest one; 0 = not known. For them tiles and splits are chosen, else
+     * for the mean, and so far reach bias and mask, logically [batch, queryHeads, longestRows, longestKeys], else as
+     * far as the rows and keys of all. */
+    uint32_t longestRows;
+    uint32_t longestKeys;
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */
@@ -315,6 +346,12 @@ typedef struct VkfBlockMaskLayout {
 
 /* For a problem that vkfCheckProblem accepts. Thread-safe. */
 VKF_API VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem);
+
+/* For who has the lengths of packed sequences on the host: that both start at 0, never fall, end at queryRows and keys,
+ * and that no sequence is longer than longestRows and longestKeys. cuSeqlensK is not looked at with paging. For a
+ * problem that vkfCheckProblem accepts; one that is not packed passes. Thread-safe. */
+VKF_API VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ, const int32_t* cuSeqlensK,
+                                    VkfMessage* message);
 
 /* Bytes of the problem's bias or mask from the first to one past the last that is read, in whole words of 4; 0 if none
  * is. For a problem that vkfCheckProblem accepts. Thread-safe. */

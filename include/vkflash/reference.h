@@ -70,7 +70,9 @@ typedef struct VkfReferenceInputs {
     const float* alibiSlopes; /* [queryHeads] */
     const void* bias;
     const void* mask;
-    const int32_t* documentIds; /* [batch, keys] */
+    const int32_t* documentIds; /* [batch, keys]; of packed keys [keys] */
+    const int32_t* cuSeqlensQ;  /* [batch + 1], of packed problems, as vkfCheckSequences wants them */
+    const int32_t* cuSeqlensK;
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {
@@ -99,8 +101,8 @@ typedef struct VkfReferenceOptions {
 } VkfReferenceOptions;
 
 /* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
- * queryRows], or NULL. options may be NULL. Refuses what vkfCheckProblem refuses. Allocates fp32
- * copies of one KV head; any number of threads may call it at once. */
+ * queryRows], or NULL. Packed sequences have a batch of 1 in both. options may be NULL. Refuses what vkfCheckProblem
+ * refuses. Allocates fp32 copies of one KV head; any number of threads may call it at once. */
 VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                         const VkfReferenceOptions* options, double* o, double* lse,
                                         VkfMessage* message);

@@ -195,7 +195,8 @@ typedef struct VkfPlanInfo {
     VkDeviceSize inputAlignment;            /* bytes that q, k and v must be aligned to */
     VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
     double operations;                      /* multiplications and additions of the visible pairs; a plan does not know
-                                               which blocks of a block mask are open and counts all of them */
+                                               which blocks of a block mask are open and counts all of them, nor how
+                                               long packed sequences are and counts them as of one length */
     double minimumBytes;                    /* q, k, v read once, o, lse and weights written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
     char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them, or would */
@@ -286,9 +287,11 @@ typedef struct VkfBindings {
     VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
     VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
     VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
-    VkfBinding documentIds; /* int32 [batch, keys], of problems with documents */
+    VkfBinding documentIds; /* int32 [batch, keys], of packed keys [keys], of problems with documents */
     VkfBinding bias;        /* as the problem's strides say; read in words of 4 bytes, so that its address is a */
     VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
+    VkfBinding cuSeqlensQ;  /* int32 [batch + 1], of packed problems */
+    VkfBinding cuSeqlensK;  /* the same; not of problems with paging */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render

@@ -164,6 +164,8 @@ struct AttentionParams {
 #define VKF_ID_DOCUMENTS 54      /* bool */
 #define VKF_ID_FIRST_KEYS 55     /* beside the window */
 #define VKF_ID_FIRST_KEYS_CAUSAL 56 /* bool: a row does not see those after its own */
+/* The tenth is of packed sequences. */
+#define VKF_ID_PACKED 57         /* bool */
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
 #define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */

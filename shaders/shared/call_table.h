@@ -24,6 +24,14 @@ struct CallTable {
     Address mask_stride[3];
     Address documents;
     Address tile_map;
+    /* Of packed sequences: [sequences + 1], where the rows and the keys of each begin. */
+    Address row_starts;
+    Address key_starts;
+    Address slots;      /* what list_sequences.comp writes */
+    Uint sequences;
+    Uint slot_count;
+    Uint longest_rows;  /* what is past these of a sequence does not exist */
+    Uint longest_keys;
 };
 
 #define VKF_TABLE_PIECE_WORDS 29
@@ -34,6 +42,23 @@ struct TablePiece {
     Uint count; /* of words */
     Uint word[VKF_TABLE_PIECE_WORDS];
 };
+
+/* Push constants of list_sequences.comp. */
+struct SequenceList {
+    Address row_starts;
+    Address slots;
+    Uint sequences;
+    Uint slot_count;
+    Uint query_rows;   /* of all sequences */
+    Uint packed_heads; /* whose rows share tiles */
+    Uint tile_rows;    /* packed */
+};
+
+/* A tile of packed rows has a slot, one after the other: those of sequence b begin at this one, given its first row.
+ * So many are always enough for its tiles, and at most one of them is idle, whatever the lengths: nobody has to add
+ * anything up. There are VKF_FIRST_SLOT(all rows, sequences) slots. */
+#define VKF_FIRST_SLOT(first_row, packed_heads, tile_rows, sequence) \
+    ((first_row) * (packed_heads) / (tile_rows) + (sequence))
 
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);

@@ -19,7 +19,8 @@ Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole rol
 }
 
 uint64_t lseBytes(const VkfProblem& problem) {
-    return uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * sizeof(float);
+    const VkfTensorLayout o = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    return uint64_t{o.batch} * o.heads * o.rows * sizeof(float);
 }
 
 uint64_t weightsBytes(const VkfProblem& problem) { return lseBytes(problem) * problem.keys; }
@@ -29,6 +30,14 @@ uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.ba
 uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
 
 uint64_t perHeadBytes(const VkfProblem& problem) { return uint64_t{problem.queryHeads} * sizeof(float); }
+
+uint64_t startsBytes(const VkfProblem& problem) { return (uint64_t{problem.batch} + 1) * sizeof(int32_t); }
+
+// A number for each key, one sequence after the other.
+uint64_t documentBytes(const VkfProblem& problem) {
+    const bool together = problem.packed != 0 && problem.paging.enabled == 0;
+    return (together ? 1 : uint64_t{problem.batch}) * problem.keys * sizeof(int32_t);
+}
 
 uint64_t blockTableBytes(const VkfProblem& problem) {
     return uint64_t{problem.batch} * problem.paging.maxPages * sizeof(int32_t);
@@ -125,7 +134,13 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
         mask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.mask));
     }
     if (problem.documents != 0) {
-        documentIds_ = device.createBuffer(uint64_t{problem.batch} * problem.keys * sizeof(int32_t));
+        documentIds_ = device.createBuffer(documentBytes(problem));
+    }
+    if (problem.packed != 0) {
+        cuSeqlensQ_ = device.createBuffer(startsBytes(problem));
+    }
+    if (problem.packed != 0 && problem.paging.enabled == 0) {
+        cuSeqlensK_ = device.createBuffer(startsBytes(problem));
     }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
@@ -133,6 +148,8 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
 }
 
 void Attention::upload(const HostTensors& tensors) {
+    VkfMessage message{};
+    check(vkfCheckSequences(&plan_.problem(), tensors.cuSeqlensQ, tensors.cuSeqlensK, &message), message);
     uploadAll(device_, q_, tensors.q, "q");
     uploadAll(device_, k_, tensors.k, "k");
     uploadAll(device_, v_, tensors.v, "v");
@@ -144,6 +161,8 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, bias_, tensors.bias, "bias");
     uploadAll(device_, mask_, tensors.mask, "mask");
     uploadAll(device_, documentIds_, tensors.documentIds, "documentIds");
+    uploadAll(device_, cuSeqlensQ_, tensors.cuSeqlensQ, "cuSeqlensQ");
+    uploadAll(device_, cuSeqlensK_, tensors.cuSeqlensK, "cuSeqlensK");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -191,6 +210,8 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.bias = bias_.binding();
     bindings.mask = mask_.binding();
     bindings.documentIds = documentIds_.binding();
+    bindings.cuSeqlensQ = cuSeqlensQ_.binding();
+    bindings.cuSeqlensK = cuSeqlensK_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

@@ -9,14 +9,18 @@
 
 namespace vkf::reference {
 
-// Some selected query rows of one head, and where their results go: both results count selected rows.
+// Some selected query rows of one head of one sequence, and where their results go: both results count selected rows.
 struct RowBlock {
     const KvHead* head;
     Mask mask;
     uint32_t batch;
     uint32_t queryHead;
-    uint32_t place; // of the first row among the selected ones
-    uint32_t rows;  // at most tileRows, or a whole head's (wantsWholeHeads)
+    uint32_t firstRow; // of the sequence, among those of all packed ones; else 0
+    uint32_t place;    // of the first row among the selected ones
+    uint32_t rows;     // at most tileRows, or a whole head's (wantsWholeHeads)
+
+    // Row of the sequence that stands at a place among the selected ones.
+    uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
 // o, lse and weights of one row. lse and weights may be null.
@@ -35,7 +39,7 @@ struct Output {
 
     RowResult row(const Call& call, const RowBlock& block, uint32_t place) const {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
-        const uint64_t head = uint64_t{block.batch} * call.problem.queryHeads + block.queryHead;
+        const uint64_t head = call.headNumber(block.batch, block.queryHead);
         const uint64_t row = head * rowsOfHead + (compact ? place : call.row(place));
         const uint64_t weightsRow = head * call.rows + place;
         double* weights = call.options.weights;

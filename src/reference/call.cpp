@@ -59,6 +59,13 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+VkfResult checkSequences(const Call& call, VkfMessage* message) {
+    if (call.problem.packed == 0 || call.empty()) {
+        return VKF_SUCCESS;
+    }
+    return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
+}
+
 // That every page that holds a key exists.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
@@ -69,7 +76,7 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockTable is null");
     }
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
-        const int64_t keys = maskOf(call.problem, call.keyLength(batch)).keys;
+        const int64_t keys = maskOf(call.problem, 0, call.keyLength(batch)).keys;
         const int64_t used = (keys + paging.pageSize - 1) / paging.pageSize;
         for (uint64_t i = 0; i < static_cast<uint64_t>(used); i++) {
             const uint64_t entry = batch * uint64_t{paging.maxPages} + i;
@@ -97,6 +104,9 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     "options.weights is given, which algorithm %d does not hold; %d and %d do",
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
+    }
+    if (options.weights != nullptr && call->problem.packed != 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "options.weights of packed sequences are not in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
@@ -152,7 +162,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }
-    for (const auto check : {checkInputs, checkBlockTable}) {
+    for (const auto check : {checkInputs, checkSequences, checkBlockTable}) {
         if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
             return result;
         }

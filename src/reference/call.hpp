@@ -3,6 +3,7 @@
 // One checked call of the reference, with its defaults filled in.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -24,7 +25,22 @@ struct Call {
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
     // Query row that stands at a place among the selected ones.
     uint32_t row(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
-    uint64_t heads() const { return uint64_t{problem.batch} * problem.queryHeads; }
+    // Heads of o and lse, which packed sequences share.
+    uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
+    uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
+        return uint64_t{problem.packed != 0 ? 0 : batch} * problem.queryHeads + queryHead;
+    }
+    // [begin, end) of the rows, or of the keys, of all packed sequences; of others all.
+    struct Span {
+        uint32_t begin;
+        uint32_t end;
+
+        uint32_t size() const { return end - begin; }
+    };
+    Span rowsOf(uint32_t batch) const { return spanOf(inputs.cuSeqlensQ, batch, problem.queryRows); }
+    Span keysOf(uint32_t batch) const {
+        return spanOf(problem.paging.enabled != 0 ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
+    }
     // Of one query head; no mask if the problem has none.
     BlockMask blockMask(uint32_t batch, uint32_t queryHead) const {
         if (problem.maskBlock == 0) {
@@ -46,7 +62,9 @@ struct Call {
         if (problem.documents == 0) {
             return {};
         }
-        return {inputs.documentIds + uint64_t{batch} * problem.keys, keys - int64_t{problem.queryRows}};
+        const bool together = problem.packed != 0 && problem.paging.enabled == 0;
+        const uint64_t first = together ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
+        return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
     // Where row `key` of k or v lies: its page, or its sequence, and the row there.
     struct KeyPlace {
@@ -56,13 +74,22 @@ struct Call {
     KeyPlace keyPlace(uint32_t batch, uint64_t key) const {
         const VkfPaging& paging = problem.paging;
         if (paging.enabled == 0) {
-            return {batch, key};
+            return {batch, keysOf(batch).begin + key};
         }
         const int32_t page = inputs.blockTable[batch * uint64_t{paging.maxPages} + key / paging.pageSize];
         return {static_cast<uint64_t>(page), key % paging.pageSize};
     }
     int64_t keyLength(uint32_t batch) const {
-        return problem.keyLengths != 0 ? inputs.keyLengths[batch] : int64_t{problem.keys};
+        const int64_t keys = keysOf(batch).size();
+        return problem.keyLengths != 0 ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
+    }
+
+private:
+    Span spanOf(const int32_t* starts, uint32_t batch, uint32_t all) const {
+        if (problem.packed == 0 || starts == nullptr) {
+            return {0, all};
+        }
+        return {static_cast<uint32_t>(starts[batch]), static_cast<uint32_t>(starts[batch + 1])};
     }
 };
 

@@ -20,7 +20,7 @@ public:
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         for (uint32_t place = block.place; place < block.place + block.rows; place++) {
-            const uint64_t head = uint64_t{block.batch} * call_.problem.queryHeads + block.queryHead;
+            const uint64_t head = call_.headNumber(block.batch, block.queryHead);
             const double lse = call_.options.savedLse[head * call_.problem.queryRows + call_.row(place)];
             scores_.load(block, place);
             computeRow(*block.head, lse, output.row(call_, block, place));

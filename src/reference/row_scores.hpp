@@ -24,11 +24,12 @@ public:
     // Reads q of the row at a place among the selected ones, and turns to the keys that it sees.
     void load(const RowBlock& block, uint32_t place) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
-        row_ = call_.row(place);
-        loadElements(q.type, call_.inputs.q, elementOf(q, block.batch, block.queryHead, row_), q.dim, q_.data(), 1);
+        const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(place));
+        loadElements(q.type, call_.inputs.q, element, q.dim, q_.data(), 1);
+        row_ = block.row(call_, place);
         mask_ = block.mask;
         queryHead_ = block.queryHead;
-        terms_.load(block.batch, queryHead_, row_, mask_.keys);
+        terms_.load(block.batch, queryHead_, row_, mask_);
     }
 
     // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.

@@ -63,12 +63,12 @@ uint32_t threadsFor(const Call& call, double multiplications) {
 
 // Rows of one work item: a tile, or less if that leaves threads without work. Rows do not depend on each
 // other, so that this changes no result.
-uint32_t rowsPerItem(const Call& call, uint32_t heads) {
+uint32_t rowsPerItem(const Call& call, uint32_t rows, uint32_t heads) {
     if (wantsWholeHeads(call)) {
-        return call.rows;
+        return rows;
     }
-    const uint64_t share = uint64_t{call.rows} * heads / (4 * uint64_t{call.options.threads});
-    return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, std::min(call.options.tileRows, call.rows)));
+    const uint64_t share = uint64_t{rows} * heads / (4 * uint64_t{call.options.threads});
+    return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, std::min(call.options.tileRows, rows)));
 }
 
 class HeadLoop {
@@ -81,7 +81,13 @@ public:
 
     // Every query head of one KV head. tell(share) hears of the share done.
     template <typename Tell> void run(uint32_t batch, uint32_t kvHead, const Tell& tell) {
-        const Mask mask = maskOf(call_.problem, call_.keyLength(batch));
+        const Call::Span rows = call_.rowsOf(batch);
+        const uint32_t first = selectedRows(rows.begin, call_.options.rowBegin, call_.options.rowStride);
+        const uint32_t end = selectedRows(rows.end, call_.options.rowBegin, call_.options.rowStride);
+        if (first == end) {
+            return;
+        }
+        const Mask mask = maskOf(call_.problem, rows.size(), call_.keyLength(batch));
         const VkfTensorLayout& v = call_.layout(VKF_TENSOR_V);
         const double elements = static_cast<double>(mask.keys) * (call_.problem.headDim + v.dim);
         parallelFor(
@@ -93,19 +99,19 @@ public:
             [](uint64_t) {});
 
         const uint32_t heads = call_.problem.queryHeads / call_.problem.kvHeads;
-        const uint32_t perItem = rowsPerItem(call_, heads);
-        const uint64_t itemsPerHead = (uint64_t{call_.rows} + perItem - 1) / perItem;
+        const uint32_t perItem = rowsPerItem(call_, end - first, heads);
+        const uint64_t itemsPerHead = (uint64_t{end - first} + perItem - 1) / perItem;
         parallelFor(
-            threadsFor(call_, elements * call_.rows * heads), itemsPerHead * heads,
+            threadsFor(call_, elements * (end - first) * heads), itemsPerHead * heads,
             [&](uint32_t worker, uint64_t item) {
-                const auto place = static_cast<uint32_t>(item % itemsPerHead * perItem);
+                const auto place = static_cast<uint32_t>(first + item % itemsPerHead * perItem);
                 const auto queryHead = static_cast<uint32_t>(kvHead * uint64_t{heads} + item / itemsPerHead);
-                const uint32_t rows = std::min(perItem, call_.rows - place);
+                const uint32_t count = std::min(perItem, end - place);
                 Mask ofHead = mask;
                 ofHead.blocks = call_.blockMask(batch, queryHead);
                 ofHead.documents = call_.documents(batch, mask.keys);
                 ofHead.booleans = call_.booleanMask(batch, queryHead);
-                workers_[worker]->compute({&kv_, ofHead, batch, queryHead, place, rows}, output_);
+                workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, place, count}, output_);
             },
             [&](uint64_t done) { tell(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
     }

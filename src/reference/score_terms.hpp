@@ -29,8 +29,8 @@ template <typename Real, bool twoRoundings> class RowTerms {
 public:
     RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
 
-    void load(uint32_t batch, uint32_t queryHead, int64_t row, int64_t keys) {
-        position_ = row + keys - int64_t{call_->problem.queryRows};
+    void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
+        position_ = row + mask.keys - mask.rows;
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
         const VkfBias& bias = call_->problem.bias;
         biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;

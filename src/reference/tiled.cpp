@@ -57,7 +57,7 @@ public:
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
-                if (!firstOpen(block.mask, call_.row(block.place + i), keys).empty()) {
+                if (!firstOpen(block.mask, block.row(call_, block.place + i), keys).empty()) {
                     addKeys(block, keys, i);
                 }
             }
@@ -77,8 +77,8 @@ private:
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         KeyRange seen{block.mask.keys, 0};
         for (uint32_t i = 0; i < block.rows; i++) {
-            const uint32_t row = call_.row(block.place + i);
-            const uint64_t element = elementOf(q, block.batch, block.queryHead, row);
+            const uint32_t row = block.row(call_, block.place + i);
+            const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.place + i));
             loadElements(q.type, call_.inputs.q, element, q.dim, &q_[size_t{i} * q.dim], 1);
             rows_[i] = {minusInfinity<Real>, 0, visibleKeys(block.mask, row)};
             seen = {std::min(seen.begin, rows_[i].visible.begin), std::max(seen.end, rows_[i].visible.end)};
@@ -91,9 +91,9 @@ private:
     void addKeys(const RowBlock& block, KeyRange keys, uint32_t i) {
         RowState<Real>& row = rows_[i];
         Real* o = &o_[i * columns_];
-        const int64_t number = call_.row(block.place + i);
+        const int64_t number = block.row(call_, block.place + i);
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
-        terms_.load(block.batch, block.queryHead, number, block.mask.keys);
+        terms_.load(block.batch, block.queryHead, number, block.mask);
         Real largest = row.m;
         forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
@@ -157,11 +157,11 @@ private:
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
         const EndedRow<Real> whole = ended(i, block.queryHead);
         const Real factor = row.l == 0 ? 0 : whole.factor / whole.l;
-        terms_.load(block.batch, block.queryHead, call_.row(block.place + i), block.mask.keys);
+        terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
         std::fill_n(weights, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
             const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
-            forEachOpen(block.mask, call_.row(block.place + i), keys, [&](KeyRange open) {
+            forEachOpen(block.mask, block.row(call_, block.place + i), keys, [&](KeyRange open) {
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);

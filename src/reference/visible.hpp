@@ -56,7 +56,8 @@ struct Documents {
 // The mask of one sequence and head. Row i stands at key i + offset and sees those from `left` before it to
 // `right` after it.
 struct Mask {
-    int64_t keys; // the sequence's own
+    int64_t rows; // the sequence's own
+    int64_t keys; // alike
     int64_t offset;
     int64_t left;
     int64_t right;
@@ -87,12 +88,13 @@ struct Mask {
 // Farther than any key, and small enough to add to any row without overflow.
 inline constexpr int64_t unlimited = int64_t{1} << 40;
 
-// keyLength is the sequence's entry in keyLengths, or problem.keys.
-inline Mask maskOf(const VkfProblem& problem, int64_t keyLength) {
+// Of a sequence of so many rows; keyLength is its entry in keyLengths, or problem.keys.
+inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
     const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
     Mask mask{};
+    mask.rows = rows;
     mask.keys = std::clamp<int64_t>(keyLength, 0, problem.keys);
-    mask.offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : mask.keys - int64_t{problem.queryRows};
+    mask.offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : mask.keys - rows;
     mask.left = problem.window.enabled != 0 ? reach(problem.window.left) : unlimited;
     mask.right = problem.window.enabled != 0 ? reach(problem.window.right) : unlimited;
     if (problem.causal != 0) {

@@ -51,6 +51,25 @@ int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
 }
 
+// One sequence as a problem of its own but for its tensors, and where it begins in them.
+struct Sequence {
+    VkfProblem problem;
+    uint64_t firstKey = 0;
+};
+
+Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeqlensQ,
+                    const std::vector<int32_t>& cuSeqlensK, uint32_t batch) {
+    Sequence sequence{problem};
+    if (problem.packed != 0) {
+        sequence.problem.queryRows = static_cast<uint32_t>(cuSeqlensQ[batch + 1] - cuSeqlensQ[batch]);
+    }
+    if (problem.packed != 0 && problem.paging.enabled == 0) {
+        sequence.problem.keys = static_cast<uint32_t>(cuSeqlensK[batch + 1] - cuSeqlensK[batch]);
+        sequence.firstKey = static_cast<uint64_t>(cuSeqlensK[batch]);
+    }
+    return sequence;
+}
+
 // A page of its own, at random, for every page of keys of every sequence.
 std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
                                       std::mt19937_64& random) {
@@ -80,10 +99,12 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
 
 // Calls visit(element, row, key) for each element of a bias or mask, some more than once.
 template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBias& bias, const Visit& visit) {
+    const uint64_t rows = problem.longestRows != 0 ? problem.longestRows : problem.queryRows;
+    const uint64_t keys = problem.longestKeys != 0 ? problem.longestKeys : problem.keys;
     for (uint64_t b = 0; b < problem.batch; b++) {
         for (uint64_t h = 0; h < problem.queryHeads; h++) {
-            for (uint64_t i = 0; i < problem.queryRows; i++) {
-                for (uint64_t j = 0; j < problem.keys; j++) {
+            for (uint64_t i = 0; i < rows; i++) {
+                for (uint64_t j = 0; j < keys; j++) {
                     visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j, i, j);
                 }
             }
@@ -130,7 +151,8 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, const Data& data, s
 
 // Runs of any length; the same number may come again.
 std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
-    std::vector<int32_t> ids(problem.documents != 0 ? uint64_t{problem.batch} * problem.keys : 0);
+    const uint64_t sequences = problem.packed != 0 && problem.paging.enabled == 0 ? 1 : problem.batch;
+    std::vector<int32_t> ids(problem.documents != 0 ? sequences * problem.keys : 0);
     int32_t document = 0;
     for (int32_t& id : ids) {
         document = random() % data.documentKeys == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
@@ -139,16 +161,20 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
     return ids;
 }
 
-// Whether row and key are of one document.
-bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, uint64_t batch, int64_t keys, int64_t row,
+// Whether row and key are of one document. `first` is the number of the sequence's first key.
+bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, uint64_t first, int64_t keys, int64_t row,
                   int64_t key) {
     const int64_t position = row + keys - problem.queryRows;
-    const auto idOf = [&](int64_t at) { return ids[batch * problem.keys + static_cast<uint64_t>(at)]; };
+    const auto idOf = [&](int64_t at) { return ids[first + static_cast<uint64_t>(at)]; };
     return problem.documents == 0 || (position >= 0 && idOf(position) == idOf(key));
 }
 
 // Keys of a KV head that some query row of some head sees.
-std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
+std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
+    const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
+    const VkfProblem& problem = sequence.problem;
+    const uint64_t firstId =
+        all.packed != 0 && all.paging.enabled == 0 ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
     const bool differ = problem.maskBlock != 0 || problem.mask.enabled != 0;
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
@@ -158,7 +184,7 @@ std::vector<bool> seenKeys(const VkfProblem& problem, const Inputs& inputs, uint
             for (uint32_t j = 0; j < problem.keys; j++) {
                 seen[j] =
                     seen[j] || (isVisible(problem, keys, i, j) && isKept(problem, inputs.mask, batch, h, i, j) &&
-                                isOfDocument(problem, inputs.documentIds, batch, keys, i, j) &&
+                                isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
                                 (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
                                                                        i / problem.maskBlock, j / problem.maskBlock)));
             }
@@ -179,7 +205,7 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
     for (uint32_t b = 0; b < problem.batch; b++) {
         for (uint64_t h = 0; h < layout.heads; h++) {
             const std::vector<bool> seen = seenKeys(problem, inputs, b, h);
-            for (uint64_t j = 0; j < problem.keys; j++) {
+            for (uint64_t j = 0; j < seen.size(); j++) {
                 if (seen[j]) {
                     const auto [page, row] = inputs.placeOf(problem, b, j);
                     seenRows.insert({page, h, row});
@@ -293,6 +319,24 @@ void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
     problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
 }
 
+void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows, const std::vector<int32_t>& keys) {
+    const auto starts = [](const std::vector<int32_t>& lengths) {
+        std::vector<int32_t> sums(lengths.size() + 1, 0);
+        std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
+        return sums;
+    };
+    problem.packed = 1;
+    problem.batch = static_cast<uint32_t>(rows.size());
+    data.cuSeqlensQ = starts(rows);
+    problem.queryRows = static_cast<uint32_t>(data.cuSeqlensQ.back());
+    problem.longestRows = static_cast<uint32_t>(*std::max_element(rows.begin(), rows.end()));
+    if (problem.paging.enabled == 0) {
+        data.cuSeqlensK = starts(keys);
+        problem.keys = static_cast<uint32_t>(data.cuSeqlensK.back());
+        problem.longestKeys = static_cast<uint32_t>(*std::max_element(keys.begin(), keys.end()));
+    }
+}
+
 std::string describe(const VkfProblem& p) {
     std::ostringstream text;
     text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
@@ -322,6 +366,9 @@ std::string describe(const VkfProblem& p) {
                  << bias->rowStride << "]";
         }
     }
+    if (p.packed != 0) {
+        text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
+    }
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
@@ -343,11 +390,16 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.bias = bias.empty() ? nullptr : bias.data();
     inputs.mask = mask.empty() ? nullptr : mask.data();
     inputs.documentIds = documentIds.empty() ? nullptr : documentIds.data();
+    inputs.cuSeqlensQ = cuSeqlensQ.empty() ? nullptr : cuSeqlensQ.data();
+    inputs.cuSeqlensK = cuSeqlensK.empty() ? nullptr : cuSeqlensK.data();
     return inputs;
 }
 
 std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const {
     const VkfPaging& paging = problem.paging;
+    if (paging.enabled == 0 && problem.packed != 0) {
+        return {0, static_cast<uint64_t>(cuSeqlensK[batch]) + key};
+    }
     if (paging.enabled == 0) {
         return {batch, key};
     }
@@ -362,6 +414,8 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.k = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_K), data.magnitude, random);
     inputs.v = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_V), data.magnitude, random);
     inputs.keyLengths = data.keyLengths;
+    inputs.cuSeqlensQ = data.cuSeqlensQ;
+    inputs.cuSeqlensK = data.cuSeqlensK;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
     inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
@@ -392,10 +446,10 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& dat
     return runCall(device, problem, makeInputs(problem, data), data.oOffset);
 }
 
-Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
+Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkfTensorLayout(&problem, VKF_TENSOR_O);
-    const uint64_t lseCount = problem.lse != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+    const uint64_t lseCount = problem.lse != 0 ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
     const Guarded q = uploaded(device, inputs.q);
     const Guarded k = uploaded(device, inputs.k);
     const Guarded v = uploaded(device, inputs.v);
@@ -407,6 +461,8 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     const Guarded bias = uploaded(device, inputs.bias);
     const Guarded mask = uploaded(device, inputs.mask);
     const Guarded documentIds = uploaded(device, inputs.documentIds);
+    const Guarded cuSeqlensQ = uploaded(device, inputs.cuSeqlensQ);
+    const Guarded cuSeqlensK = uploaded(device, inputs.cuSeqlensK);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
@@ -430,6 +486,8 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     bindings.bias = bias.binding();
     bindings.mask = mask.binding();
     bindings.documentIds = documentIds.binding();
+    bindings.cuSeqlensQ = cuSeqlensQ.binding();
+    bindings.cuSeqlensK = cuSeqlensK.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};
@@ -457,11 +515,15 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     outcome.guardsIntact =
         o.intact(oAll) && lse.intact(lseAll) && weights.intact(weightsAll) && scratch.intact(scratch.download(device));
     outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
+    return outcome;
+}
 
+Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
+    Outcome outcome = runUnjudged(device, problem, inputs, oOffset);
     VkfReferenceOptions options{};
     options.structSize = sizeof options;
-    options.tileKeys = plan.info().tileKeys;
-    options.productType = plan.info().productType;
+    options.tileKeys = outcome.plan.tileKeys;
+    options.productType = outcome.plan.productType;
     VkfMessage message{};
     const VkfReferenceInputs reference = inputs.reference();
     outcome.verdict.structSize = sizeof outcome.verdict;

@@ -39,15 +39,20 @@ struct Data {
     uint32_t seed = 1;
     double magnitude = 1.0;            // standard deviation of q, k and v
     std::vector<int32_t> keyLengths{}; // if the problem has them
-    double maskDensity = 0.5;          // share of keys that a boolean mask keeps, if the problem has one
-    uint32_t maskSquare = 0;           // not 0: it closes, opens or mixes whole squares of so many rows and keys
-    uint32_t documentKeys = 16;        // of one document side by side, on average
-    double blockDensity = 0.5;         // share of open blocks, if the problem has a block mask
-    bool poisonInvisibleKeys = true;   // k and v rows that no query row sees become NaN
-    uint64_t oOffset = 0;              // elements between the guard and the first element
+    std::vector<int32_t> cuSeqlensQ{}; // of packed sequences
+    std::vector<int32_t> cuSeqlensK{};
+    double maskDensity = 0.5;        // share of keys that a boolean mask keeps, if the problem has one
+    uint32_t maskSquare = 0;         // not 0: it closes, opens or mixes whole squares of so many rows and keys
+    uint32_t documentKeys = 16;      // of one document side by side, on average
+    double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
+    bool poisonInvisibleKeys = true; // k and v rows that no query row sees become NaN
+    uint64_t oOffset = 0;            // elements between the guard and the first element
     // Last changes to the inputs.
     std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit{};
 };
+
+// Makes the sequences packed ones of so many rows and keys. With paging keys are left as they are.
+void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows, const std::vector<int32_t>& keys);
 
 // Inputs on the host; gaps between rows hold NaN.
 struct Inputs {
@@ -60,6 +65,8 @@ struct Inputs {
     std::vector<std::byte> bias{};
     std::vector<std::byte> mask{};
     std::vector<int32_t> documentIds{};
+    std::vector<int32_t> cuSeqlensQ{};
+    std::vector<int32_t> cuSeqlensK{};
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
@@ -88,6 +95,8 @@ struct Outcome {
 // the library refuses.
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
+// The same without a verdict, for inputs that the reference refuses.
+Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
 
 // Random words for the problem's block mask; bits that belong to no block are random too.
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed);

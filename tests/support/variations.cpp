@@ -28,7 +28,9 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     if (variation.path != VKF_PATH_COOPMAT) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
-        return (knowsBlocks || problem.maskBlock == 0) && (knowsMasks || !isMaskedByKey(problem));
+        const bool knowsPacked = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
+        return (knowsPacked || problem.packed == 0) && (knowsBlocks || problem.maskBlock == 0) &&
+               (knowsMasks || !isMaskedByKey(problem));
     }
     const VkfType type = problem.q.type;
     if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {
