@@ -153,6 +153,13 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
     writeNpy(place, "wide.npy", ElementType::f32, {3, 600}, 1);
     writeLengths(place, "three.npy", {1, 2, 3});
     writeLengths(place, "over.npy", {33, 34});
+    writeNpy(place, "qp.npy", ElementType::f32, {4, 6, 24}, 1);
+    writeNpy(place, "kp.npy", ElementType::f32, {5, 2, 24}, 2);
+    writeLengths(place, "rows.npy", {0, 3, 4});
+    writeLengths(place, "short.npy", {0, 3, 4});
+    writeLengths(place, "keys1.npy", {0, 0, 5});
+    writeLengths(place, "keys2.npy", {0, 5});
+    const std::string packed = "run --q qp.npy --k kp.npy --v kp.npy -o o.npy";
     writeLengths(place, "under.npy", {-1, 3});
     checkRefusals(
         place,
@@ -176,6 +183,13 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {usual + " --mask over.npy", "--mask over.npy|[2]|[2, 6, 17, 33]"},
          {usual + " --documents over.npy", "--documents over.npy|[2]|[2, 33] or [33]"},
          {usual + " --documents dim.npy", "--documents dim.npy|f32|int32 or int64"},
+         {usual + " --cu-seqlens-q over.npy", "--cu-seqlens-k|is missing"},
+         {usual + " --cu-seqlens-q over.npy --cu-seqlens-k over.npy", "--q q.npy|[2, 6, 17, 24]|[1, H, rows, D]"},
+         {packed + " --cu-seqlens-q over.npy --cu-seqlens-k three.npy", "--cu-seqlens-q over.npy|element 0 is 33"},
+         {packed + " --cu-seqlens-q rows.npy --cu-seqlens-k short.npy", "--cu-seqlens-k short.npy|ends at 4|5 rows"},
+         {packed + " --cu-seqlens-q rows.npy --cu-seqlens-k keys2.npy", "--cu-seqlens-k keys2.npy|2|3"},
+         {packed + " --cu-seqlens-q rows.npy --cu-seqlens-k keys1.npy --page-size 16", "--cu-seqlens-q rows.npy|pages"},
+         {packed + " --cu-seqlens-q rows.npy --cu-seqlens-k keys1.npy --path standard", "--path standard|packed"},
          {usual + " --first-keys 3", "--first-keys 3|needs a --window"}});
 }
 
@@ -289,6 +303,17 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         mask.bytes[i] = static_cast<std::byte>(i % 5);
     }
     place.write("mask.npy", npyOf(mask));
+    writeNpy(place, "qp.npy", ElementType::f32, {17, 6, 24}, 1);
+    writeNpy(place, "kp.npy", ElementType::f32, {33, 2, 24}, 2);
+    writeNpy(place, "vp.npy", ElementType::f32, {33, 2, 8}, 3);
+    writeNpy(place, "qh.npy", ElementType::f32, {1, 6, 17, 24}, 1);
+    writeNpy(place, "kh.npy", ElementType::f32, {1, 2, 33, 24}, 2);
+    writeLengths(place, "rows.npy", {0, 3, 3, 17});
+    writeLengths(place, "keys.npy", {0, 9, 20, 33});
+    writeLengths(place, "used.npy", {5, 11, 2});
+    writeNpy(place, "bias3.npy", ElementType::f32, {3, 1, 14, 13}, 5);
+    const std::string lengths = " --cu-seqlens-q rows.npy --cu-seqlens-k keys.npy";
+    const std::string packed = "run --q qp.npy --k kp.npy --v vp.npy -o o.npy" + lengths;
     const std::string rank3 = "run --q q16.npy --k k16.npy --v v16.npy -o o.npy";
     struct Case {
         std::string arguments;
@@ -315,6 +340,9 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {rank3 + " --causal bottom-right", ElementType::f16, {3, 7, 9}},
         {rank3 + " --output-type f32", ElementType::f32, {3, 7, 9}},
         {"run --q q1.npy --k k1.npy --v k1.npy -o o.npy", ElementType::f32, {5, 1}},
+        {packed + " --causal --lse lse.npy", ElementType::f32, {17, 6, 8}},
+        {packed + " --bias bias3.npy --documents documents.npy --lengths used.npy", ElementType::f32, {17, 6, 8}},
+        {"run --q qh.npy --k kh.npy --v kh.npy -o o.npy" + lengths, ElementType::f32, {1, 6, 17, 24}},
     };
     for (const Case& test : cases) {
         fs::remove(place / "o.npy");

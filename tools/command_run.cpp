@@ -35,7 +35,13 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (options.math.alibi && problem.alibiCustom != 0)
         failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(options.math, problem);
+    const VkfProblem ofFiles = problem;
     applyCacheOptions(options.cache, problem);
+    if (problem.packed != 0 &&
+        (problem.paging.enabled != 0 || problem.k.type != ofFiles.k.type || problem.v.type != ofFiles.v.type))
+        failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
+                  "other types",
+                  options.inputs.cuSeqlensQ);
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
@@ -100,6 +106,8 @@ void run(const RunOptions& options) {
     tensors.sinks = numbersOf(inputs.sinks);
     tensors.alibiSlopes = numbersOf(inputs.alibiSlopes);
     tensors.documentIds = inputs.documents.data();
+    tensors.cuSeqlensQ = inputs.cuSeqlensQ.data();
+    tensors.cuSeqlensK = inputs.cuSeqlensK.data();
     tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
     tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
     tensors.o = o.bytes.data();

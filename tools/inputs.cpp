@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "inputs.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -19,6 +20,22 @@ constexpr std::array<const char*, 4> axisNames = {"head dimensions", "rows", "he
 uint32_t extent(const Tensor& tensor, Axis axis) {
     const size_t rank = tensor.shape.size();
     return axis < rank ? static_cast<uint32_t>(tensor.shape[rank - 1 - axis]) : 1;
+}
+
+// The longest of packed sequences.
+uint32_t longest(const std::vector<int32_t>& starts) {
+    int32_t most = 0;
+    for (size_t i = 1; i < starts.size(); ++i)
+        most = std::max(most, starts[i] - starts[i - 1]);
+    return static_cast<uint32_t>(most);
+}
+
+// [sequences, heads, rows, keys] of a bias or a mask.
+Shape scoresShape(const Inputs& inputs) {
+    const uint32_t heads = extent(inputs.q, axisHead);
+    if (inputs.cuSeqlensQ.empty())
+        return {extent(inputs.q, axisBatch), heads, extent(inputs.q, axisRow), extent(inputs.k, axisRow)};
+    return {inputs.cuSeqlensQ.size() - 1, heads, longest(inputs.cuSeqlensQ), longest(inputs.cuSeqlensK)};
 }
 
 // A tensor and how messages call it.
@@ -78,8 +95,8 @@ int64_t lengthAt(const Tensor& lengths, size_t index) {
     return value;
 }
 
-std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, const Tensor& k, const std::string& kName) {
-    const uint32_t batch = extent(k, axisBatch);
+std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, uint64_t batch, const Tensor& k,
+                               const std::string& kName) {
     const uint32_t keys = extent(k, axisRow);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
@@ -94,6 +111,27 @@ std::vector<int32_t> toLengths(const Tensor& file, const std::string& name, cons
         lengths.push_back(static_cast<int32_t>(length));
     }
     return lengths;
+}
+
+// Where packed sequences begin, and where the last one ends, among the rows of a tensor.
+std::vector<int32_t> toStarts(const Tensor& file, const std::string& name, const Source& of) {
+    const uint32_t rows = extent(*of.tensor, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; cumulative lengths are int32 or int64", name, elementName(file.type));
+    if (file.shape.size() != 1 || file.shape[0] < 2)
+        failInput("{}: has shape {}, cumulative lengths of B sequences are [B + 1]", name, shapeText(file.shape));
+    std::vector<int32_t> starts;
+    for (size_t i = 0; i < file.shape[0]; ++i) {
+        const int64_t least = starts.empty() ? 0 : starts.back();
+        const int64_t start = lengthAt(file, i);
+        if (start < least || start > rows || (i == 0 && start != 0))
+            failInput("{}: element {} is {}; they start at 0, never fall and are at most {}, the rows of {}", name, i,
+                      start, rows, of.name);
+        starts.push_back(static_cast<int32_t>(start));
+    }
+    if (starts.back() != static_cast<int64_t>(rows))
+        failInput("{}: ends at {}; {} has {} rows", name, starts.back(), of.name, rows);
+    return starts;
 }
 
 // A FormatError of the call gets the file's name in front of it.
@@ -124,7 +162,7 @@ void checkGiven(const InputFiles& files) {
 
 // The document of each key of each sequence; of one row they are those of every sequence.
 std::vector<int32_t> toDocuments(const Tensor& file, const std::string& name, const Tensor& k) {
-    const uint32_t batch = extent(k, axisBatch);
+    const uint32_t batch = extent(k, axisBatch); // 1 of packed sequences
     const uint32_t keys = extent(k, axisRow);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; documents are int32 or int64", name, elementName(file.type));
@@ -160,8 +198,7 @@ std::optional<Tensor> loadBroadcast(const FlagFile& file, const Inputs& inputs) 
         return std::nullopt;
     const std::string name = fmt::format("{} {}", file.flag, file.path);
     Tensor tensor = loadArray(file, name);
-    const Shape whole = {extent(inputs.q, axisBatch), extent(inputs.q, axisHead), extent(inputs.q, axisRow),
-                         extent(inputs.k, axisRow)};
+    const Shape whole = scoresShape(inputs);
     bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
     for (size_t i = 1; fits && i < tensor.shape.size(); ++i) {
         const uint64_t count = tensor.shape[tensor.shape.size() - 1 - i];
@@ -189,6 +226,47 @@ VkfBias broadcastOf(const std::optional<Tensor>& tensor, VkfType type) {
     return bias;
 }
 
+// Shapes of [rows, heads, D] become those of [heads, rows, D], in which everything here counts.
+void putHeadsFirst(Inputs& inputs, const std::array<std::string, 3>& names) {
+    const std::array<Tensor*, 3> tensors = {&inputs.q, &inputs.k, &inputs.v};
+    inputs.rowsFirst = inputs.q.shape.size() == 3;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        Shape& shape = tensors[i]->shape;
+        if ((shape.size() == 3) != inputs.rowsFirst || (shape.size() == 4 && shape[0] != 1))
+            failInput("{}: has shape {}, packed sequences are [rows, H, D], or [1, H, rows, D], in q, k and v alike",
+                      names[i], shapeText(shape));
+        if (inputs.rowsFirst)
+            std::swap(shape[0], shape[1]);
+    }
+}
+
+void loadStarts(const InputFiles& files, const std::array<std::string, 3>& names, Inputs& inputs) {
+    const std::string ofQ = "--cu-seqlens-q " + files.cuSeqlensQ;
+    const std::string ofK = "--cu-seqlens-k " + files.cuSeqlensK;
+    inputs.cuSeqlensQ = toStarts(loadArray({"--cu-seqlens-q", files.cuSeqlensQ}, ofQ), ofQ, {&inputs.q, names[0]});
+    inputs.cuSeqlensK = toStarts(loadArray({"--cu-seqlens-k", files.cuSeqlensK}, ofK), ofK, {&inputs.k, names[1]});
+    if (inputs.cuSeqlensQ.size() != inputs.cuSeqlensK.size())
+        failInput("{}: has {} elements, {} has {}", ofK, inputs.cuSeqlensK.size(), ofQ, inputs.cuSeqlensQ.size());
+}
+
+VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) { return {type, 0, 0, dim, uint64_t{heads} * dim}; }
+
+// What of the problem is other if sequences are packed.
+void setPacked(const Inputs& inputs, VkfProblem& problem) {
+    if (inputs.cuSeqlensQ.empty())
+        return;
+    problem.packed = 1;
+    problem.batch = static_cast<uint32_t>(inputs.cuSeqlensQ.size() - 1);
+    problem.longestRows = longest(inputs.cuSeqlensQ);
+    problem.longestKeys = longest(inputs.cuSeqlensK);
+    if (!inputs.rowsFirst)
+        return;
+    problem.q = rowsFirst(problem.q.type, problem.queryHeads, problem.headDim);
+    problem.k = rowsFirst(problem.k.type, problem.kvHeads, problem.headDim);
+    problem.v = rowsFirst(problem.v.type, problem.kvHeads, problem.valueDim);
+    problem.o = rowsFirst(problem.o.type, problem.queryHeads, problem.valueDim);
+}
+
 } // namespace
 
 void addInputOptions(CLI::App& command, InputFiles& files) {
@@ -213,6 +291,11 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     command.add_option("--mask", files.mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see");
     command.add_option("--documents", files.documents,
                        ".npy of [B, K] or [K], int32 or int64: the document of each key; rows see their own alone");
+    command.add_option(
+        "--cu-seqlens-q", files.cuSeqlensQ,
+        ".npy of [B + 1], int32 or int64: where the rows of each of B packed sequences begin and the last "
+        "ends; q, k and v are then [rows, H, D] or [1, H, rows, D]");
+    command.add_option("--cu-seqlens-k", files.cuSeqlensK, ".npy of [B + 1], the same of the keys");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -227,7 +310,9 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--alibi-slopes", files.alibiSlopes},
                                  {"--bias", files.bias},
                                  {"--mask", files.mask},
-                                 {"--documents", files.documents}})
+                                 {"--documents", files.documents},
+                                 {"--cu-seqlens-q", files.cuSeqlensQ},
+                                 {"--cu-seqlens-k", files.cuSeqlensK}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -253,10 +338,19 @@ Inputs loadInputs(const InputFiles& files) {
         for (size_t i = 0; i < names.size(); ++i)
             names[i] = name + ": tensor " + wanted[i];
     }
+    const bool packed = !files.cuSeqlensQ.empty();
+    if (packed != !files.cuSeqlensK.empty())
+        failInput("{}: is missing; packed sequences take --cu-seqlens-q and --cu-seqlens-k",
+                  packed ? "--cu-seqlens-k" : "--cu-seqlens-q");
+    if (packed)
+        putHeadsFirst(inputs, names);
     checkTogether({&inputs.q, names[0]}, {&inputs.k, names[1]}, {&inputs.v, names[2]});
+    if (packed)
+        loadStarts(files, names, inputs);
     if (!files.lengths.empty()) {
         const std::string name = "--lengths " + files.lengths;
-        inputs.lengths = toLengths(loadArray({"--lengths", files.lengths}, name), name, inputs.k, names[1]);
+        inputs.lengths =
+            toLengths(loadArray({"--lengths", files.lengths}, name), name, scoresShape(inputs)[0], inputs.k, names[1]);
     }
     if (!files.blockMask.empty())
         inputs.blockMask = loadArray({"--block-mask", files.blockMask}, "--block-mask " + files.blockMask);
@@ -295,6 +389,7 @@ VkfProblem problemOf(const Inputs& inputs) {
     problem.documents = inputs.documents.empty() ? 0 : 1;
     problem.mask = broadcastOf(inputs.mask, VKF_TYPE_BOOL8);
     problem.alibi = problem.alibiCustom = inputs.alibiSlopes ? 1 : 0;
+    setPacked(inputs, problem);
     return problem;
 }
 
@@ -321,6 +416,8 @@ ElementType elementTypeOf(VkfType type) {
 Shape outputShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
     shape.back() = inputs.v.shape.back();
+    if (inputs.rowsFirst)
+        std::swap(shape[0], shape[1]);
     return shape;
 }
 

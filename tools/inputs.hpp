@@ -29,6 +29,8 @@ struct InputFiles {
     std::string bias;
     std::string mask;
     std::string documents;
+    std::string cuSeqlensQ;
+    std::string cuSeqlensK;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -44,8 +46,11 @@ std::vector<FlagFile> filesGiven(const InputFiles& files);
 
 struct Inputs {
     Tensor q, k, v;
-    std::vector<int32_t> lengths;   // empty if there is no file
-    std::vector<int32_t> documents; // [batch, keys], alike
+    std::vector<int32_t> lengths;    // empty if there is no file
+    std::vector<int32_t> documents;  // [batch, keys], of packed keys [keys], alike
+    std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
+    std::vector<int32_t> cuSeqlensK;
+    bool rowsFirst = false; // q, k and v, and so o, are [rows, heads, D] in files; shapes here have heads first
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;
     std::optional<Tensor> alibiSlopes;
@@ -63,7 +68,7 @@ VkfProblem problemOf(const Inputs& inputs);
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);
 
-// Shape of o, lse or weights, with as many dimensions as q has.
+// Shape of o, lse or weights in files, with as many dimensions as q has; heads come first in lse.
 Shape outputShape(const Inputs& inputs);
 Shape lseShape(const Inputs& inputs);
 Shape weightsShape(const Inputs& inputs);
