@@ -52,6 +52,7 @@
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 #include "special_values.glsl"
 #include "matrix_stage.glsl"
 
@@ -77,6 +78,8 @@ float row_factor[SLOTS];          // of the rows of one row of matrices
 float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
 bool bias_in_words; // each row's begins with a word
 ResultMatrix factors;             // the same, each in all columns of its row
+RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
+uint first_key;                   // that this lane has a score of, in the tile that o takes in
 
 // p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
 float takeProbability(const uint row, const float s) {
@@ -211,6 +214,14 @@ void setTerms() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS); i++) {
         slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
+    }
+}
+
+void setDropout() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (HAS_DROPOUT ? ROW_TILES * SLOTS : 0); i++) {
+        uint packed_row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
+        dropout_row[i] = rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
     }
 }
 
@@ -441,6 +452,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     barrier();
     [[dont_unroll]] for (;;) {
         computeScores(tile * TILE_KEYS, whole);
+        if (HAS_DROPOUT) {
+            first_key = tile * TILE_KEYS + lanePlace(lane).y;
+        }
         uint next = nextTile(walk, tile, whole);
         bool more = STEPS_OVER ? next <= last : tile != last;
         if (BEGINS_AT_DIAGONAL && whole) {
@@ -508,6 +522,7 @@ void main() {
     beginBlocks(item);
     beginMap(item);
     setTerms();
+    setDropout();
     loadQueries();
     clearState();
     barrier();

@@ -32,6 +32,7 @@
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 #include "dropped.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
@@ -51,6 +52,7 @@ vec4 o_tile[THREAD_ROWS * LANE_COLUMNS4];
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS]; // of all keys of the group
 float slope_row[THREAD_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? THREAD_ROWS : 1];
 
 // q as fp32, its columns where a lane finds those that belong to its words of k, zeros where there are none.
 shared vec4 q_stage[VKF_DECODE_Q_WORDS(THREAD_ROWS, HEAD_DIM, TYPE_K, LANES)];
@@ -86,6 +88,10 @@ void clearState() {
         m_row[r] = MINUS_INFINITY;
         l_row[r] = 0.0;
         slope_row[r] = slopeOf(queryHead(item, item.row_begin + r));
+        if (HAS_DROPOUT) {
+            dropout_row[HAS_DROPOUT ? r : 0] =
+                rowDropout(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
+        }
     }
 }
 
@@ -191,6 +197,10 @@ void updateSoftmax(const uint key_begin, const bool cut) {
             float p = exp2(s_tile[r * THREAD_KEYS + t] - m);
             bool seen = seesKey(key_begin, t, visible, keep, cut);
             l += seen ? p : 0.0;
+            if (HAS_DROPOUT &&
+                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(unseen, threadKey(key_begin, t)))) {
+                p = 0.0;
+            }
             s_tile[r * THREAD_KEYS + t] = seen ? p : (cut ? DROPPED : 0.0);
         }
         UNROLL for (uint c = 0; c < LANE_COLUMNS4; c++) {

@@ -44,6 +44,7 @@
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 #include "decode_item.glsl"
 #include "decode_load.glsl"
 #include "paging.glsl"
@@ -71,6 +72,7 @@ float m_row[STATES];
 float l_row[STATES]; // of this lane's keys
 float row_factor[STATES];
 float slope_row[STATES];
+RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
 vec4 largest[STATE_FOURS]; // of the present scores, four rows each
 
 // Row of the subgroup that a state is of.
@@ -149,6 +151,11 @@ void clearState() {
         m_row[state] = BEFORE_ANY_KEY;
         l_row[state] = 0.0;
         slope_row[state] = slopeOf(queryHead(item, first_row + stateRow(state)));
+        if (HAS_DROPOUT) {
+            uint packed_row = first_row + stateRow(state);
+            dropout_row[HAS_DROPOUT ? state : 0] =
+                rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
+        }
     }
 }
 
@@ -306,7 +313,7 @@ void findLargest() {
 }
 
 // p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is rounded.
-void updateSoftmax() {
+void updateSoftmax(const uint key_begin) {
     findLargest();
     UNROLL for (uint state = 0; state < STATES; state++) {
         float m = max(m_row[state], largest[state / 4][state % 4]);
@@ -320,6 +327,10 @@ void updateSoftmax() {
         if (state < STATES) {
             p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], lateScale(), -m_row[state]));
             l_row[state] += p;
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? state : 0],
+                                        key_begin + slotKey(i % ELEMENTS / ROW_ELEMENTS))) {
+                p = 0.0;
+            }
         }
         s_tile[i / ELEMENTS][i % ELEMENTS] = p;
     }
@@ -370,7 +381,7 @@ void attendWhole(const uint first, const uint end) {
         if (SCALED_EARLY) {
             finishScores(subgroupKey(tile));
         }
-        updateSoftmax();
+        updateSoftmax(subgroupKey(tile));
         accumulateOutput(false);
         if (tile + 1 < end) {
             fetchValues(subgroupKey(tile + 1), false);
@@ -394,7 +405,7 @@ void attendCut(const uint key_begin) {
     if (!V_BLOCKS) {
         finiteValues(key_begin);
     }
-    updateSoftmax();
+    updateSoftmax(key_begin);
     accumulateOutput(true);
 }
 

@@ -59,6 +59,7 @@ shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetch
 #include "final_score.glsl"
 #include "score_terms.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 #include "decode_item.glsl"
 #include "special_values.glsl"
 
@@ -81,6 +82,7 @@ ResultMatrix o_tile[VALUE_TILES];
 float m = BEFORE_ANY_KEY;
 float l = 0.0; // of this invocation's scores
 float slope;   // of the row's head
+RowDropout dropout; // of the row
 
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
@@ -231,6 +233,11 @@ void updateSoftmax(const uint key_begin) {
     m = max(m, ceil(largest));
     vec2 p = exp2(s - m);
     l = l * exp2(last - m) + p.x + p.y;
+    if (HAS_DROPOUT) {
+        uint first = keyOfNumber(unseen, key_begin + 2 * pair);
+        uint second = keyOfNumber(unseen, key_begin + 2 * pair + 1);
+        p = mix(vec2(0.0), p, bvec2(staysIn(dropout, first), staysIn(dropout, second)));
+    }
     p_stage[row * ROW_THREADS + pair] = roundPair(p);
     placeFactor(exp2(last - m));
 }
@@ -323,7 +330,7 @@ void finishRows() {
         m = ended.x;
         l = ended.y;
     }
-    placeFactor(factor);
+    placeFactor(scaledByDropout(factor));
     if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
@@ -393,6 +400,7 @@ void main() {
     unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     slope = slopeOf(queryHead(item, item.row_begin + row));
+    dropout = rowDropout(item, queryHead(item, item.row_begin + row), queryRow(item.row_begin + row));
     visible = visibleKeys(item, queryRow(item.row_begin + row));
     visible.y = min(visible.y, int(keyOfNumber(unseen, keys.y)));
     if (thread == 0) {

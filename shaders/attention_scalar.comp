@@ -40,6 +40,7 @@
 #include "keep.glsl"
 #include "tile_map.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 #include "scores.glsl"
 #include "output.glsl"
 #include "softmax.glsl"
@@ -136,6 +137,7 @@ void writeResults() {
             m_row[row] = ended.x;
             l_row[row] = ended.y;
         }
+        factor[row] = scaledByDropout(factor[row]);
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
@@ -168,6 +170,7 @@ void main() {
     beginMap(item);
     clearOutput();
     clearSoftmax();
+    setDropout(item, group);
     ivec2 keys = SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
     if (KEY_OUTER) {
         keys = keysOfPass(mask.any, number);

@@ -42,6 +42,7 @@ vec2 joinedState(const uint row) {
 // This invocation's part of one row of o, in the unit of the whole row and divided by its l.
 void stageRow(const uint r, const vec2 joined) {
     float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
+    factor = scaledByDropout(factor);
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
             o_stage[group * GROUP_COLUMNS4 + stagedColumn(word, quad)] =

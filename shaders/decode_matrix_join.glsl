@@ -57,7 +57,7 @@ void joinStates() {
         of_row.head = queryHead(item, packed_row);
         vec2 joined = joinedState(row);
         vec2 ended = ENDS_ROWS ? withSink(of_row.head, joined.x, joined.y).xy : joined;
-        row_factor[state] = joined.y == 0.0 ? 0.0 : exp2(m_row[state] - ended.x) / ended.y;
+        row_factor[state] = joined.y == 0.0 ? 0.0 : scaledByDropout(exp2(m_row[state] - ended.x) / ended.y);
         if (HAS_LSE && stores && packed_row < packedRows(item)) {
             storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
         }

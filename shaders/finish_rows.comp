@@ -20,6 +20,7 @@ const uint TILE_ROWS = 1;
 #include "final_score.glsl"
 #include "row_state.glsl"
 #include "sink.glsl"
+#include "dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
 const uint WORDS = (VALUE_DIM + 3) / 4;
@@ -41,7 +42,7 @@ void main() {
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
     vec3 ended = withSink(item.head, state.x, state.y);
-    o *= ended.z;
+    o *= scaledByDropout(ended.z);
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
               isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / ended.y);

@@ -70,7 +70,13 @@ void placeProbabilities(const uint r, const uint begin) {
 void computeProbabilities() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            SCORE(i, e) = takeProbability(i / KEY_TILES * SLOTS + e / SLOT_ELEMENTS, SCORE(i, e));
+            const uint row = i / KEY_TILES * SLOTS + e / SLOT_ELEMENTS;
+            float p = takeProbability(row, SCORE(i, e));
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0],
+                                        first_key + i % KEY_TILES * MATRIX_COLUMNS + elementPlace(e).y)) {
+                p = 0.0;
+            }
+            SCORE(i, e) = p;
         }
     }
 }

@@ -12,11 +12,18 @@
 float m_row[THREAD_ROWS];
 float l_row[THREAD_ROWS];
 float slope; // of the item's head
+RowDropout dropout_row[HAS_DROPOUT ? THREAD_ROWS : 1];
 
 void clearSoftmax() {
     [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
         m_row[row] = MINUS_INFINITY;
         l_row[row] = 0.0;
+    }
+}
+
+void setDropout(const Item item, const uint group) {
+    [[unroll]] for (uint row = 0; row < (HAS_DROPOUT ? THREAD_ROWS : 0); row++) {
+        dropout_row[row] = rowDropout(item, item.head, item.row_begin + tileRow(group, row));
     }
 }
 
@@ -121,6 +128,9 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
                 p = DROPPED;
             } else {
                 l += p;
+                if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], key_begin + lane + key * LANES)) {
+                    p = 0.0;
+                }
             }
             s_tile[row * THREAD_KEYS + key] = p;
         }

@@ -6,6 +6,7 @@
 #define VKF_SPECIAL_VALUES_GLSL
 
 #include "block_types.glsl"
+#include "dropout.glsl"
 #include "paging.glsl"
 
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
@@ -39,6 +40,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
 #ifdef VKF_KEEP_GLSL
     RowKeep keep = rowKeep(item, item.head, row);
 #endif
+    RowDropout dropout = rowDropout(item, item.head, row);
     vec4 sum = vec4(0.0);
     [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
 #ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
@@ -54,6 +56,9 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
         uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, uint(key)), uint(key));
         vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));
         bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
+        if (HAS_DROPOUT && !staysIn(dropout, uint(key))) {
+            x = vec4(uintBitsToFloat(0x7fc00000u)); // 0 times infinity
+        }
         sum += mix(vec4(0.0), x, special);
     }
     return sum;

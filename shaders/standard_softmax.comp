@@ -36,6 +36,7 @@ shared float l_lane[WORKGROUP_SIZE];
 
 vec4 s_row[ROW_WORDS];
 float slope; // of the item's head
+RowDropout dropout;
 
 // Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
 // are weights to write.
@@ -62,6 +63,11 @@ bvec4 areVisible(const ivec2 visible, const uint key) {
     ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
     return bvec4(isVisible(visible, key), isVisible(visible, key + 1), isVisible(visible, key + 2),
                  isVisible(visible, key + 3));
+}
+
+bvec4 stayIn(const uint key) {
+    return bvec4(staysIn(dropout, key), staysIn(dropout, key + 1), staysIn(dropout, key + 2),
+                 staysIn(dropout, key + 3));
 }
 
 // Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
@@ -165,7 +171,11 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
             uint key = keyOf(begin, i, lane);
             bvec4 seen = areVisible(visible, key);
             if (key < keys.y) {
-                storeP(row_address, key, mix(vec4(P_DROPPED), exp2(s_row[i] - unit) * exp2(P_EXPONENT), seen));
+                vec4 p = exp2(s_row[i] - unit) * exp2(P_EXPONENT);
+                if (HAS_DROPOUT) {
+                    p = mix(vec4(0.0), p, stayIn(key));
+                }
+                storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
             }
             if (HAS_WEIGHTS && key < params.keys) {
                 storeWeights(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
@@ -183,6 +193,7 @@ void main() {
     uvec2 keys = keysToWrite(item, row);
 
     slope = slopeOf(item.head);
+    dropout = rowDropout(item, item.head, row);
     vec2 state = vec2(MINUS_INFINITY, 0.0);
     if (visible.x < visible.y) {
         state = laneState(item, row, address, visible, keys, lane);

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "dropout.hpp"
+
 namespace vkf {
 namespace {
 
@@ -16,8 +18,9 @@ constexpr uint64_t tableAlignment = 16;
 uint32_t windowPlace(const VkfProblem& problem) {
     const std::array brings = {problem.maskBlock != 0, problem.paging.enabled != 0, problem.sinks != 0,
                                problem.alibi != 0 && problem.alibiCustom != 0};
-    if (problem.bias.enabled != 0 || problem.mask.enabled != 0 || problem.documents != 0 || problem.packed != 0) {
-        return VKF_PLACE_TABLE; // which has strides, lengths, or the address of a map too
+    if (problem.bias.enabled != 0 || problem.mask.enabled != 0 || problem.documents != 0 || problem.packed != 0 ||
+        hasDropout(problem)) {
+        return VKF_PLACE_TABLE; // which has strides, lengths, the address of a map too, or the seed
     }
     const auto count = std::count(brings.begin(), brings.end(), true);
     return count == 0 ? VKF_PLACE_WINDOW : count == 1 ? VKF_PLACE_ADDRESS : VKF_PLACE_TABLE;

@@ -2,8 +2,10 @@
 #include "kernel_parameters.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "call_table.hpp"
+#include "dropout.hpp"
 
 namespace vkf {
 namespace {
@@ -35,6 +37,22 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
     c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
     c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
+}
+
+// What decides which probabilities stay out of o: VKF_DROPOUT_*.
+uint32_t dropoutOf(const VkfProblem& p) {
+    if (p.dropoutMask.enabled != 0) {
+        return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;
+    }
+    return p.dropout.deviceSeed != 0 ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
+}
+
+void setDropout(const VkfProblem& p, Constants& c) {
+    if (hasDropout(p)) {
+        c[VKF_ID_DROPOUT] = dropoutOf(p);
+        c[VKF_ID_DROPOUT_THRESHOLD] = dropoutThreshold(p.dropout);
+        c[VKF_ID_DROPOUT_SCALE] = std::bit_cast<uint32_t>(static_cast<float>(dropoutScale(p.dropout)));
+    }
 }
 
 } // namespace
@@ -159,6 +177,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
     c[VKF_ID_PACKED] = p.packed;
+    setDropout(p, c);
     c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
     if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));

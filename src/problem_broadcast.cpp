@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bias and boolean mask, which strides of 0 broadcast.
+// Bias and boolean masks, which strides of 0 broadcast.
 #include "problem_checks.hpp"
 
 #include <utility>
@@ -68,11 +68,14 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of bias is not in this version: f32, f16, bf16",
                     vkfTypeName(p.bias.type));
     }
-    if (p.mask.enabled != 0 && !isMaskType(p.mask.type)) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of mask is not in this version: bool8, bool1",
-                    vkfTypeName(p.mask.type));
+    for (const auto& [mask, name] : {std::pair{&p.mask, "mask"}, std::pair{&p.dropoutMask, "dropoutMask"}}) {
+        if (mask->enabled != 0 && !isMaskType(mask->type)) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: bool8, bool1",
+                        vkfTypeName(mask->type), name);
+        }
     }
-    for (const auto& [bias, name] : {std::pair{&p.bias, "bias"}, std::pair{&p.mask, "mask"}}) {
+    for (const auto& [bias, name] :
+         {std::pair{&p.bias, "bias"}, std::pair{&p.mask, "mask"}, std::pair{&p.dropoutMask, "dropoutMask"}}) {
         if (bias->enabled == 0) {
             continue;
         }

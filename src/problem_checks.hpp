@@ -23,7 +23,7 @@ VkfResult checkSequences(const VkfProblem& p, VkfMessage* message);
 // What the description has room for and this version cannot do.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 
-// Types and strides of bias and boolean mask.
+// Types and strides of bias and boolean masks.
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);

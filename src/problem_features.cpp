@@ -25,7 +25,6 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},
         {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),
          "k or v of a block type on paths standard and key_outer"},
-        {p.dropout.probability != 0.0F, "dropout"},
         {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
         {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},

@@ -30,6 +30,8 @@ VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message) {
         {p.documents, "documents"},
         {p.weights, "weights"},
         {p.paging.enabled, "paging.enabled"},
+        {p.dropout.deviceSeed, "dropout.deviceSeed"},
+        {p.dropoutMask.enabled, "dropoutMask.enabled"},
     };
     for (const auto& boolean : booleans) {
         if (const VkfResult result = checkBoolean(boolean.value, boolean.name, message); result != VKF_SUCCESS) {
@@ -77,7 +79,7 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     if (p.alibiCustom != 0 && p.alibi == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
     }
-    if (p.reserved != 0 || p.dropout.reserved != 0) {
+    if (p.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
     }
     return VKF_SUCCESS;

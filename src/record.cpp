@@ -6,6 +6,7 @@
 #include "binding.hpp"
 #include "call_table.hpp"
 #include "context.hpp"
+#include "dropout.hpp"
 #include "message.hpp"
 #include "packed_sequences.hpp"
 #include "plan.hpp"
@@ -34,10 +35,16 @@ void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
     strides[2] = bias.rowStride * bits;
 }
 
+// Whether the seed is read on the device: a mask needs none.
+bool drawsFromDevice(const VkfProblem& p) {
+    return hasDropout(p) && p.dropout.deviceSeed != 0 && p.dropoutMask.enabled == 0;
+}
+
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
     const Layouts& layouts = plan.problem.layouts;
     auto& operand = addresses->operand;
+    addresses->brought.dropout = p.dropout.seed; // unless something is bound in its place
     const auto at = [&operand](Operand which) { return &operand[static_cast<size_t>(which)]; };
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
         const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
@@ -72,6 +79,10 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         Need{"cuSeqlensQ", &bindings.cuSeqlensQ, &addresses->brought.row_starts, startBytes, sizeof(int32_t)},
         Need{"cuSeqlensK", &bindings.cuSeqlensK, &addresses->brought.key_starts, p.paging.enabled != 0 ? 0 : startBytes,
              sizeof(int32_t)},
+        Need{"dropoutMask", &bindings.dropoutMask, &addresses->brought.dropout, broadcastBytes(p, p.dropoutMask),
+             sizeof(uint32_t)},
+        Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout,
+             drawsFromDevice(p) ? sizeof(uint64_t) : 0, sizeof(uint64_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
     };
     for (const Need& need : needs) {
@@ -82,6 +93,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
     setStrides(p.bias, addresses->brought.bias_stride);
     setStrides(p.mask, addresses->brought.mask_stride);
+    setStrides(p.dropoutMask, addresses->brought.dropout_stride);
     addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
     addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
     addresses->brought.slots = *at(Operand::scratch) + plan.schedule.slots.offset;

@@ -110,6 +110,19 @@ bool packs(const vkf::test::Variation& variation) {
     return variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
 }
 
+// The generator, its seed here or on the device, or a mask.
+void chooseDropout(Dice& dice, VkfProblem& p) {
+    if (!dice.oneIn(3)) {
+        return;
+    }
+    p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
+    p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
+    p.dropout.deviceSeed = dice.oneIn(3) ? 1 : 0;
+    if (dice.oneIn(3)) {
+        p.dropoutMask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+    }
+}
+
 vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -193,6 +206,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
             chooseSplits(dice, variation, problem);
         }
         chooseTerms(dice, variation.path, problem);
+        chooseDropout(dice, problem);
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);

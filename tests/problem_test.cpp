@@ -190,7 +190,24 @@ const Refusal refusals[] = {
          p.paging = {1, 4, 4, 4};
      },
      VKF_ERROR_UNSUPPORTED, "paging with a maskBlock is not"},
-    {"dropout", [](VkfProblem& p) { p.dropout.probability = 0.1F; }, VKF_ERROR_UNSUPPORTED, "dropout"},
+    {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is -0.1; it must be in [0, 1)"},
+    {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is "},
+    {"a seed in two places", [](VkfProblem& p) { p.dropout.deviceSeed = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.deviceSeed is 2"},
+    {"a dropout mask of numbers",
+     [](VkfProblem& p) {
+         p.dropoutMask = {1, VKF_TYPE_F16, 0, 0, 0};
+     },
+     VKF_ERROR_UNSUPPORTED, "type f16 of dropoutMask is not in this version: bool8, bool1"},
+    {"a dropout mask that is nearly one", [](VkfProblem& p) { p.dropoutMask.enabled = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropoutMask.enabled is 2"},
+    {"a dropout mask too far apart",
+     [](VkfProblem& p) {
+         p.dropoutMask = {1, VKF_TYPE_BOOL1, 0, 0, UINT64_MAX};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.rowStride 18446744073709551615 reaches past 2^56 elements"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is 1"},
     {"a block mask on path decode",

@@ -22,6 +22,7 @@ struct RunOptions {
     OutputFiles outputs;
     MathOptions math;
     CacheOptions cache;
+    DropoutOptions dropout;
     DeviceFlags device;
     std::string outputType; // empty = q's
     bool verify = false;
@@ -35,6 +36,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (options.math.alibi && problem.alibiCustom != 0)
         failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(options.math, problem);
+    applyDropoutOptions(options.dropout, problem);
     const VkfProblem ofFiles = problem;
     applyCacheOptions(options.cache, problem);
     if (problem.packed != 0 &&
@@ -110,6 +112,7 @@ void run(const RunOptions& options) {
     tensors.cuSeqlensK = inputs.cuSeqlensK.data();
     tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
     tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
+    tensors.dropoutMask = inputs.dropoutMask ? inputs.dropoutMask->bytes.data() : nullptr;
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
     tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;
@@ -161,6 +164,7 @@ void addRunCommand(CLI::App& program, Action& action) {
                         "where the probabilities go, on --path standard; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
+    addDropoutOptions(*command, options->dropout);
     addMaskBlockOption(*command, options->math.maskBlock);
     addCacheOptions(*command, options->cache);
     addDeviceOptions(*command, options->device);

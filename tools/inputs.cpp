@@ -211,6 +211,13 @@ std::optional<Tensor> loadBroadcast(const FlagFile& file, const Inputs& inputs) 
     return tensor;
 }
 
+std::optional<Tensor> loadMask(const FlagFile& file, const Inputs& inputs) {
+    std::optional<Tensor> mask = loadBroadcast(file, inputs);
+    if (mask && mask->type != ElementType::boolean && mask->type != ElementType::u8)
+        failInput("{} {}: holds {}; it must be bool or uint8", file.flag, file.path, elementName(mask->type));
+    return mask;
+}
+
 VkfBias broadcastOf(const std::optional<Tensor>& tensor, VkfType type) {
     VkfBias bias{};
     if (!tensor)
@@ -296,6 +303,9 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
         ".npy of [B + 1], int32 or int64: where the rows of each of B packed sequences begin and the last "
         "ends; q, k and v are then [rows, H, D] or [1, H, rows, D]");
     command.add_option("--cu-seqlens-k", files.cuSeqlensK, ".npy of [B + 1], the same of the keys");
+    command.add_option("--dropout-mask", files.dropoutMask,
+                       ".npy of [B, H, N, K], bool or uint8; dimensions of 1, or missing, repeat: which probabilities "
+                       "--dropout keeps, in place of its generator");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -312,7 +322,8 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--mask", files.mask},
                                  {"--documents", files.documents},
                                  {"--cu-seqlens-q", files.cuSeqlensQ},
-                                 {"--cu-seqlens-k", files.cuSeqlensK}})
+                                 {"--cu-seqlens-k", files.cuSeqlensK},
+                                 {"--dropout-mask", files.dropoutMask}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -363,9 +374,8 @@ Inputs loadInputs(const InputFiles& files) {
     if (!files.documents.empty())
         inputs.documents = toDocuments(loadArray({"--documents", files.documents}, "--documents " + files.documents),
                                        "--documents " + files.documents, inputs.k);
-    inputs.mask = loadBroadcast({"--mask", files.mask}, inputs);
-    if (inputs.mask && inputs.mask->type != ElementType::boolean && inputs.mask->type != ElementType::u8)
-        failInput("--mask {}: holds {}; it must be bool or uint8", files.mask, elementName(inputs.mask->type));
+    inputs.mask = loadMask({"--mask", files.mask}, inputs);
+    inputs.dropoutMask = loadMask({"--dropout-mask", files.dropoutMask}, inputs);
     return inputs;
 }
 
@@ -388,6 +398,7 @@ VkfProblem problemOf(const Inputs& inputs) {
         problem.bias = broadcastOf(inputs.bias, vkfTypeOf(inputs.bias->type));
     problem.documents = inputs.documents.empty() ? 0 : 1;
     problem.mask = broadcastOf(inputs.mask, VKF_TYPE_BOOL8);
+    problem.dropoutMask = broadcastOf(inputs.dropoutMask, VKF_TYPE_BOOL8);
     problem.alibi = problem.alibiCustom = inputs.alibiSlopes ? 1 : 0;
     setPacked(inputs, problem);
     return problem;

@@ -31,6 +31,7 @@ struct InputFiles {
     std::string documents;
     std::string cuSeqlensQ;
     std::string cuSeqlensK;
+    std::string dropoutMask;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -56,6 +57,7 @@ struct Inputs {
     std::optional<Tensor> alibiSlopes;
     std::optional<Tensor> bias; // in whole words of 4 bytes, as of the mask
     std::optional<Tensor> mask;
+    std::optional<Tensor> dropoutMask;
     std::string source; // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 

@@ -145,6 +145,20 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
 
+void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
+    command.add_option("--dropout", options.probability,
+                       "with this probability each weight is left out of o; the others grow by 1 / (1 - P)");
+    command.add_option("--seed", options.seed, "of --dropout's generator")->capture_default_str();
+}
+
+void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
+    if (!options.probability.empty())
+        problem.dropout.probability = parseFactor("--dropout", options.probability);
+    if (problem.dropout.probability < 0 || problem.dropout.probability >= 1)
+        failInput("--dropout {}: takes a number of at least 0, less than 1", options.probability);
+    problem.dropout.seed = options.seed;
+}
+
 void addHeadOptions(CLI::App& command, ShapeOptions& options) {
     command.add_option("--batch", options.batch, "sequences")->capture_default_str();
     command.add_option("--heads", options.heads, "query heads")->capture_default_str();

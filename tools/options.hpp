@@ -34,6 +34,14 @@ void addMaskOptions(CLI::App& command, MathOptions& options); // all but the pat
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
 
+struct DropoutOptions {
+    std::string probability; // empty = none
+    uint64_t seed = 0;
+};
+
+void addDropoutOptions(CLI::App& command, DropoutOptions& options);
+void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem);
+
 // A shape without tensors.
 struct ShapeOptions {
     uint32_t batch = 1;

@@ -26,6 +26,8 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.documentIds = tensors.documentIds;
     inputs.cuSeqlensQ = tensors.cuSeqlensQ;
     inputs.cuSeqlensK = tensors.cuSeqlensK;
+    inputs.dropoutMask = tensors.dropoutMask;
+    inputs.dropoutSeed = tensors.dropoutSeed;
     return inputs;
 }
 

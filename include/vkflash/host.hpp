@@ -202,6 +202,8 @@ struct HostTensors {
     const int32_t* documentIds = nullptr;
     const int32_t* cuSeqlensQ = nullptr; // of packed problems, as vkfCheckSequences wants them
     const int32_t* cuSeqlensK = nullptr;
+    const void* dropoutMask = nullptr; // as of the mask
+    const uint64_t* dropoutSeed = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -224,7 +226,7 @@ private:
     Device device_;
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
-    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_, cuSeqlensQ_, cuSeqlensK_;
+    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_, cuSeqlensQ_, cuSeqlensK_, dropoutMask_, dropoutSeed_;
 };
 
 struct AttentionReport {

@@ -12,7 +12,7 @@
  *     s = s + bias[b, h, i, j]                    if bias
  *     key j is dropped                            if causal, window, lengths or a mask say so
  *     p = softmax over the keys that are left, a sink logit joining the denominator once
- *     o[i] = sum p[j] v[j],  lse[i] = ln sum exp(s)
+ *     o[i] = sum p[j] v[j],  lse[i] = ln sum exp(s)          with dropout some p[j] are 0 here, the others larger
  *
  * Scores, the softmax state and o accumulate in fp32 whatever the storage types. The bytes of
  * dropped keys and values never reach a result, NaN and infinity included. A row with no visible
@@ -161,11 +161,40 @@ typedef struct VkfPaging {
     uint32_t pages;    /* that k and v have, at least 1 if there are keys */
 } VkfPaging;
 
-/* Probabilities dropped by a counter-based generator over (batch, head, row, key); kept ones are
- * scaled by 1 / (1 - probability). Row sums and lse are those of the undropped probabilities. */
+/* Probabilities are left out of o, each with this probability, by a counter-based generator over (sequence b, query head
+ * h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and weights are those of
+ * all probabilities:
+ *
+ *     o[i] = sum p[j] kept(b, h, i, j) / (1 - probability) v[j]
+ *
+ * A key that is left out is still a visible one, of weight 0: what is NaN or infinite in its v makes a NaN in o. The
+ * same call leaves out the same keys on every path and device, however keys are split. In integers of 32 bits, that
+ * wrap around:
+ *
+ *     (a, b', ...) = Philox4x32-10 of counter (i, h, b, 0) and key (seed mod 2^32, seed / 2^32)
+ *     x = j * 0x9e3779b9 + a
+ *     x = (x ^ (x >> 16)) * 0x21f0aaad
+ *     x = (x ^ (x >> 15) ^ b') * 0x735a2d97
+ *     x = x ^ (x >> 15)
+ *     kept if x >= floor(probability * 2^32)
+ *
+ * where Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter (c0, c1, c2, c3) and
+ * key (k0, k1) ten times to
+ *
+ *     c0, c1, c2, c3 = hi(0xcd9e8d57 c2) ^ c1 ^ k0,  lo(0xcd9e8d57 c2),  hi(0xd2511f53 c0) ^ c3 ^ k1,  lo(0xd2511f53 c0)
+ *     k0, k1 = k0 + 0x9e3779b9,  k1 + 0xbb67ae85
+ *
+ * hi and lo being the halves of a product of 64 bits. vkfDropoutKeeps (reference.h) is this on the CPU. Seed 1,
+ * probability 0.5, of the first sequence and head, rows and keys 0 to 3, 1 = kept:
+ *
+ *     1 0 1 1
+ *     0 1 0 1
+ *     1 0 0 1
+ *     1 0 1 0
+ */
 typedef struct VkfDropout {
-    float probability; /* 0 = off */
-    uint32_t reserved; /* 0 */
+    float probability;  /* in [0, 1); 0 = off, unless there is a dropoutMask */
+    VkfBool deviceSeed; /* 1 = binding dropoutSeed, uint64, read on the device, in the place of the seed below */
     uint64_t seed;
 } VkfDropout;
 
@@ -286,6 +315,8 @@ typedef struct VkfProblem {
      * far as the rows and keys of all. */
     uint32_t longestRows;
     uint32_t longestKeys;
+    VkfBias dropoutMask; /* of BOOL8 or BOOL1: says which probabilities are kept, in the place of dropout's generator.
+                            Those are multiplied by 1 / (1 - dropout.probability) as well. */
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */

@@ -73,6 +73,8 @@ typedef struct VkfReferenceInputs {
     const int32_t* documentIds; /* [batch, keys]; of packed keys [keys] */
     const int32_t* cuSeqlensQ;  /* [batch + 1], of packed problems, as vkfCheckSequences wants them */
     const int32_t* cuSeqlensK;
+    const void* dropoutMask;
+    const uint64_t* dropoutSeed; /* one */
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {
@@ -134,6 +136,11 @@ VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double
                                      double* weights);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
+
+/* ---- Dropout --------------------------------------------------------------------------------- */
+
+/* Whether the generator of VkfDropout keeps a key of a query row. Thread-safe. */
+VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
 
 /* ---- Merge ----------------------------------------------------------------------------------- */
 

@@ -292,6 +292,8 @@ typedef struct VkfBindings {
     VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
     VkfBinding cuSeqlensQ;  /* int32 [batch + 1], of packed problems */
     VkfBinding cuSeqlensK;  /* the same; not of problems with paging */
+    VkfBinding dropoutMask; /* likewise, of problems with a dropoutMask */
+    VkfBinding dropoutSeed; /* uint64, at a multiple of 8 bytes, of problems with dropout.deviceSeed */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render

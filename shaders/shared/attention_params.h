@@ -166,6 +166,10 @@ struct AttentionParams {
 #define VKF_ID_FIRST_KEYS_CAUSAL 56 /* bool: a row does not see those after its own */
 /* The tenth is of packed sequences. */
 #define VKF_ID_PACKED 57         /* bool */
+/* The eleventh is of dropout. */
+#define VKF_ID_DROPOUT 59        /* VKF_DROPOUT_* */
+#define VKF_ID_DROPOUT_THRESHOLD 60 /* of the generator: keys with smaller numbers are left out */
+#define VKF_ID_DROPOUT_SCALE 61  /* float: 1 / (1 - probability) */
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
 #define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */
@@ -182,6 +186,13 @@ struct AttentionParams {
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_USUAL 1
 #define VKF_ALIBI_CUSTOM 2 /* slopes from memory */
+
+/* What decides which probabilities stay out of o. */
+#define VKF_DROPOUT_NONE 0
+#define VKF_DROPOUT_SEED 1        /* the generator, its seed in the call's table */
+#define VKF_DROPOUT_DEVICE_SEED 2 /* likewise, the table having the seed's address */
+#define VKF_DROPOUT_BYTES 3       /* a mask */
+#define VKF_DROPOUT_BITS 4
 
 /* Parts that an invocation of the merge has in flight at once. */
 #define VKF_MERGED_AT_ONCE 8

@@ -32,6 +32,8 @@ struct CallTable {
     Uint slot_count;
     Uint longest_rows;  /* what is past these of a sequence does not exist */
     Uint longest_keys;
+    Address dropout; /* the seed, or the address of it or of the mask, as VKF_DROPOUT_* says */
+    Address dropout_stride[3];
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

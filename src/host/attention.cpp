@@ -142,6 +142,12 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.packed != 0 && problem.paging.enabled == 0) {
         cuSeqlensK_ = device.createBuffer(startsBytes(problem));
     }
+    if (problem.dropoutMask.enabled != 0) {
+        dropoutMask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.dropoutMask));
+    }
+    if (problem.dropout.deviceSeed != 0) {
+        dropoutSeed_ = device.createBuffer(sizeof(uint64_t));
+    }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
@@ -163,6 +169,8 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, documentIds_, tensors.documentIds, "documentIds");
     uploadAll(device_, cuSeqlensQ_, tensors.cuSeqlensQ, "cuSeqlensQ");
     uploadAll(device_, cuSeqlensK_, tensors.cuSeqlensK, "cuSeqlensK");
+    uploadAll(device_, dropoutMask_, tensors.dropoutMask, "dropoutMask");
+    uploadAll(device_, dropoutSeed_, tensors.dropoutSeed, "dropoutSeed");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -212,6 +220,8 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.documentIds = documentIds_.binding();
     bindings.cuSeqlensQ = cuSeqlensQ_.binding();
     bindings.cuSeqlensK = cuSeqlensK_.binding();
+    bindings.dropoutMask = dropoutMask_.binding();
+    bindings.dropoutSeed = dropoutSeed_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

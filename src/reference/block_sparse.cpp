@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "dropout.hpp"
 #include "element.hpp"
 #include "score_terms.hpp"
 
@@ -30,7 +31,7 @@ struct RowState {
 class BlockSparse final : public Algorithm {
 public:
     explicit BlockSparse(const Call& call)
-        : call_(call), terms_(call, 1.0), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
+        : call_(call), terms_(call, 1.0), dropout_(call), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
           blockKeys_(call.problem.maskBlock != 0 ? call.problem.maskBlock : call.options.tileKeys),
           rows_(std::min(call.options.tileRows, call.rows)), q_(rows_.size() * call.problem.headDim),
           o_(rows_.size() * columns_), s_(std::min<size_t>(call.problem.keys, static_cast<size_t>(blockKeys_))),
@@ -93,6 +94,7 @@ private:
     void addBlock(const RowBlock& block, KeyRange keys, uint32_t i) {
         const KvHead& head = *block.head;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
+        dropout_.load(block.batch, block.queryHead, block.row(call_, block.place + i));
         const auto count = static_cast<size_t>(keys.end - keys.begin);
         dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
         double mBlock = minusInfinity;
@@ -109,7 +111,8 @@ private:
             }
             const double p = ratio(s_[j], mBlock);
             lBlock += p;
-            addValue<double, false>(head, p, keys.begin + static_cast<int64_t>(j), pv_.data());
+            const int64_t key = keys.begin + static_cast<int64_t>(j);
+            addValue<double, false>(head, p * dropout_.factor(key), key, pv_.data());
         }
         RowState& row = rows_[i];
         const double m = std::max(row.m, mBlock);
@@ -126,6 +129,7 @@ private:
 
     const Call& call_;
     RowTerms<double, false> terms_;
+    RowDropout dropout_;
     size_t columns_;
     int64_t blockKeys_;
     std::vector<RowState> rows_;

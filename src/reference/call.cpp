@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "../dropout.hpp"
 #include "../versioned.hpp"
 
 namespace vkf::reference {
@@ -47,6 +48,9 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
         {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
         {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
         {call.problem.documents != 0 && call.problem.keys != 0, call.inputs.documentIds, "documentIds"},
+        {call.problem.dropoutMask.enabled != 0 && call.problem.keys != 0, call.inputs.dropoutMask, "dropoutMask"},
+        {hasDropout(call.problem) && call.problem.dropoutMask.enabled == 0 && call.problem.dropout.deviceSeed != 0,
+         call.inputs.dropoutSeed, "dropoutSeed"},
     };
     for (const auto& input : brought) {
         if (input.used && input.memory == nullptr && !call.empty()) {

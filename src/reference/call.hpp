@@ -13,6 +13,12 @@
 
 namespace vkf::reference {
 
+// A mask in memory as one query head has it.
+inline BooleanMask booleansOf(const VkfBias& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
+    return {static_cast<const unsigned char*>(bytes), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
+            batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
+}
+
 struct Call {
     VkfProblem problem; // scale is no longer 0
     std::array<VkfTensorLayout, 4> layouts;
@@ -51,12 +57,7 @@ struct Call {
     }
     // The same of the boolean mask.
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
-        const VkfBias& mask = problem.mask;
-        if (mask.enabled == 0) {
-            return {};
-        }
-        return {static_cast<const unsigned char*>(inputs.mask), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
-                batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
+        return problem.mask.enabled == 0 ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
     }
     Documents documents(uint32_t batch, int64_t keys) const {
         if (problem.documents == 0) {

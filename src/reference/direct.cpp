@@ -44,7 +44,7 @@ private:
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 const double p = std::exp(s_[static_cast<size_t>(key)] - m);
                 l += p;
-                addValue<double, false>(head, p, key, o_.data());
+                addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
             }
         });
         const EndedRow<double> ended = scores_.ended(m, l);

@@ -2,6 +2,7 @@
 //
 // Attention as a reduction over the keys of a row: each key updates the state (m, l, o) of the online softmax and is
 // forgotten. What tiles add to it is where the data lies.
+#include <algorithm>
 #include <vector>
 
 #include "algorithm.hpp"
@@ -50,7 +51,7 @@ private:
         scores_.compute(head, keys, s);
         for (int64_t key = keys.begin; key < keys.end; key++) {
             const float* v = &head.v[static_cast<size_t>(key) * head.columns];
-            v_.assign(v, v + v_.size());
+            std::transform(v, v + v_.size(), v_.begin(), [&](float x) { return scores_.afterDropout(x, key); });
             vkfOnlineSoftmaxUpdate(state, &s[key - keys.begin], 1, v_.data(), v_.size());
         }
     }

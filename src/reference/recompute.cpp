@@ -49,7 +49,7 @@ private:
         for (int64_t key = keys.begin; key < keys.end; key++) {
             double& p = p_[static_cast<size_t>(key)];
             p = std::exp(p - lse);
-            addValue<double, false>(head, p, key, o_.data());
+            addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The final scores of one query row in fp64, in natural units.
+// The final scores of one query row in fp64, in natural units, and what dropout does to their weights.
 #pragma once
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "dropout.hpp"
 #include "element.hpp"
 #include "score_terms.hpp"
 
@@ -19,7 +20,7 @@ inline double origin(double m) { return m == -std::numeric_limits<double>::infin
 
 class RowScores {
 public:
-    explicit RowScores(const Call& call) : call_(call), terms_(call, 1.0), q_(call.problem.headDim) {}
+    explicit RowScores(const Call& call) : call_(call), terms_(call, 1.0), dropout_(call), q_(call.problem.headDim) {}
 
     // Reads q of the row at a place among the selected ones, and turns to the keys that it sees.
     void load(const RowBlock& block, uint32_t place) {
@@ -30,6 +31,7 @@ public:
         mask_ = block.mask;
         queryHead_ = block.queryHead;
         terms_.load(block.batch, queryHead_, row_, mask_);
+        dropout_.load(block.batch, queryHead_, row_);
     }
 
     // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
@@ -46,6 +48,9 @@ public:
         }
     }
 
+    // A key's weight on its way into o.
+    double afterDropout(double p, int64_t key) const { return p * dropout_.factor(key); }
+
     // m and l with the row's sink.
     EndedRow<double> ended(double m, double l) const {
         return withSink(call_, queryHead_, 1.0, m, l, [](double x) { return std::exp(x); });
@@ -60,6 +65,7 @@ private:
 
     const Call& call_;
     RowTerms<double, false> terms_;
+    RowDropout dropout_;
     std::vector<double> q_;
     uint32_t row_ = 0;
     uint32_t queryHead_ = 0;

@@ -68,7 +68,7 @@ private:
         scores_.load(block, block.place + i);
         scores_.forEachVisible([&](KeyRange keys) { // a dropped key's value may be NaN
             for (int64_t key = keys.begin; key < keys.end; key++) {
-                addValue<double, false>(*block.head, p[key], key, o_.data());
+                addValue<double, false>(*block.head, scores_.afterDropout(p[key], key), key, o_.data());
             }
         });
         std::copy_n(o_.begin(), call_.layout(VKF_TENSOR_O).dim, result.o);

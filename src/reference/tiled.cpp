@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "dropout.hpp"
 #include "element.hpp"
 #include "score_terms.hpp"
 
@@ -45,7 +46,7 @@ template <typename Real> struct RowState {
 template <typename Real, bool twoRoundings> class Tiled final : public Algorithm {
 public:
     explicit Tiled(const Call& call)
-        : call_(call), finalScore_(call.problem), terms_(call, std::numbers::log2e),
+        : call_(call), finalScore_(call.problem), terms_(call, std::numbers::log2e), dropout_(call),
           columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundWeight_(call.options.productType),
           tileRows_(std::min(call.options.tileRows, call.rows)),
           tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
@@ -94,6 +95,7 @@ private:
         const int64_t number = block.row(call_, block.place + i);
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
         terms_.load(block.batch, block.queryHead, number, block.mask);
+        dropout_.load(block.batch, block.queryHead, static_cast<uint32_t>(number));
         Real largest = row.m;
         forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
@@ -119,7 +121,7 @@ private:
             for (int64_t key = open.begin; key < open.end; key++) {
                 const Real p = std::exp2(scoreOf(key) - m);
                 row.l += p;
-                addValue<Real, twoRoundings>(*block.head, weightInProduct(p), key, o);
+                addValue<Real, twoRoundings>(*block.head, dropout_.keeps(key) ? weightInProduct(p) : 0, key, o);
             }
         });
     }
@@ -139,7 +141,7 @@ private:
 
     void finish(uint32_t i, uint32_t queryHead, RowResult result) const {
         const EndedRow<Real> row = ended(i, queryHead);
-        const Real factor = rows_[i].l == 0 ? 0 : row.factor / row.l;
+        const Real factor = rows_[i].l == 0 ? 0 : row.factor / row.l * static_cast<Real>(dropout_.scale());
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             const auto o = static_cast<double>(o_[i * columns_ + column] * factor);
             result.o[column] = std::is_same_v<Real, float> ? roundElement(call_.layout(VKF_TENSOR_O).type, o) : o;
@@ -174,6 +176,7 @@ private:
     const Call& call_;
     FinalScore<Real> finalScore_;
     RowTerms<Real, twoRoundings> terms_;
+    RowDropout dropout_;
     size_t columns_;
     WeightRounding roundWeight_;
     uint32_t tileRows_;

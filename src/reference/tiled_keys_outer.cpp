@@ -63,7 +63,7 @@ private:
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 const double p = std::exp(scoreOf(key) - origin(mTile));
                 lTile += p;
-                addValue<double, false>(head, p, key, pv_.data());
+                addValue<double, false>(head, scores_.afterDropout(p, key), key, pv_.data());
             }
         });
         const double mNew = std::max(m_[i], mTile); // 11

@@ -125,8 +125,9 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
 }
 
 // What is between rows says "keep".
-std::vector<std::byte> randomMask(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.mask), std::byte{0xff});
+std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBias& mask, const Data& data,
+                                  std::mt19937_64& random) {
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &mask), std::byte{0xff});
     const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
         double density = data.maskDensity;
         if (data.maskSquare != 0) { // a third of the squares is closed, a third open
@@ -136,9 +137,9 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, const Data& data, s
         return std::bernoulli_distribution(density)(random);
     };
     if (!bytes.empty()) {
-        forEachBroadcast(problem, problem.mask, [&](uint64_t element, uint64_t row, uint64_t key) {
+        forEachBroadcast(problem, mask, [&](uint64_t element, uint64_t row, uint64_t key) {
             const bool kept = keeps(row, key);
-            if (problem.mask.type == VKF_TYPE_BOOL8) {
+            if (mask.type == VKF_TYPE_BOOL8) {
                 bytes[element] = kept ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
             } else {
                 const auto bit = static_cast<std::byte>(1U << element % 8);
@@ -183,7 +184,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
                 seen[j] =
-                    seen[j] || (isVisible(problem, keys, i, j) && isKept(problem, inputs.mask, batch, h, i, j) &&
+                    seen[j] || (isVisible(problem, keys, i, j) && isKept(problem.mask, inputs.mask, batch, h, i, j) &&
                                 isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
                                 (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
                                                                        i / problem.maskBlock, j / problem.maskBlock)));
@@ -255,15 +256,14 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
 
 } // namespace
 
-bool isKept(const VkfProblem& problem, const std::vector<std::byte>& mask, uint64_t batch, uint64_t head, uint64_t row,
+bool isKept(const VkfBias& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
             uint64_t key) {
-    const VkfBias& m = problem.mask;
-    if (m.enabled == 0) {
+    if (mask.enabled == 0) {
         return true;
     }
-    const uint64_t element = batch * m.batchStride + head * m.headStride + row * m.rowStride + key;
-    return m.type == VKF_TYPE_BOOL8 ? mask[element] != std::byte{0}
-                                    : (mask[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
+    const uint64_t element = batch * mask.batchStride + head * mask.headStride + row * mask.rowStride + key;
+    return mask.type == VKF_TYPE_BOOL8 ? bytes[element] != std::byte{0}
+                                       : (bytes[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
 }
 
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key) {
@@ -360,7 +360,12 @@ std::string describe(const VkfProblem& p) {
         text << (p.alibiCustom != 0 ? " custom alibi" : " alibi");
     }
     text << (p.sinks != 0 ? " sinks" : "") << (p.documents != 0 ? " documents" : "");
-    for (const auto& [bias, name] : {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}}) {
+    if (p.dropout.probability != 0.0F) {
+        text << " dropout " << p.dropout.probability << " seed " << p.dropout.seed
+             << (p.dropout.deviceSeed != 0 ? " on the device" : "");
+    }
+    for (const auto& [bias, name] :
+         {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}, std::pair{&p.dropoutMask, " dropout mask "}}) {
         if (bias->enabled != 0) {
             text << name << vkfTypeName(bias->type) << " [" << bias->batchStride << "," << bias->headStride << ","
                  << bias->rowStride << "]";
@@ -392,6 +397,8 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.documentIds = documentIds.empty() ? nullptr : documentIds.data();
     inputs.cuSeqlensQ = cuSeqlensQ.empty() ? nullptr : cuSeqlensQ.data();
     inputs.cuSeqlensK = cuSeqlensK.empty() ? nullptr : cuSeqlensK.data();
+    inputs.dropoutMask = dropoutMask.empty() ? nullptr : dropoutMask.data();
+    inputs.dropoutSeed = dropoutSeed.empty() ? nullptr : dropoutSeed.data();
     return inputs;
 }
 
@@ -421,8 +428,10 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, random);
-    inputs.mask = randomMask(problem, data, random);
+    inputs.mask = randomMask(problem, problem.mask, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
+    inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
+    inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -463,6 +472,8 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded documentIds = uploaded(device, inputs.documentIds);
     const Guarded cuSeqlensQ = uploaded(device, inputs.cuSeqlensQ);
     const Guarded cuSeqlensK = uploaded(device, inputs.cuSeqlensK);
+    const Guarded dropoutMask = uploaded(device, inputs.dropoutMask);
+    const Guarded dropoutSeed = uploaded(device, inputs.dropoutSeed);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t weightCount =
@@ -488,6 +499,8 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     bindings.documentIds = documentIds.binding();
     bindings.cuSeqlensQ = cuSeqlensQ.binding();
     bindings.cuSeqlensK = cuSeqlensK.binding();
+    bindings.dropoutMask = dropoutMask.binding();
+    bindings.dropoutSeed = dropoutSeed.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

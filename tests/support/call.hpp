@@ -41,7 +41,7 @@ struct Data {
     std::vector<int32_t> keyLengths{}; // if the problem has them
     std::vector<int32_t> cuSeqlensQ{}; // of packed sequences
     std::vector<int32_t> cuSeqlensK{};
-    double maskDensity = 0.5;        // share of keys that a boolean mask keeps, if the problem has one
+    double maskDensity = 0.5;        // share of keys that a boolean mask keeps, of dropout too
     uint32_t maskSquare = 0;         // not 0: it closes, opens or mixes whole squares of so many rows and keys
     uint32_t documentKeys = 16;      // of one document side by side, on average
     double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
@@ -67,7 +67,9 @@ struct Inputs {
     std::vector<int32_t> documentIds{};
     std::vector<int32_t> cuSeqlensQ{};
     std::vector<int32_t> cuSeqlensK{};
-    bool vInK = false; // v is at the address of k
+    std::vector<std::byte> dropoutMask{};
+    std::vector<uint64_t> dropoutSeed{}; // one, if the problem wants it
+    bool vInK = false;                   // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
@@ -104,8 +106,8 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
 bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
                  uint64_t rowBlock, uint64_t keyBlock);
 
-// Whether a boolean mask keeps the key.
-bool isKept(const VkfProblem& problem, const std::vector<std::byte>& mask, uint64_t batch, uint64_t head, uint64_t row,
+// Whether a boolean mask keeps the key; one that is off does.
+bool isKept(const VkfBias& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
             uint64_t key);
 
 // Whether key j is visible to row i but for block masks and boolean ones, straight from the contract, for tests of

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// What follows from a dropout's probability, for the kernels and for the reference.
+#pragma once
+
+#include <cstdint>
+
+#include <vkflash/problem.h>
+
+namespace vkf {
+
+inline bool hasDropout(const VkfProblem& problem) {
+    return problem.dropout.probability != 0.0F || problem.dropoutMask.enabled != 0;
+}
+
+// Keys with smaller numbers are left out: floor(probability 2^32), which fp64 holds exactly.
+inline uint32_t dropoutThreshold(const VkfDropout& dropout) {
+    return static_cast<uint32_t>(static_cast<double>(dropout.probability) * 0x1p32);
+}
+
+inline double dropoutScale(const VkfDropout& dropout) { return 1.0 / (1.0 - static_cast<double>(dropout.probability)); }
+
+} // namespace vkf
