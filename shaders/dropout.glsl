@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Dropout: which probabilities stay out of o, by the generator of VkfDropout (include/vkflash/problem.h) or by a mask
-// that the call brings. A key that is left out stays a visible one, of weight 0: l has it in full. The others are scaled
-// where o is divided by l.
+// that the call brings. A key that is left out stays a visible one, of weight 0: l has it in full. The others are
+// scaled where o is divided by l.
 #ifndef VKF_DROPOUT_GLSL
 #define VKF_DROPOUT_GLSL
 

@@ -161,9 +161,9 @@ typedef struct VkfPaging {
     uint32_t pages;    /* that k and v have, at least 1 if there are keys */
 } VkfPaging;
 
-/* Probabilities are left out of o, each with this probability, by a counter-based generator over (sequence b, query head
- * h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and weights are those of
- * all probabilities:
+/* Probabilities are left out of o, each with this probability, by a counter-based generator over (sequence b, query
+ * head h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and weights are
+ * those of all probabilities:
  *
  *     o[i] = sum p[j] kept(b, h, i, j) / (1 - probability) v[j]
  *
@@ -178,10 +178,11 @@ typedef struct VkfPaging {
  *     x = x ^ (x >> 15)
  *     kept if x >= floor(probability * 2^32)
  *
- * where Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter (c0, c1, c2, c3) and
- * key (k0, k1) ten times to
+ * where Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter
+ * (c0, c1, c2, c3) and key (k0, k1) ten times to
  *
- *     c0, c1, c2, c3 = hi(0xcd9e8d57 c2) ^ c1 ^ k0,  lo(0xcd9e8d57 c2),  hi(0xd2511f53 c0) ^ c3 ^ k1,  lo(0xd2511f53 c0)
+ *     c0, c1 = hi(0xcd9e8d57 c2) ^ c1 ^ k0,  lo(0xcd9e8d57 c2)      all from the old c0 to c3
+ *     c2, c3 = hi(0xd2511f53 c0) ^ c3 ^ k1,  lo(0xd2511f53 c0)
  *     k0, k1 = k0 + 0x9e3779b9,  k1 + 0xbb67ae85
  *
  * hi and lo being the halves of a product of 64 bits. vkfDropoutKeeps (reference.h) is this on the CPU. Seed 1,
