@@ -23,6 +23,11 @@ const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGRO
 
 shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
 
+// The row of the stage that holds the tile's key number `key`.
+#ifndef VKF_STAGED_KEY
+#define VKF_STAGED_KEY(key) (key)
+#endif
+
 vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
 
 // One head of a tensor, of one sequence.
@@ -124,14 +129,15 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
         [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < TILE_KEYS * CHUNK_DIM4) {
-                kv_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[Q_FETCHES + i];
+                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
+                    fetched[Q_FETCHES + i];
             }
         }
     } else {
         [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
             uint row = place / CHUNK_DIM4;
             uint word = place % CHUNK_DIM4;
-            kv_stage[row * STAGED_WORDS + word] =
+            kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
                 loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
         }
     }

@@ -36,7 +36,8 @@ std::string binaryName(const Variant& variant) {
                                         "standard_output_coopmat",
                                         "write_table",
                                         "map_tiles",
-                                        "list_sequences"};
+                                        "list_sequences",
+                                        "attention_weights"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
     if (variant.exchange) {
         name += "_exchange";

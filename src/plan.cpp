@@ -58,7 +58,8 @@ double minimumBytes(const CheckedProblem& problem) {
         bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
-    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * rows * p.keys : 0.0);
+    const double weights = static_cast<double>(p.batch) * p.queryHeads * weightRows(p) * p.keys;
+    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * weights : 0.0);
 }
 
 // What of the description is particular to cooperative matrices.

@@ -56,6 +56,10 @@ inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ?
 uint32_t typicalRows(const VkfProblem& problem);
 uint32_t typicalKeys(const VkfProblem& problem);
 uint32_t typicalSequences(const VkfProblem& problem);
+// Rows that the weights have.
+inline uint32_t weightRows(const VkfProblem& problem) {
+    return problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
+}
 
 // Bits of an element of a bias or a boolean mask; 0 of other types.
 uint32_t broadcastBits(VkfType type);

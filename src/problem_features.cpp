@@ -20,7 +20,6 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.packed != 0 && isStudyPath(p.path), "packed (variable-length) sequences on paths standard and key_outer"},
         {p.packed != 0 && p.maskBlock != 0, "packed (variable-length) sequences with a maskBlock"},
         {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
-        {p.weights != 0 && p.path != VKF_PATH_STANDARD, "weights on another path than standard"},
         {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
         {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},
         {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),

@@ -39,7 +39,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     } limits[] = {
         {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
         {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
-        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},
+        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.weightRows, VKF_MAX_ROWS, "weightRows"},
     };
     for (const auto& dimension : limits) {
         if (dimension.value > dimension.limit) {

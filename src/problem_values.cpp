@@ -79,7 +79,10 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     if (p.alibiCustom != 0 && p.alibi == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
     }
-    if (p.reserved != 0) {
+    if (p.weightRows != 0 && p.weights == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "weightRows is %u without weights", p.weightRows);
+    }
+    if (p.reserved != 0 || p.reserved2 != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
     }
     return VKF_SUCCESS;

@@ -10,6 +10,7 @@
 #include "message.hpp"
 #include "packed_sequences.hpp"
 #include "plan.hpp"
+#include "strides.hpp"
 #include "versioned.hpp"
 
 namespace vkf {
@@ -53,7 +54,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     };
     const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
     const uint64_t startBytes = p.packed != 0 ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0;
-    const uint64_t weightBytes = p.weights != 0 ? rows * p.keys * sizeof(float) : 0;
+    const uint64_t weightBytes = p.weights != 0 ? weightsLayout(p).elements * sizeof(float) : 0;
+    const uint64_t weightRowBytes = p.keys != 0 ? p.weightRows * sizeof(int32_t) : 0;
     const std::array needs = {
         tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
         tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
@@ -61,6 +63,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
         Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
         Need{"weights", &bindings.weights, at(Operand::weights), weightBytes, sizeof(float)},
+        Need{"weightRows", &bindings.weightRows, at(Operand::weightRows), weightRowBytes, sizeof(int32_t)},
         Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
              p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
         Need{"blockMask", &bindings.blockMask, &addresses->brought.block_mask,
@@ -91,6 +94,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
+    *at(Operand::scratchLse) = *at(Operand::scratch) + plan.schedule.scratchLseOffset;
     setStrides(p.bias, addresses->brought.bias_stride);
     setStrides(p.mask, addresses->brought.mask_stride);
     setStrides(p.dropoutMask, addresses->brought.dropout_stride);

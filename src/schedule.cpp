@@ -89,6 +89,9 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
+    if (const VkfResult result = scheduleWeights(caps, problem, builder, message); result != VKF_SUCCESS) {
+        return result;
+    }
     addTileMap(caps, problem, &made);
     addSequenceList(problem, &made);
     addTable(problem, &made);

@@ -23,9 +23,9 @@ inline constexpr uint32_t mergeWorkgroupSize = 256;
 inline constexpr uint32_t finishWorkgroupSize = 128;
 
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
-// scratchState, which is (m, l) of each row, lies scratchStateOffset bytes into the scratch memory.
-enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchState };
-inline constexpr size_t operandCount = 9;
+// scratchState, which is (m, l) of each row, and scratchLse lie some bytes into the scratch memory.
+enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchState, weightRows, scratchLse };
+inline constexpr size_t operandCount = 11;
 
 // One kernel over a range of work items, in passes of as many items each, each of which waits for the one before it.
 // A pass is split into steps of at most itemsPerStep. A phase after the first waits for the one before it.
@@ -33,7 +33,7 @@ struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
     shared::AttentionParams params{};  // addresses and first_item left 0
-    Operand lse = Operand::none;       // where lse goes, if the kernel writes it
+    Operand lse = Operand::none;       // where lse goes, if the kernel writes it, or comes from
     uint32_t items = 0;                // of all passes
     uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
@@ -67,6 +67,7 @@ struct Schedule {
     uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
+    uint64_t scratchLseOffset = 0;
     uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
     uint64_t mapOffset = 0;   // of the map of tiles
     Slots slots;

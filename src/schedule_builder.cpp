@@ -98,6 +98,18 @@ void ScheduleBuilder::addScratchState(uint32_t parts) {
     schedule_->scratchBytes += heads() * problem_.given.queryRows * parts * 2 * sizeof(float);
 }
 
+void ScheduleBuilder::addScratchLse() {
+    schedule_->scratchLseOffset = schedule_->scratchBytes;
+    schedule_->scratchBytes += heads() * problem_.given.queryRows * sizeof(float);
+}
+
+Phase& ScheduleBuilder::phaseOfLse() {
+    const auto softmax = std::find_if(schedule_->phases.begin(), schedule_->phases.end(), [](const Phase& phase) {
+        return phase.variant.kernel == Kernel::standardSoftmax;
+    });
+    return softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back();
+}
+
 void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
     schedule_->matrix = layout;
     schedule_->productType = problem_.given.q.type;
@@ -139,7 +151,7 @@ ByteStrides ScheduleBuilder::operandStrides(Operand operand) const {
         return byteStrides(scratch_);
     }
     if (operand == Operand::weights) {
-        return byteStrides(scratchLayout(problem_.given, problem_.given.batch, problem_.given.keys, 1, 1));
+        return byteStrides(weightsLayout(problem_.given));
     }
     const VkfTensorLayout* layout = tensorOf(operand);
     return layout != nullptr ? byteStrides(*layout) : ByteStrides{};

@@ -43,6 +43,10 @@ public:
     void setScratch(const VkfTensorLayout& layout);
     // m and l of each row, `parts` times, behind the rest of the scratch.
     void addScratchState(uint32_t parts);
+    // lse behind the rest of the scratch, for weights where the caller wants no lse.
+    void addScratchLse();
+    // The tile of a phase beside those of the path.
+    void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // Products of 16-bit types: p is of their type too.
     void setMatrices(const MatrixLayout& layout);
@@ -53,6 +57,8 @@ public:
     // From here on a row tile is one of the packed rows of so many query heads of a KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }
+    // The one that writes lse and ends rows.
+    Phase& phaseOfLse();
 
     bool needsStorage16() const;
     // Of all heads. Packed sequences have a slot for each, and more.

@@ -23,6 +23,10 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Sche
 VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
+// Adds the phase that makes the weights from lse, behind those of the path, where these do not write them.
+VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                          VkfMessage* message);
+
 // Sets the tile of the portable kernels. Fills *splits, unless null: into how many parts path scalar splits the keys.
 VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
                         uint32_t* splits = nullptr);

@@ -53,9 +53,10 @@ VkfResult standardInFp32(const Caps& caps, const CheckedProblem& problem, Schedu
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
+    const bool weights = p.weights != 0 && p.weightRows == 0; // those of chosen rows have a phase of their own
     const VkfResult result = builder.add(
         Kernel::standardSoftmax,
-        {p.weights != 0 ? Operand::weights : Operand::none, Operand::scratchState, Operand::none, Operand::scratch},
+        {weights ? Operand::weights : Operand::none, Operand::scratchState, Operand::none, Operand::scratch},
         builder.heads() * p.queryRows, 8.0 * p.keys, message);
     if (result == VKF_SUCCESS) {
         const SoftmaxTile tile =
@@ -66,7 +67,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
         softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
         softmax.variant.constants[VKF_ID_ROW_WORDS] = tile.rowWords;
         softmax.variant.constants[VKF_ID_READER_ROWS] = builder.tile().rows;
-        softmax.variant.constants[VKF_ID_WEIGHTS] = p.weights;
+        softmax.variant.constants[VKF_ID_WEIGHTS] = weights ? 1 : 0;
         softmax.variant.constants[VKF_ID_TYPE_O] = kernels.typeOfP;
     }
     return result;

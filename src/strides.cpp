@@ -53,6 +53,12 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
     return layout;
 }
 
+VkfTensorLayout weightsLayout(const VkfProblem& p) {
+    VkfProblem chosen = p;
+    chosen.queryRows = weightRows(p);
+    return scratchLayout(chosen, p.batch, p.keys, 1, 1);
+}
+
 bool inWholeWords(const VkfTensorLayout& layout) {
     return inWholeWords(layout, isBlockType(layout.type) ? blockWordBytes : loadedWordBytes);
 }

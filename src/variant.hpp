@@ -31,7 +31,8 @@ enum class Kernel : uint32_t {
     standardOutputCoopmat,
     writeTable,
     mapTiles,
-    listSequences
+    listSequences,
+    attentionWeights
 };
 
 // By constant id; kernels other than attention have ids of their own, in their headers.

@@ -123,6 +123,12 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
 }
 
+// Of a third of the problems weights are asked for, of all rows or of chosen ones.
+void chooseWeights(Dice& dice, VkfProblem& p) {
+    p.weights = dice.oneIn(3) ? 1 : 0;
+    p.weightRows = p.weights != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+}
+
 vkf::test::Shape randomShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -207,6 +213,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         }
         chooseTerms(dice, variation.path, problem);
         chooseDropout(dice, problem);
+        chooseWeights(dice, problem);
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);

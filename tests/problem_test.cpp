@@ -159,8 +159,16 @@ const Refusal refusals[] = {
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
-    {"weights", [](VkfProblem& p) { p.weights = 1; }, VKF_ERROR_UNSUPPORTED,
-     "weights on another path than standard is not in this version"},
+    {"weightRows without weights", [](VkfProblem& p) { p.weightRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
+     "weightRows is 3 without weights"},
+    {"weightRows over the limit",
+     [](VkfProblem& p) {
+         p.weights = 1;
+         p.weightRows = 0x40000000;
+     },
+     VKF_ERROR_UNSUPPORTED, "weightRows 1073741824 is over the limit of 1073741823"},
+    {"a reserved field behind weightRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field is not zero"},
     {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "paging.pageSize is 0; it must be a power of two"},
     {"pages of twelve rows",

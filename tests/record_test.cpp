@@ -223,6 +223,68 @@ TEST_CASE("bindings of a program built before there were weights are read, their
     CHECK(fixture.result == VKF_SUCCESS);
 }
 
+TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[record]") {
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER, VKF_PATH_STANDARD}) {
+        for (const VkfBool lse : {0U, 1U}) {
+            VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+            problem.path = path;
+            problem.lse = lse;
+            const uint64_t without = Fixture(problem).plan.schedule.scratchBytes;
+            problem.weights = 1;
+            problem.weightRows = 7;
+            Fixture fixture(problem);
+            const vkf::Schedule& schedule = fixture.plan.schedule;
+            CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
+            fixture.bindings.lse.address = 0x20000;
+            fixture.bindings.weightRows.address = 0x30000;
+            const vkf::Phase& last = schedule.phases.back();
+            REQUIRE(last.variant.kernel == vkf::Kernel::attentionWeights);
+            const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+            CHECK(fixture.result == VKF_SUCCESS);
+            REQUIRE(all.size() > 3);
+            CHECK(all[all.size() - 3].command == Command::barrier);
+            CHECK(all.back() == Recorded{Command::dispatch, 0, last.items});
+            CHECK(pushed.v == 0x30000);
+            CHECK(pushed.o == 0x1000);
+            CHECK(pushed.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
+            // Whoever writes lse writes it where it is read.
+            CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
+                return phase.lse == last.lse && phase.variant.constants[VKF_ID_LSE] == 1;
+            }));
+        }
+    }
+}
+
+TEST_CASE("the bindings of chosen weights are needed, in full", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.weights = 1;
+    problem.weightRows = 7;
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 7 * 200 * 4},
+        {&VkfBindings::weightRows, "weightRows", uint64_t{7} * 4},
+    };
+    for (const auto& need : needs) {
+        Fixture fixture(problem);
+        fixture.bindings.weightRows.address = 0x1000;
+        VkfBinding& binding = fixture.bindings.*need.binding;
+        binding.size = need.bytes;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        binding.size = need.bytes - 1;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
+        binding = {};
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+    }
+}
+
 TEST_CASE("the only thing that a call brings has the window's place", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;

@@ -204,6 +204,7 @@ struct HostTensors {
     const int32_t* cuSeqlensK = nullptr;
     const void* dropoutMask = nullptr; // as of the mask
     const uint64_t* dropoutSeed = nullptr;
+    const int32_t* weightRows = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.
@@ -227,6 +228,7 @@ private:
     Plan plan_;
     Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
     Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_, cuSeqlensQ_, cuSeqlensK_, dropoutMask_, dropoutSeed_;
+    Buffer weightRows_;
 };
 
 struct AttentionReport {

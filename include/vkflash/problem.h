@@ -270,7 +270,7 @@ typedef struct VkfProblem {
      * keyLengths shortens sequences: min(length, keyLengths[b]). With paging, q and o alone are packed; k and v are
      * pages, `keys` is the most that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * Not on paths standard and key_outer, and not with a maskBlock. */
+     * Not on paths standard and key_outer, and not with a maskBlock or weights. */
     VkfBool packed;
     /* Binding documentIds, int32 [batch, keys], of packed keys [keys], gives each key's document, in any order and with
      * any numbers. A row sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk
@@ -284,9 +284,11 @@ typedef struct VkfProblem {
      *     0 0 1 1 1
      */
     VkfBool documents;
-    /* Refused as unsupported in this version on other paths than standard. */
-    VkfBool weights; /* binding weights: probabilities, normalised, 0 for dropped keys; fp32, dense [batch,
-                        queryHeads, queryRows, keys] */
+    /* Binding weights: probabilities exp(s - lse), 0 exactly for dropped keys; fp32, dense [batch, queryHeads, W,
+     * keys], W = queryRows or weightRows. A row sums to 1, beside a sink to less. Scores are made once more from q and
+     * k after o and lse are there, in fp32, and lse is rounded to fp32, so that weights are off by about |lse| 2^-23 of
+     * their value; all rows on path standard are written by its softmax and are not. */
+    VkfBool weights;
     VkfPaging paging;
     VkfDropout dropout;
 
@@ -318,6 +320,18 @@ typedef struct VkfProblem {
     uint32_t longestKeys;
     VkfBias dropoutMask; /* of BOOL8 or BOOL1: says which probabilities are kept, in the place of dropout's generator.
                             Those are multiplied by 1 / (1 - dropout.probability) as well. */
+    /* Beside weights: 0 = weights of all rows; n = of n chosen ones. Binding weightRows, int32 [weightRows], read on
+     * the device, has their numbers, the same for all sequences and heads, in any order and repeated if wished; one
+     * outside of [0, queryRows) gives a row of zeros. Of a causal mask with Nq = Nk = 4 and numbers 3 1 1 9, scores
+     * being equal, the weights are
+     *
+     *     1/4 1/4 1/4 1/4
+     *     1/2 1/2  0   0
+     *     1/2 1/2  0   0
+     *      0   0   0   0
+     */
+    uint32_t weightRows;
+    uint32_t reserved2; /* 0 */
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */

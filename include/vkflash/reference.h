@@ -75,6 +75,7 @@ typedef struct VkfReferenceInputs {
     const int32_t* cuSeqlensK;
     const void* dropoutMask;
     const uint64_t* dropoutSeed; /* one */
+    const int32_t* weightRows;  /* [weightRows] */
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {
@@ -95,7 +96,8 @@ typedef struct VkfReferenceOptions {
     VkfType productType;
     uint32_t reserved; /* 0 */
     /* The softmax's weights P, fp64, dense [batch, queryHeads, rows that are selected, keys]: 0 where a key is dropped,
-     * rows sum to 1, or to 0 if they see no key. Refused by the algorithms that do not hold P. Optional. */
+     * rows sum to 1, or to 0 if they see no key. Of a problem with weightRows dense [batch, queryHeads, weightRows,
+     * keys], for which all rows must be selected. Refused by the algorithms that do not hold P. Optional. */
     double* weights;
     /* Of VKF_REFERENCE_RECOMPUTE, which needs it: dense [batch, queryHeads, queryRows], all rows. +infinity, which some
      * libraries save for an empty row, counts as -infinity. */
@@ -222,8 +224,10 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
                                      const VkfReferenceOptions* options, const void* o, const float* lse,
                                      VkfVerdict* verdict, VkfMessage* message);
 
-/* The same of VkfProblem::weights. The fp32 runs are those of o, the floor is fp32's at the largest weight; the weight
- * of a dropped key must be 0 exactly. */
+/* The same of VkfProblem::weights. The fp32 runs are those of o for all rows on path standard; else each makes weights
+ * from its own unrounded scores and the other's lse, rounded to fp32, as the kernels do whose lse comes from one and
+ * whose scores from another. The floor is fp32's at the largest weight, in the latter case and what the floor of lse
+ * makes of that weight; the weight of a dropped key must be 0 exactly. */
 typedef struct VkfWeightsVerdict {
     size_t structSize;
     VkfBool passed;
@@ -234,7 +238,8 @@ typedef struct VkfWeightsVerdict {
     double worstReference;
 } VkfWeightsVerdict;
 
-/* Compares weights (fp32, dense) as vkfReferenceVerify does o. Allocates some rows of fp64 weights. */
+/* Compares weights (fp32, dense) as vkfReferenceVerify does o; of chosen rows the options select some of the list,
+ * whose numbers out of range must have zeros. Allocates some rows of fp64 weights. */
 VKF_API VkfResult vkfReferenceVerifyWeights(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                             const VkfReferenceOptions* options, const float* weights,
                                             VkfWeightsVerdict* verdict, VkfMessage* message);

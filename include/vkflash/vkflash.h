@@ -184,7 +184,8 @@ typedef struct VkfPlanInfo {
     size_t structSize;
     VkfPath path;              /* the path chosen, never AUTO */
     uint32_t stepCount;        /* 0 when the output is empty */
-    VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l */
+    VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l;
+                                  lse, for weights without it */
     VkDeviceSize scratchAlignment;
     uint32_t tileRows;                      /* query rows a workgroup works on, of all its heads */
     uint32_t tileKeys;                      /* keys of one K/V tile */
@@ -283,7 +284,7 @@ typedef struct VkfBindings {
     VkfBinding scratch;     /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
                                run at the same time. */
     VkfBinding blockMask;   /* 4 bytes for each word of vkfBlockMaskLayout */
-    VkfBinding weights;     /* of problems with weights */
+    VkfBinding weights;     /* fp32 [batch, queryHeads, queryRows or weightRows, keys], of problems with weights */
     VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
     VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
     VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
@@ -294,6 +295,7 @@ typedef struct VkfBindings {
     VkfBinding cuSeqlensK;  /* the same; not of problems with paging */
     VkfBinding dropoutMask; /* likewise, of problems with a dropoutMask */
     VkfBinding dropoutSeed; /* uint64, at a multiple of 8 bytes, of problems with dropout.deviceSeed */
+    VkfBinding weightRows;  /* int32 [weightRows], of problems with weights of chosen rows */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render

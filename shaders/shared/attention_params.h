@@ -170,6 +170,8 @@ struct AttentionParams {
 #define VKF_ID_DROPOUT 59        /* VKF_DROPOUT_* */
 #define VKF_ID_DROPOUT_THRESHOLD 60 /* of the generator: keys with smaller numbers are left out */
 #define VKF_ID_DROPOUT_SCALE 61  /* float: 1 / (1 - probability) */
+/* The twelfth is of weights made from lse. */
+#define VKF_ID_WEIGHT_ROWS 64    /* bool: a list in memory says of which rows */
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
 #define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */

@@ -23,7 +23,10 @@ uint64_t lseBytes(const VkfProblem& problem) {
     return uint64_t{o.batch} * o.heads * o.rows * sizeof(float);
 }
 
-uint64_t weightsBytes(const VkfProblem& problem) { return lseBytes(problem) * problem.keys; }
+uint64_t weightsBytes(const VkfProblem& problem) {
+    const uint64_t rows = problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
+    return uint64_t{problem.batch} * problem.queryHeads * rows * problem.keys * sizeof(float);
+}
 
 uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
 
@@ -112,6 +115,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (problem.weights != 0) {
         weights_ = device.createBuffer(weightsBytes(problem));
     }
+    if (problem.weightRows != 0) {
+        weightRows_ = device.createBuffer(uint64_t{problem.weightRows} * sizeof(int32_t));
+    }
     if (problem.keyLengths != 0) {
         keyLengths_ = device.createBuffer(keyLengthsBytes(problem));
     }
@@ -171,6 +177,7 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, cuSeqlensK_, tensors.cuSeqlensK, "cuSeqlensK");
     uploadAll(device_, dropoutMask_, tensors.dropoutMask, "dropoutMask");
     uploadAll(device_, dropoutSeed_, tensors.dropoutSeed, "dropoutSeed");
+    uploadAll(device_, weightRows_, tensors.weightRows, "weightRows");
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -222,6 +229,7 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.cuSeqlensK = cuSeqlensK_.binding();
     bindings.dropoutMask = dropoutMask_.binding();
     bindings.dropoutSeed = dropoutSeed_.binding();
+    bindings.weightRows = weightRows_.binding();
     bindings.scratch = scratch_.binding();
     return bindings;
 }

@@ -47,6 +47,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
         {call.problem.alibiCustom != 0, call.inputs.alibiSlopes, "alibiSlopes"},
         {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
         {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
+        {call.problem.weightRows != 0 && call.problem.keys != 0, call.inputs.weightRows, "weightRows"},
         {call.problem.documents != 0 && call.problem.keys != 0, call.inputs.documentIds, "documentIds"},
         {call.problem.dropoutMask.enabled != 0 && call.problem.keys != 0, call.inputs.dropoutMask, "dropoutMask"},
         {hasDropout(call.problem) && call.problem.dropoutMask.enabled == 0 && call.problem.dropout.deviceSeed != 0,
@@ -114,6 +115,11 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
+    }
+    if (options.weights != nullptr && call->problem.weightRows != 0 && options.rowStride > 1) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "options.rowStride is %u, which selects rows beside problem.weightRows, which chooses them",
+                    options.rowStride);
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",

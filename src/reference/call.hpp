@@ -26,11 +26,16 @@ struct Call {
     VkfReferenceInputs inputs;
     VkfReferenceOptions options; // tiles, threads and rowStride are no longer 0
     uint32_t rows;               // query rows that the options select, of each head
+    const uint32_t* rowList;     // if not null, those of a list are selected, by their places in it
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
     // Query row that stands at a place among the selected ones.
-    uint32_t row(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
+    uint32_t row(uint32_t place) const { return rowList != nullptr ? rowList[placeOf(place)] : placeOf(place); }
+    // The same of the list, if there is one.
+    uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
+    // Rows of the problem's weights, of each head.
+    uint32_t weightRows() const { return problem.weightRows != 0 ? problem.weightRows : problem.queryRows; }
     // Heads of o and lse, which packed sequences share.
     uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {

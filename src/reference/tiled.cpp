@@ -153,12 +153,22 @@ private:
         }
     }
 
+    // A row's saved lse in units of log2, 0 for -infinity.
+    Real savedOrigin(const RowBlock& block, uint32_t row) const {
+        const uint64_t head = uint64_t{block.batch} * call_.problem.queryHeads + block.queryHead;
+        const auto lse = static_cast<Real>(call_.options.savedLse[head * call_.problem.queryRows + row]);
+        return lse == minusInfinity<Real> ? 0 : lse * std::numbers::log2e_v<Real>;
+    }
+
     // P, whose scores are computed once more.
     void writeWeights(const RowBlock& block, uint32_t i, double* weights) {
         const RowState<Real>& row = rows_[i];
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
         const EndedRow<Real> whole = ended(i, block.queryHead);
-        const Real factor = row.l == 0 ? 0 : whole.factor / whole.l;
+        // Where lse was saved, weights are made from it, as in attention_weights.comp.
+        const double* saved = call_.options.savedLse;
+        const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : whole.factor / whole.l;
+        const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.place + i)) : m;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
         std::fill_n(weights, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
@@ -167,7 +177,7 @@ private:
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
-                    weights[key] = static_cast<double>(std::exp2(s - m) * factor);
+                    weights[key] = static_cast<double>(std::exp2(s - origin) * factor);
                 }
             });
         }

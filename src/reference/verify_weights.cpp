@@ -3,11 +3,13 @@
 // Judges the softmax's weights as verify.cpp judges o. They are many: some rows of each head at a time.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "../boundary.hpp"
 #include "../versioned.hpp"
+#include "chosen_rows.hpp"
 #include "comparison.hpp"
 #include "element.hpp"
 #include "rows.hpp"
@@ -22,22 +24,42 @@ constexpr std::array algorithms = {VKF_REFERENCE_STANDARD, VKF_REFERENCE_TILED_F
                                    VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS};
 using Runs = std::array<std::vector<double>, algorithms.size()>; // [heads, selected rows, keys] each
 
+// Whether the plan makes weights from lse, not in its softmax.
+bool areFromLse(const VkfProblem& problem) { return problem.path != VKF_PATH_STANDARD || problem.weightRows != 0; }
+
 // The call for every `parts`-th of its rows.
 Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     Call some = call;
-    some.options.rowBegin = call.row(part);
+    some.options.rowBegin = call.placeOf(part);
     some.options.rowStride = call.options.rowStride * parts;
-    some.rows = selectedRows(call.problem.queryRows, some.options.rowBegin, some.options.rowStride);
+    some.rows = (call.rows - part - 1) / parts + 1;
     return some;
 }
 
-Runs runAlgorithms(const Call& call, double progressBegin, double progressEnd) {
+// lse of the call's rows, fp32, at their places among all rows.
+std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
+    Call variant = call;
+    variant.options.algorithm = algorithm;
+    variant.options.weights = nullptr;
+    std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
+    std::vector<double> lse(call.heads() * call.rows);
+    computeRows(variant, {o.data(), lse.data(), true}, progressBegin, progressEnd);
+    std::vector<double> all(call.heads() * call.problem.queryRows);
+    for (uint64_t i = 0; i < lse.size(); i++) {
+        all[i / call.rows * call.problem.queryRows + call.row(static_cast<uint32_t>(i % call.rows))] = lse[i];
+    }
+    return all;
+}
+
+// savedLse, of each run, is empty where weights are not made from one.
+Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin, double progressEnd) {
     Runs runs;
     std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
     const double share = (progressEnd - progressBegin) / static_cast<double>(runs.size());
     for (size_t i = 0; i < runs.size(); i++) {
         Call variant = call;
         variant.options.algorithm = algorithms[i];
+        variant.options.savedLse = savedLse[i].empty() ? nullptr : savedLse[i].data();
         runs[i].resize(call.heads() * call.rows * call.problem.keys);
         variant.options.weights = runs[i].data();
         const double begin = progressBegin + share * static_cast<double>(i);
@@ -46,12 +68,28 @@ Runs runAlgorithms(const Call& call, double progressBegin, double progressEnd) {
     return runs;
 }
 
-void compare(const Call& call, const float* weights, const Runs& runs, Comparison* comparison) {
+// The kernel that makes lse and the one that makes weights from it may add scores up each in its own way, and round k
+// of block types or not: each run has the lse of the other.
+Runs runFromLse(Call call, double progressBegin, double progressEnd, double* largestLse) {
+    const double third = (progressEnd - progressBegin) / 3;
+    const Runs saved = {{{},
+                         lseOf(call, algorithms[2], progressBegin, progressBegin + third),
+                         lseOf(call, algorithms[1], progressBegin + third, progressBegin + 2 * third)}};
+    for (const double lse : saved[1]) {
+        *largestLse = std::isfinite(lse) ? std::max(*largestLse, std::abs(lse)) : *largestLse;
+    }
+    call.options.productType = VKF_TYPE_F32;
+    return runAlgorithms(call, saved, progressBegin + 2 * third, progressEnd);
+}
+
+// places: of the call's list of rows among the weights.
+void compare(const Call& call, const std::vector<uint32_t>& places, const float* weights, const Runs& runs,
+             Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     uint64_t index = 0;
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t place = 0; place < call.rows; place++) {
-            const uint64_t first = (head * call.problem.queryRows + call.row(place)) * keys;
+            const uint64_t first = (head * call.weightRows() + places[call.placeOf(place)]) * keys;
             for (uint64_t key = 0; key < keys; key++, index++) {
                 const auto value = static_cast<double>(weights[first + key]);
                 const double exact = runs[0][index];
@@ -67,19 +105,45 @@ void compare(const Call& call, const float* weights, const Runs& runs, Compariso
     }
 }
 
-VkfWeightsVerdict judge(const Call& call, const float* weights) {
+// Rows of chosen numbers that are of no row.
+void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* weights,
+                    Comparison* comparison) {
+    const uint64_t keys = call.problem.keys;
+    for (uint64_t head = 0; head < call.heads(); head++) {
+        for (const uint32_t place : places) {
+            for (uint64_t key = 0; key < keys; key++) {
+                const uint64_t element = (head * call.weightRows() + place) * keys + key;
+                const auto value = static_cast<double>(weights[element]);
+                const double error = value == 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
+                comparison->add(error, value, 0.0, {0.0, 0.0}, element);
+            }
+        }
+    }
+}
+
+VkfWeightsVerdict judge(const Call& given, const float* weights) {
     Comparison comparison;
+    double largestLse = 0.0;
+    const ChosenRows chosen(given);
+    const Call call = chosen.callOf(given);
+    compareNowhere(call, given.empty() ? std::vector<uint32_t>{} : chosen.nowhere, weights, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);
     const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(all / weightsAtOnce + 1, 1, most));
     for (uint32_t part = 0; part < parts && part < call.rows; part++) {
         const Call some = partOf(call, part, parts);
-        compare(some, weights, runAlgorithms(some, static_cast<double>(part) / parts, (part + 1.0) / parts),
+        const double begin = static_cast<double>(part) / parts;
+        const double end = (part + 1.0) / parts;
+        compare(some, chosen.places, weights,
+                areFromLse(call.problem) ? runFromLse(some, begin, end, &largestLse)
+                                         : runAlgorithms(some, Runs{}, begin, end),
                 &comparison);
     }
     VkfWeightsVerdict verdict{};
     verdict.error = comparison.error();
-    verdict.bound = comparison.bound(floorUlps * ulp(VKF_TYPE_F32, comparison.largest()));
+    // lse may be off by its own floor, which makes as large a share of a weight.
+    const double ofLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
+    verdict.bound = comparison.bound(floorUlps * (ulp(VKF_TYPE_F32, comparison.largest()) + ofLse));
     verdict.worstElement = comparison.worst().element;
     verdict.worstValue = comparison.worst().value;
     verdict.worstReference = comparison.worst().reference;

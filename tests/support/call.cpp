@@ -162,6 +162,20 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
     return ids;
 }
 
+// Every fourth is of no row, just outside or far. Of a generator of its own: other inputs stay as they are without.
+std::vector<int32_t> randomWeightRows(const VkfProblem& problem, uint32_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<int32_t> rows(problem.weightRows);
+    constexpr std::array<int32_t, 3> far = {-1, std::numeric_limits<int32_t>::max(),
+                                            std::numeric_limits<int32_t>::min()};
+    for (int32_t& row : rows) {
+        const auto inside = static_cast<int32_t>(random() % std::max(problem.queryRows, 1U));
+        const uint64_t outside = random() % 16;
+        row = outside < 3 ? far[outside] : outside == 3 ? static_cast<int32_t>(problem.queryRows) : inside;
+    }
+    return rows;
+}
+
 // Whether row and key are of one document. `first` is the number of the sequence's first key.
 bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, uint64_t first, int64_t keys, int64_t row,
                   int64_t key) {
@@ -252,6 +266,22 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
         }
     }
     return true;
+}
+
+VkfWeightsVerdict verdictOnWeights(const VkfProblem& problem, const VkfReferenceInputs& inputs,
+                                   const VkfReferenceOptions& options, const std::vector<float>& weights) {
+    VkfWeightsVerdict verdict{};
+    verdict.structSize = sizeof verdict;
+    verdict.passed = 1;
+    VkfMessage message{};
+    if (problem.weights != 0) {
+        const VkfResult result =
+            vkfReferenceVerifyWeights(&problem, &inputs, &options, weights.data(), &verdict, &message);
+        if (result != VKF_SUCCESS) {
+            throw host::Error(result, message.text);
+        }
+    }
+    return verdict;
 }
 
 } // namespace
@@ -378,6 +408,9 @@ std::string describe(const VkfProblem& p) {
         text << " splits " << p.kvSplits;
     }
     text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.weights != 0 ? " weights" : "");
+    if (p.weightRows != 0) {
+        text << " of " << p.weightRows << " rows";
+    }
     return text.str();
 }
 
@@ -399,6 +432,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.cuSeqlensK = cuSeqlensK.empty() ? nullptr : cuSeqlensK.data();
     inputs.dropoutMask = dropoutMask.empty() ? nullptr : dropoutMask.data();
     inputs.dropoutSeed = dropoutSeed.empty() ? nullptr : dropoutSeed.data();
+    inputs.weightRows = weightRows.empty() ? nullptr : weightRows.data();
     return inputs;
 }
 
@@ -432,6 +466,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
     inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
+    inputs.weightRows = randomWeightRows(problem, data.seed);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -446,8 +481,10 @@ std::string Outcome::text() const {
     std::ostringstream text;
     text << plan.description << ": o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error "
          << verdict.lseError << " (bound " << verdict.lseBound << "), worst element " << verdict.worstElement << ": "
-         << verdict.worstValue << " for " << verdict.worstReference << (gapsIntact ? "" : ", GAPS WRITTEN")
-         << (guardsIntact ? "" : ", GUARDS WRITTEN");
+         << verdict.worstValue << " for " << verdict.worstReference << ", weights error " << weightsVerdict.error
+         << " (bound " << weightsVerdict.bound << "), worst element " << weightsVerdict.worstElement << ": "
+         << weightsVerdict.worstValue << " for " << weightsVerdict.worstReference
+         << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
     return text.str();
 }
 
@@ -474,10 +511,12 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded cuSeqlensK = uploaded(device, inputs.cuSeqlensK);
     const Guarded dropoutMask = uploaded(device, inputs.dropoutMask);
     const Guarded dropoutSeed = uploaded(device, inputs.dropoutSeed);
+    const Guarded weightRows = uploaded(device, inputs.weightRows);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
+    const uint64_t rowsOfWeights = problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
     const uint64_t weightCount =
-        problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows * problem.keys : 0;
+        problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfWeights * problem.keys : 0;
     const Guarded weights(device, weightCount * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
@@ -501,6 +540,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     bindings.cuSeqlensK = cuSeqlensK.binding();
     bindings.dropoutMask = dropoutMask.binding();
     bindings.dropoutSeed = dropoutSeed.binding();
+    bindings.weightRows = weightRows.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};
@@ -546,6 +586,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     if (result != VKF_SUCCESS) {
         throw host::Error(result, message.text);
     }
+    outcome.weightsVerdict = verdictOnWeights(problem, reference, options, outcome.weights);
     return outcome;
 }
 

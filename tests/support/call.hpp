@@ -69,7 +69,8 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensK{};
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{}; // one, if the problem wants it
-    bool vInK = false;                   // v is at the address of k
+    std::vector<int32_t> weightRows{}; // in no order, some repeated, some of no row
+    bool vInK = false;                 // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
@@ -87,9 +88,10 @@ struct Outcome {
     std::vector<std::byte> o; // the tensor's span, gaps included
     std::vector<float> lse;
     std::vector<float> weights;
-    bool gapsIntact = false;   // bytes of o's span between rows still hold the poison
-    bool guardsIntact = false; // bytes before and after o, lse, weights and scratch still hold the poison
-    bool passed() const { return verdict.passed != 0 && gapsIntact && guardsIntact; }
+    VkfWeightsVerdict weightsVerdict{}; // passed without weights
+    bool gapsIntact = false;            // bytes of o's span between rows still hold the poison
+    bool guardsIntact = false;          // bytes before and after o, lse, weights and scratch still hold the poison
+    bool passed() const { return verdict.passed != 0 && weightsVerdict.passed != 0 && gapsIntact && guardsIntact; }
     std::string text() const;
 };
 

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+//
+// Weights, of all rows and of chosen ones, on every variation. The harness poisons them, and judges every one.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/call.hpp"
+#include "support/device.hpp"
+#include "support/everywhere.hpp"
+#include "support/reference.hpp"
+#include "support/variations.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace {
+
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+VkfProblem weighted(const vkf::test::Shape& shape, uint32_t rows = 0) {
+    VkfProblem problem = problemOf(shape);
+    problem.weights = 1;
+    problem.weightRows = rows;
+    return problem;
+}
+
+void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys = 0) {
+    p.window.enabled = 1;
+    p.window.left = left;
+    p.window.right = right;
+    p.window.firstKeys = firstKeys;
+}
+
+VkfBias broadcast(VkfType type, uint64_t headStride, uint64_t rowStride) {
+    VkfBias bias{};
+    bias.enabled = 1;
+    bias.type = type;
+    bias.headStride = headStride;
+    bias.rowStride = rowStride;
+    return bias;
+}
+
+// All rows, a few chosen ones, and more than there are.
+constexpr std::array<uint32_t, 3> rowCounts = {0, 5, 211};
+
+} // namespace
+
+TEST_CASE("weights of all rows and of chosen ones", "[weights]") {
+    uint32_t seed = 1;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        for (const uint32_t rows : rowCounts) {
+            Data data;
+            data.seed = seed++;
+            checkEverywhere(weighted({2, 4, 2, 37, 53, 40, 24, type}, rows), data); // words of 4 bytes
+            checkEverywhere(weighted({1, 6, 2, 101, 132, 64, 0, type}, rows), data);
+        }
+    }
+}
+
+TEST_CASE("weights under causal masks, windows, first keys and lengths", "[weights]") {
+    uint32_t seed = 20;
+    for (const uint32_t rows : rowCounts) {
+        Data data;
+        data.seed = seed++;
+        VkfProblem causal = weighted({1, 2, 1, 90, 230, 64, 0, VKF_TYPE_F16}, rows);
+        causal.causal = 1;
+        checkEverywhere(causal, data);
+        VkfProblem window = weighted({3, 2, 2, 150, 203, 32, 0, VKF_TYPE_F32}, rows);
+        setWindow(window, 20, 3);
+        window.alignment = VKF_ALIGNMENT_TOP_LEFT;
+        window.softcap = 5.0F;
+        window.keyLengths = 1;
+        data.keyLengths = {203, 7, 0};
+        checkEverywhere(window, data);
+        setWindow(window, 20, -1, 13);
+        window.causal = 1;
+        window.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+        window.alibi = 1;
+        checkEverywhere(window, data);
+    }
+}
+
+TEST_CASE("weights under everything that a call brings", "[weights]") {
+    uint32_t seed = 40;
+    for (const uint32_t rows : rowCounts) {
+        Data data;
+        data.seed = seed++;
+        VkfProblem biased = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
+        biased.bias = broadcast(VKF_TYPE_F16, 67 * 133, 133);
+        biased.sinks = 1;
+        biased.alibi = biased.alibiCustom = 1;
+        checkEverywhere(biased, data);
+        VkfProblem masked = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
+        masked.mask = broadcast(VKF_TYPE_BOOL1, 0, 131);
+        masked.documents = 1;
+        masked.causal = 1;
+        masked.keyLengths = 1;
+        data.keyLengths = {131, 40};
+        checkEverywhere(masked, data);
+    }
+}
+
+TEST_CASE("weights under block masks", "[weights]") {
+    uint32_t seed = 60;
+    for (const uint32_t rows : rowCounts) {
+        for (const uint32_t block : {16U, 48U, 64U}) {
+            VkfProblem problem = weighted({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rows);
+            problem.maskBlock = block;
+            problem.blockMaskHeadStride = uint64_t{vkfBlockMaskLayout(&problem).rowBlocks};
+            Data data;
+            data.seed = seed++;
+            data.blockDensity = 0.3;
+            problem.causal = block == 48 ? 1 : 0;
+            checkEverywhere(problem, data);
+        }
+    }
+}
+
+TEST_CASE("weights of caches: pages and block types, on few rows and many", "[weights]") {
+    uint32_t seed = 80;
+    for (const uint32_t chosen : {0U, 3U}) {
+        for (const uint32_t rows : {2U, 33U}) {
+            for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_1}) {
+                VkfProblem problem = weighted({2, 8, 2, rows, 190, 64, 0, VKF_TYPE_F16}, chosen);
+                problem.k.type = problem.v.type = type;
+                vkf::test::setPages(problem, 16, 3);
+                problem.causal = 1;
+                problem.keyLengths = 1;
+                Data data;
+                data.seed = seed++;
+                data.keyLengths = {77, 190};
+                const Inputs inputs = vkf::test::makeInputs(problem, data);
+                for (const uint32_t variation : {0U, 2U, 4U, 6U, 7U, 8U}) {
+                    checkOn(vkf::test::variations[variation], problem, inputs);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("weights of split keys, without lse too", "[weights]") {
+    for (const VkfBool lse : {0U, 1U}) {
+        for (const uint32_t splits : {1U, 5U}) {
+            for (const uint32_t rows : {1U, 40U}) {
+                VkfProblem problem = weighted({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
+                problem.kvSplits = splits;
+                problem.lse = lse;
+                problem.sinks = 1;
+                const Inputs inputs = vkf::test::makeInputs(problem, {});
+                for (const uint32_t variation : {0U, 4U, 5U, 6U, 7U}) {
+                    checkOn(vkf::test::variations[variation], problem, inputs);
+                }
+            }
+        }
+    }
+    VkfProblem problem = weighted({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
+    problem.lse = 0;
+    checkEverywhere(problem);
+}
+
+TEST_CASE("weights of wide heads", "[weights]") {
+    for (const uint32_t rows : {0U, 7U}) {
+        VkfProblem problem = weighted({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16}, rows);
+        problem.scale = 0.03F;
+        checkOn(vkf::test::variations[6], problem, vkf::test::makeInputs(problem, {}));
+    }
+}
+
+TEST_CASE("weights in steps are those of one", "[weights]") {
+    VkfProblem problem = weighted({1, 2, 2, 150, 333, 40, 0, VKF_TYPE_F32});
+    const Inputs inputs = vkf::test::makeInputs(problem, {});
+    problem.path = VKF_PATH_SCALAR;
+    const Outcome whole = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
+    problem.maxStepOperations = 1000000;
+    const Outcome steps = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
+    CHECK(steps.plan.stepCount > whole.plan.stepCount + 2);
+    CHECK(steps.passed());
+    CHECK(steps.weights == whole.weights);
+}
+
+// Whichever tile a row is in, and whichever its place there.
+TEST_CASE("a chosen row has the bits that it has among all", "[weights]") {
+    VkfProblem problem = weighted({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
+    problem.causal = 1;
+    problem.alibi = 1;
+    problem.path = VKF_PATH_SCALAR;
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    const Outcome all = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
+    CHECK(all.passed());
+    for (const uint32_t repeats : {1U, 30U}) {
+        inputs.weightRows.clear();
+        for (uint32_t i = 0; i < repeats; i++) {
+            inputs.weightRows.insert(inputs.weightRows.end(), {36, 0, -1, 17, 17, 37, 5});
+        }
+        problem.weightRows = static_cast<uint32_t>(inputs.weightRows.size());
+        const Outcome chosen = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
+        CHECK(chosen.passed());
+        REQUIRE(chosen.weights.size() == size_t{8} * problem.weightRows * 83);
+        for (size_t row = 0; row < size_t{8} * problem.weightRows; row++) {
+            const int32_t number = inputs.weightRows[row % problem.weightRows];
+            for (size_t key = 0; key < 83; key++) {
+                const size_t head = row / problem.weightRows;
+                const bool exists = number >= 0 && number < 37;
+                const float expected =
+                    exists ? all.weights[(head * 37 + static_cast<size_t>(number)) * 83 + key] : 0.0F;
+                REQUIRE(chosen.weights[row * 83 + key] == expected);
+            }
+        }
+    }
+}
+
+TEST_CASE("the header's weights of chosen rows are what is computed", "[weights]") {
+    VkfProblem problem = weighted({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
+    problem.causal = 1;
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    std::fill(inputs.k.begin(), inputs.k.end(), std::byte{0});
+    inputs.weightRows = {3, 1, 1, 9};
+    const std::vector<float> expected = {0.25F, 0.25F, 0.25F, 0.25F, 0.5F, 0.5F, 0, 0, 0.5F, 0.5F, 0, 0, 0, 0, 0, 0};
+    for (const Variation& variation : vkf::test::variations) {
+        vkf::test::apply(variation, problem);
+        INFO(variation.name);
+        const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+        CHECK(outcome.passed());
+        for (size_t i = 0; i < expected.size(); i++) {
+            CHECK(std::abs(outcome.weights[i] - expected[i]) <= 1e-6F);
+        }
+    }
+}
+
+TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing", "[weights]") {
+    for (const VkfBool sinks : {0U, 1U}) {
+        VkfProblem problem = weighted({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
+        problem.causal = 1;
+        problem.sinks = sinks;
+        problem.bias = broadcast(VKF_TYPE_F32, 0, 3);
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        for (uint64_t key = 0; key < 3; key++) {
+            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), 4 * 3 + key, -std::numeric_limits<double>::infinity());
+        }
+        for (const Variation& variation : vkf::test::variations) {
+            vkf::test::apply(variation, problem);
+            INFO(variation.name);
+            const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
+            INFO(outcome.text());
+            CHECK(outcome.passed());
+            for (const size_t row : {0U, 1U, 4U, 5U, 6U, 9U}) {
+                for (size_t key = 0; key < 3; key++) {
+                    CHECK(outcome.weights[row * 3 + key] == 0.0F);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a NaN in a key makes the weights of the rows that see it NaN, and no others", "[weights]") {
+    for (const uint32_t rows : {0U, 40U}) {
+        VkfProblem problem = weighted({1, 1, 1, 100, 100, 64, 0, VKF_TYPE_F16}, rows);
+        problem.causal = 1;
+        Data data;
+        data.edit = [](auto&, auto& k, auto&) {
+            vkfStoreElement(VKF_TYPE_F16, k.data(), 70 * 64 + 40, std::numeric_limits<double>::quiet_NaN());
+        };
+        checkEverywhere(problem, data);
+    }
+}
+
+// lse is then tens of thousands, and p has few bits: those that scores have.
+TEST_CASE("weights of large scores are as far off as scores and lse", "[weights]") {
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+        VkfProblem problem = weighted({1, 1, 1, 65, 130, 64, 0, type});
+        problem.scale = 1.0F;
+        Data data;
+        data.magnitude = 35.0;
+        checkEverywhere(problem, data);
+    }
+}
+
+TEST_CASE("the reference has the weights of chosen rows", "[reference]") {
+    VkfProblem problem = weighted({2, 4, 2, 9, 13, 16, 0, VKF_TYPE_F32}, 6);
+    problem.causal = 1;
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    inputs.weightRows = {8, 2, 2, -1, 9, 0};
+    VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_STANDARD);
+    std::vector<double> chosen(size_t{8} * 6 * 13, vkf::test::untouched);
+    options.weights = chosen.data();
+    const auto withChosen = vkf::test::reference(problem, inputs, options);
+    problem.weightRows = 0;
+    std::vector<double> all(size_t{8} * 9 * 13);
+    options.weights = all.data();
+    const auto withAll = vkf::test::reference(problem, inputs, options);
+    CHECK(withChosen.o == withAll.o);
+    CHECK(withChosen.lse == withAll.lse);
+    for (size_t i = 0; i < chosen.size(); i++) {
+        const int32_t row = inputs.weightRows[i / 13 % 6];
+        const size_t element = (i / 13 / 6 * 9 + static_cast<size_t>(std::max(row, 0))) * 13 + i % 13;
+        REQUIRE(chosen[i] == (row >= 0 && row < 9 ? all[element] : 0.0));
+    }
+}
+
+TEST_CASE("the judge of weights looks at chosen rows, and at those of no row", "[reference]") {
+    VkfProblem problem = weighted({1, 2, 1, 9, 13, 16, 0, VKF_TYPE_F32}, 4);
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    inputs.weightRows = {8, -1, 2, 8};
+    problem.path = VKF_PATH_SCALAR;
+    const Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
+    CHECK(outcome.passed());
+    const VkfReferenceInputs memory = inputs.reference();
+    const auto verdictOf = [&](const std::vector<float>& weights, uint32_t rowStride) {
+        auto verdict = vkf::make<VkfWeightsVerdict>();
+        VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
+        options.rowStride = rowStride;
+        REQUIRE(vkfReferenceVerifyWeights(&problem, &memory, &options, weights.data(), &verdict, nullptr) ==
+                VKF_SUCCESS);
+        return verdict;
+    };
+    for (size_t row = 0; row < 8; row++) {
+        std::vector<float> wrong = outcome.weights;
+        wrong[row * 13 + 7] += 1e-4F;
+        CHECK(verdictOf(wrong, 0).passed == 0);
+        CHECK(verdictOf(wrong, 0).worstElement == row * 13 + 7);
+        CHECK((verdictOf(wrong, 2).passed == 0) == (row % 2 == 0)); // of the list, every other
+    }
+}
