@@ -146,6 +146,15 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
     const Traffic shown = planTraffic(weights, plan);
     CHECK(moved(shown, "weights") == Moved{0, 2.0 * 10 * 7 * 4});
     CHECK(moved(shown, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * 10 * 8 * 4});
+
+    // Those of chosen rows are made from lse, q and k read once more; so are all on other paths.
+    weights.weightRows = 3;
+    const Traffic chosen = planTraffic(weights, plan);
+    CHECK(moved(chosen, "weights") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
+    CHECK(moved(chosen, "P").written == moved(causal, "P").written);
+    weights.weightRows = 0;
+    CHECK(moved(planTraffic(weights, planOf(VKF_PATH_SCALAR, 4, 3)), "weights") ==
+          Moved{2.0 * 10 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 10 * 7 * 4});
 }
 
 TEST_CASE("a plan of path standard on matrices stores whole ones of S, and P in 16 bits", "[traffic]") {

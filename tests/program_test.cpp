@@ -243,6 +243,7 @@ TEST_CASE("an output that cannot be written is refused before the work", "[progr
     fs::create_directory(place / "folder.npy");
     fs::create_symlink("q.npy", place / "link.npy");
     fs::create_hard_link(place / "q.npy", place / "hard.npy");
+    writeLengths(place, "rows.npy", {3, 1});
     const std::string inputs = "run --q q.npy --k k.npy --v v.npy -o ";
     checkRefusals(place, {{inputs + "o.txt", "-o o.txt|.npy or .safetensors"},
                           {inputs + "folder.npy", "-o folder.npy|is a directory"},
@@ -254,9 +255,12 @@ TEST_CASE("an output that cannot be written is refused before the work", "[progr
                           {inputs + "o.npy --lse o.npy", "--lse o.npy|-o"},
                           {inputs + "o.npy --lse v.npy", "--lse v.npy|input file of --v"},
                           {inputs + "o.npy --lse lse.csv", "--lse lse.csv|.npy or .safetensors"},
-                          {inputs + "o.npy --weights w.npy", "--weights w.npy|--path standard"},
-                          {inputs + "o.npy --path standard --weights o.npy", "--weights o.npy|-o"},
-                          {inputs + "o.npy --path standard --lse w.npy --weights w.npy", "--weights w.npy|--lse"},
+                          {inputs + "o.npy --weights o.npy", "--weights o.npy|-o"},
+                          {inputs + "o.npy --lse w.npy --weights w.npy", "--weights w.npy|--lse"},
+                          {inputs + "o.npy --weight-rows rows.npy", "--weight-rows rows.npy|needs --weights"},
+                          {inputs + "o.npy --weights w.npy --weight-rows q.npy", "--weight-rows q.npy|int32 or int64"},
+                          {inputs + "o.npy --weights rows.npy --weight-rows rows.npy",
+                           "--weights rows.npy|input file of --weight-rows"},
                           {inputs + "o.npy --output-type bf16", "-o o.npy|no bf16"},
                           {"run --tensors all.safetensors -o o.npy", "-o o.npy|no bf16"}});
 }
@@ -403,6 +407,31 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
         CHECK((element(weights, row * 33 + 32) != 0.0) == (row % 17 == 16)); // the last row alone sees the last key
     }
     CHECK(fs::exists(place / "lse.npy"));
+}
+
+TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    writeUsual(place);
+    writeLengths(place, "rows.npy", {16, 2, -1, 16, 17});
+    for (const std::string path : {"scalar", "standard", "key_outer"}) {
+        const ProgramResult result =
+            place.run(usual + " --path " + path + " --causal --weights weights.npy --weight-rows rows.npy --verify");
+        INFO(result.out << result.err);
+        REQUIRE(result.status == 0);
+        CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
+        const Tensor weights = readNpy(place, "weights.npy");
+        REQUIRE(weights.shape == Shape{2, 6, 5, 33});
+        for (size_t row = 0; row < size_t{2} * 6 * 5; row++) {
+            double sum = 0;
+            for (size_t key = 0; key < 33; key++) {
+                sum += element(weights, row * 33 + key);
+            }
+            const bool exists = row % 5 != 2 && row % 5 != 4;
+            CHECK(std::abs(sum - (exists ? 1.0 : 0.0)) < 1e-5);
+            CHECK((element(weights, row * 33 + 32) != 0.0) == (row % 5 % 3 == 0)); // row 16 alone sees the last key
+        }
+    }
 }
 
 TEST_CASE("a tensor without elements gives an output without elements", "[program][gpu]") {

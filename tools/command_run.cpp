@@ -48,12 +48,11 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
     problem.weights = options.outputs.weights.empty() ? 0 : 1;
-    if (problem.weights != 0 && problem.path != VKF_PATH_STANDARD)
-        failInput("--weights {}: needs --path standard", options.outputs.weights);
+    if (problem.weights == 0 && problem.weightRows != 0)
+        failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.weightRows);
     // Whether the files or the flag are at fault is the difference between any path and this one.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
-    anyPath.weights = 0;
     VkfMessage message{};
     if (vkfCheckProblem(&anyPath, &message) != VKF_SUCCESS)
         failInput("{}: {}", inputs.source, message.text);
@@ -110,6 +109,7 @@ void run(const RunOptions& options) {
     tensors.documentIds = inputs.documents.data();
     tensors.cuSeqlensQ = inputs.cuSeqlensQ.data();
     tensors.cuSeqlensK = inputs.cuSeqlensK.data();
+    tensors.weightRows = inputs.weightRows.data();
     tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
     tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
     tensors.dropoutMask = inputs.dropoutMask ? inputs.dropoutMask->bytes.data() : nullptr;
@@ -161,7 +161,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     command->add_option("--lse", options->outputs.lse,
                         "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
     command->add_option("--weights", options->outputs.weights,
-                        "where the probabilities go, on --path standard; may be the .safetensors file of -o");
+                        "where the probabilities go; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);

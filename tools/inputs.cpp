@@ -179,6 +179,22 @@ std::vector<int32_t> toDocuments(const Tensor& file, const std::string& name, co
     return documents;
 }
 
+// Rows whose weights are wanted.
+std::vector<int32_t> toWeightRows(const Tensor& file, const std::string& name) {
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; row numbers are int32 or int64", name, elementName(file.type));
+    if (file.shape.size() != 1 || file.shape[0] == 0)
+        failInput("{}: has shape {}, one or more row numbers are [W]", name, shapeText(file.shape));
+    std::vector<int32_t> rows;
+    for (size_t i = 0; i < file.shape[0]; ++i) {
+        const int64_t row = lengthAt(file, i);
+        if (row < INT32_MIN || row > INT32_MAX)
+            failInput("{}: row number {} at {} does not fit 32 bits", name, row, i);
+        rows.push_back(static_cast<int32_t>(row));
+    }
+    return rows;
+}
+
 // A number for each query head, if the file is given.
 std::optional<Tensor> loadHeads(const FlagFile& file, uint32_t heads) {
     if (file.path.empty())
@@ -306,6 +322,8 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     command.add_option("--dropout-mask", files.dropoutMask,
                        ".npy of [B, H, N, K], bool or uint8; dimensions of 1, or missing, repeat: which probabilities "
                        "--dropout keeps, in place of its generator");
+    command.add_option("--weight-rows", files.weightRows,
+                       ".npy of [W], int32 or int64: the rows of --weights, in any order; one that is none gets zeros");
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -323,7 +341,8 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
                                  {"--documents", files.documents},
                                  {"--cu-seqlens-q", files.cuSeqlensQ},
                                  {"--cu-seqlens-k", files.cuSeqlensK},
-                                 {"--dropout-mask", files.dropoutMask}})
+                                 {"--dropout-mask", files.dropoutMask},
+                                 {"--weight-rows", files.weightRows}})
         if (!file.path.empty())
             given.push_back(file);
     return given;
@@ -374,6 +393,10 @@ Inputs loadInputs(const InputFiles& files) {
     if (!files.documents.empty())
         inputs.documents = toDocuments(loadArray({"--documents", files.documents}, "--documents " + files.documents),
                                        "--documents " + files.documents, inputs.k);
+    if (!files.weightRows.empty())
+        inputs.weightRows =
+            toWeightRows(loadArray({"--weight-rows", files.weightRows}, "--weight-rows " + files.weightRows),
+                         "--weight-rows " + files.weightRows);
     inputs.mask = loadMask({"--mask", files.mask}, inputs);
     inputs.dropoutMask = loadMask({"--dropout-mask", files.dropoutMask}, inputs);
     return inputs;
@@ -399,6 +422,7 @@ VkfProblem problemOf(const Inputs& inputs) {
     problem.documents = inputs.documents.empty() ? 0 : 1;
     problem.mask = broadcastOf(inputs.mask, VKF_TYPE_BOOL8);
     problem.dropoutMask = broadcastOf(inputs.dropoutMask, VKF_TYPE_BOOL8);
+    problem.weightRows = static_cast<uint32_t>(inputs.weightRows.size());
     problem.alibi = problem.alibiCustom = inputs.alibiSlopes ? 1 : 0;
     setPacked(inputs, problem);
     return problem;
@@ -434,6 +458,8 @@ Shape outputShape(const Inputs& inputs) {
 
 Shape weightsShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
+    if (!inputs.weightRows.empty())
+        shape[shape.size() - 2] = inputs.weightRows.size();
     shape.back() = extent(inputs.k, axisRow);
     return shape;
 }

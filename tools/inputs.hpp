@@ -32,6 +32,7 @@ struct InputFiles {
     std::string cuSeqlensQ;
     std::string cuSeqlensK;
     std::string dropoutMask;
+    std::string weightRows;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -51,6 +52,7 @@ struct Inputs {
     std::vector<int32_t> documents;  // [batch, keys], of packed keys [keys], alike
     std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
     std::vector<int32_t> cuSeqlensK;
+    std::vector<int32_t> weightRows;
     bool rowsFirst = false; // q, k and v, and so o, are [rows, heads, D] in files; shapes here have heads first
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;

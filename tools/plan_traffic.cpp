@@ -125,7 +125,8 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
         const Reach reach = reachOf(problem, first, end - 1);
         const Reach tiles = reach.inChunks(plan.tileKeys, problem.keys);
         const Reach chunks = reach.inChunks(tile.chunkKeys, tile.keysOfP);
-        const Reach written = problem.weights != 0 ? Reach{0, tile.keysOfP} : chunks;
+        const bool wanted = problem.weights != 0 && problem.weightRows == 0;
+        const Reach written = wanted ? Reach{0, tile.keysOfP} : chunks;
         const auto count = static_cast<double>(end - first);
         sums.scoresWritten += static_cast<double>(roundUp(end - first, tile.matrixRows)) *
                               static_cast<double>(roundUp(tiles.end, tile.matrixColumns) - tiles.begin);
@@ -166,6 +167,16 @@ void addOutputs(const Counted& c, Traffic& traffic) {
         traffic.entries.push_back({"lse", 0, rows * floatBytes});
 }
 
+// Where weights are made from lse, q and k are read once more, at least.
+void addWeights(const VkfProblem& p, VkfPath path, Traffic& traffic) {
+    const bool fromLse = path != VKF_PATH_STANDARD || p.weightRows != 0;
+    const double rows = static_cast<double>(p.batch) * p.queryHeads * (p.weightRows != 0 ? p.weightRows : p.queryRows);
+    const double read = rows * (p.headDim * bytesOf(p.q.type) + floatBytes) +
+                        static_cast<double>(p.batch) * p.kvHeads * p.keys * p.headDim * bytesOf(p.k.type);
+    if (p.weights != 0)
+        traffic.entries.push_back({"weights", fromLse ? read : 0, rows * p.keys * floatBytes});
+}
+
 Traffic fusedPlan(const Counted& c) {
     // Path scalar may hold some columns of q at a time; the other kernels keep all.
     const uint32_t columns4 = (c.problem.headDim + 3) / 4;
@@ -192,8 +203,6 @@ Traffic standardPlan(const Counted& c) {
                      {"P", p * standard.weightsRead, p * standard.weightsWritten},
                      {"m, l", state, state}}};
     addOutputs(c, traffic);
-    if (c.problem.weights != 0)
-        traffic.entries.push_back({"weights", 0, c.heads * c.sums.rows * c.problem.keys * floatBytes});
     return traffic;
 }
 
@@ -222,14 +231,11 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
                           sumTiles(problem, group, plan.tileRows, plan.tileKeys)};
-    switch (plan.path) {
-    case VKF_PATH_STANDARD:
-        return standardPlan(counted);
-    case VKF_PATH_KEY_OUTER:
-        return keyOuterPlan(counted);
-    default:
-        return fusedPlan(counted);
-    }
+    Traffic traffic = plan.path == VKF_PATH_STANDARD    ? standardPlan(counted)
+                      : plan.path == VKF_PATH_KEY_OUTER ? keyOuterPlan(counted)
+                                                        : fusedPlan(counted);
+    addWeights(problem, plan.path, traffic);
+    return traffic;
 }
 
 } // namespace vkf::tools

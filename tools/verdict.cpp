@@ -28,6 +28,7 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.cuSeqlensK = tensors.cuSeqlensK;
     inputs.dropoutMask = tensors.dropoutMask;
     inputs.dropoutSeed = tensors.dropoutSeed;
+    inputs.weightRows = tensors.weightRows;
     return inputs;
 }
 
