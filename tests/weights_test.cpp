@@ -111,18 +111,17 @@ TEST_CASE("weights under everything that a call brings", "[weights]") {
 }
 
 TEST_CASE("weights under block masks", "[weights]") {
-    uint32_t seed = 60;
-    for (const uint32_t rows : rowCounts) {
-        for (const uint32_t block : {16U, 48U, 64U}) {
-            VkfProblem problem = weighted({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rows);
-            problem.maskBlock = block;
-            problem.blockMaskHeadStride = uint64_t{vkfBlockMaskLayout(&problem).rowBlocks};
-            Data data;
-            data.seed = seed++;
-            data.blockDensity = 0.3;
-            problem.causal = block == 48 ? 1 : 0;
-            checkEverywhere(problem, data);
-        }
+    constexpr std::array<uint32_t, 3> blocks = {48, 16, 64};
+    for (uint32_t i = 0; i < blocks.size(); i++) {
+        VkfProblem problem = weighted({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts[i]);
+        problem.maskBlock = blocks[i];
+        const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
+        problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+        problem.causal = i == 0 ? 1 : 0;
+        Data data;
+        data.seed = 60 + i;
+        data.blockDensity = 0.3;
+        checkEverywhere(problem, data);
     }
 }
 
