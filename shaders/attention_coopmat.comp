@@ -435,7 +435,7 @@ const bool BEGINS_AT_DIAGONAL = HAS_ALIBI && !STEPS_OVER;
 
 uint diagonalTile() {
     uint row = queryRow(item.row_begin + TILE_ROWS / 2) + item.keys;
-    return (max(row, params.query_rows) - params.query_rows) / TILE_KEYS;
+    return (max(row, SEQUENCE_ROWS(item)) - SEQUENCE_ROWS(item)) / TILE_KEYS;
 }
 
 // Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped

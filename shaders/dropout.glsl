@@ -42,7 +42,7 @@ RowDropout rowDropout(const Item item, const uint head, const uint row) {
     RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
     if (HAS_DROPOUT) {
         CallTable table = CallTableAt(placedAddress()).table;
-        uint existing = min(row, params.query_rows - 1);
+        uint existing = min(row, SEQUENCE_ROWS(item) - 1);
         if (HAS_DROPOUT_MASK) {
             dropout.mask = broadcastRow(table.dropout, table.dropout_stride, item.batch, head, existing,
                                         LOG_DROPOUT_BITS);

@@ -19,6 +19,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
         {p.packed != 0 && isStudyPath(p.path), "packed (variable-length) sequences on paths standard and key_outer"},
         {p.packed != 0 && p.maskBlock != 0, "packed (variable-length) sequences with a maskBlock"},
+        {p.packed != 0 && p.weights != 0, "weights of packed (variable-length) sequences"},
         {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
         {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
         {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},

@@ -125,7 +125,7 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
 
 // Of a third of the problems weights are asked for, of all rows or of chosen ones.
 void chooseWeights(Dice& dice, VkfProblem& p) {
-    p.weights = dice.oneIn(3) ? 1 : 0;
+    p.weights = dice.oneIn(3) && p.packed == 0 ? 1 : 0;
     p.weightRows = p.weights != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;
 }
 
