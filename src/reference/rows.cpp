@@ -83,8 +83,9 @@ public:
     // Every query head of one KV head. tell(share) hears of the share done.
     template <typename Tell> void run(uint32_t batch, uint32_t kvHead, const Tell& tell) {
         const Call::Span rows = call_.rowsOf(batch);
-        const uint32_t first = selectedRows(rows.begin, call_.options.rowBegin, call_.options.rowStride);
-        const uint32_t end = selectedRows(rows.end, call_.options.rowBegin, call_.options.rowStride);
+        const Call::Span places = placesOf(rows);
+        const uint32_t first = places.begin;
+        const uint32_t end = places.end;
         if (first == end) {
             return;
         }
@@ -118,6 +119,15 @@ public:
     }
 
 private:
+    // Where a sequence's rows stand among the selected ones. Chosen rows are not of packed sequences.
+    Call::Span placesOf(Call::Span rows) const {
+        if (call_.problem.packed == 0) {
+            return {0, call_.rows};
+        }
+        return {selectedRows(rows.begin, call_.options.rowBegin, call_.options.rowStride),
+                selectedRows(rows.end, call_.options.rowBegin, call_.options.rowStride)};
+    }
+
     const Call& call_;
     const Output& output_;
     KvHead kv_;
