@@ -511,6 +511,7 @@ void main() {
     if (isIdle(item)) {
         return;
     }
+    takeMappedTile(item);
     first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
@@ -520,7 +521,6 @@ void main() {
     }
 
     beginBlocks(item);
-    beginMap(item);
     setTerms();
     setDropout();
     loadQueries();

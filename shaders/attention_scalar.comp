@@ -159,6 +159,7 @@ void main() {
     if (isIdle(item)) {
         return;
     }
+    takeMappedTile(item);
     mask = tileMask(item);
     unseen = unseenKeys(item);
     slope = slopeOf(item.head);
@@ -167,7 +168,6 @@ void main() {
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
 
     beginBlocks(item);
-    beginMap(item);
     clearOutput();
     clearSoftmax();
     setDropout(item, group);

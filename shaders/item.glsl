@@ -42,9 +42,13 @@ uint keysOf(const uint batch) {
 
 #include "packed_sequences.glsl"
 
+// Heads whose tiles take turns: work items count them fastest.
+layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
+
 // Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
-// that run together share K and V. Under a mask the last tiles see most keys and come first. The tiles of packed
-// sequences, of all together, stand in slots.
+// that run together share K and V. Under a mask the last tiles see most keys and come first, those of a group of heads
+// before the next to last of any, so that no long one is left for the end. The tiles of packed sequences, of all
+// together, stand in slots.
 Item itemOf(const uint number) {
     uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
     uint row_tiles =
@@ -52,8 +56,10 @@ Item itemOf(const uint number) {
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // a division takes as long as a load from the nearest cache, and decoding has no time
-        tile = number % row_tiles;
-        sequence_head = number / row_tiles;
+        uint group = number / (row_tiles * GROUP_HEADS);
+        uint in_group = number - group * (row_tiles * GROUP_HEADS);
+        tile = GROUP_HEADS == 1 ? in_group : in_group / GROUP_HEADS;
+        sequence_head = group * GROUP_HEADS + (GROUP_HEADS == 1 ? 0 : in_group % GROUP_HEADS);
     }
 
     Item item;

@@ -51,10 +51,25 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 8));
 }
 
+// Where the number of the tile stands that has this place in the order of order_tiles.comp.
+uvec2 orderAddress(const Item item, const uint place) {
+    uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
+    uint first = (item.batch * mapHeads() + head) * mapRowTiles();
+    return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
+}
+
 void beginMap(const Item item) {
+    map_row = mapWordAddress(item, 0);
+    held_map = 0xffffffffu;
+}
+
+// Exchanges the item's tile for the one in its place of the order, and turns to its row of the map.
+void takeMappedTile(inout Item item) {
     if (HAS_TILE_MAP) {
-        map_row = mapWordAddress(item, 0);
-        held_map = 0xffffffffu;
+        uint place = item.row_begin / TILE_ROWS;
+        place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // as itemOf counts
+        item.row_begin = Word(orderAddress(item, place)).value * TILE_ROWS;
+        beginMap(item);
     }
 }
 

@@ -160,6 +160,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
+    c[VKF_ID_GROUP_HEADS] = 1;
     if (p.maskBlock != 0) {
         c[VKF_ID_MASK_BLOCK] = p.maskBlock;
         c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMaskBatchStride);

@@ -36,6 +36,7 @@ std::string binaryName(const Variant& variant) {
                                         "standard_output_coopmat",
                                         "write_table",
                                         "map_tiles",
+                                        "order_tiles",
                                         "list_sequences",
                                         "attention_weights"};
     std::string name = kernelNames[static_cast<size_t>(variant.kernel)];

@@ -99,6 +99,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     setStrides(p.mask, addresses->brought.mask_stride);
     setStrides(p.dropoutMask, addresses->brought.dropout_stride);
     addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
+    addresses->brought.tile_order = *at(Operand::scratch) + plan.schedule.orderOffset;
     addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
     addresses->brought.slots = *at(Operand::scratch) + plan.schedule.slots.offset;
     addresses->brought.sequences = p.batch;

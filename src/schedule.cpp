@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "call_table.hpp"
+#include "item_order.hpp"
 #include "matrix_obstacle.hpp"
 #include "matrix_tuning.hpp"
 #include "message.hpp"
@@ -92,6 +93,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
     if (const VkfResult result = scheduleWeights(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
+    orderItems(problem, &made);
     addTileMap(caps, problem, &made);
     addSequenceList(problem, &made);
     addTable(problem, &made);

@@ -70,6 +70,7 @@ struct Schedule {
     uint64_t scratchLseOffset = 0;
     uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
     uint64_t mapOffset = 0;   // of the map of tiles
+    uint64_t orderOffset = 0; // of their order
     Slots slots;
     uint32_t splits = 1;  // of the keys
     std::string tileText; // tile and splits as tuning data writes them, or would

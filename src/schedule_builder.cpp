@@ -41,7 +41,8 @@ bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || 
 // Kernels that come with loops left as they are, for drivers that compile for a CPU.
 bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
 
-// Scores that are not capped may begin with what is added to them, divided by the scale, which a tiny one does not allow.
+// Scores that are not capped may begin with what is added to them, divided by the scale, which a tiny one does not
+// allow.
 bool takesTermsFirst(const Variant& variant, const VkfProblem& problem) {
     constexpr float leastScale = 1e-3F;
     const bool terms = problem.alibi != 0 || problem.bias.enabled != 0;

@@ -10,7 +10,7 @@ constexpr uint32_t workgroupSize = 256;
 constexpr uint64_t alignment = 16;
 constexpr uint64_t wordBytes = 8; // two bits for each of 32 tiles
 constexpr uint32_t wordTiles = 32;
-constexpr double pairOperations = 8;
+constexpr uint64_t pairOperations = 8;
 
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
@@ -23,6 +23,24 @@ bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
 bool differsByHead(const VkfProblem& p) {
     const bool mask = p.mask.enabled != 0 && p.mask.headStride != 0;
     return p.queryHeads > 1 && (mask || (p.maskBlock != 0 && p.blockMaskHeadStride != 0));
+}
+
+uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// A kernel that asks about the tiles of the schedule's first phase, which is that of attention.
+Phase phaseOf(const Caps& caps, Kernel kernel, const Schedule& schedule, uint64_t items, uint64_t operations) {
+    const Phase& attention = schedule.phases.front();
+    Phase phase;
+    phase.variant.kernel = kernel;
+    phase.variant.constants = attention.variant.constants;
+    phase.variant.constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
+    phase.variant.constants[VKF_ID_THREAD_ROWS] = schedule.tile.rows;
+    phase.variant.constants[VKF_ID_THREAD_KEYS] = schedule.tile.keys;
+    phase.params = attention.params;
+    phase.items = static_cast<uint32_t>(items);
+    const uint64_t affordable = VKF_DEFAULT_STEP_OPERATIONS / operations;
+    phase.itemsPerStep = static_cast<uint32_t>(std::clamp<uint64_t>(affordable, 1, caps.maxGroupCount));
+    return phase;
 }
 
 } // namespace
@@ -43,22 +61,14 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     if (words > UINT32_MAX) {
         return; // the kernel asks about every key
     }
-    Constants& constants = attention.variant.constants;
-    constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
-    Phase map;
-    map.variant.kernel = Kernel::mapTiles;
-    map.variant.constants = constants;
-    map.variant.constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
-    map.variant.constants[VKF_ID_THREAD_ROWS] = tile.rows;
-    map.variant.constants[VKF_ID_THREAD_KEYS] = tile.keys;
-    map.params = attention.params;
-    map.items = static_cast<uint32_t>(words);
-    const double operations = pairOperations * tile.rows * static_cast<double>(wordKeys);
-    const double affordable = VKF_DEFAULT_STEP_OPERATIONS / operations;
-    map.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps.maxGroupCount)));
-    schedule->phases.insert(schedule->phases.begin(), map);
-    schedule->mapOffset = (schedule->scratchBytes + alignment - 1) / alignment * alignment;
-    schedule->scratchBytes = schedule->mapOffset + words * wordBytes;
+    attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
+    const uint64_t orders = p.batch * heads;
+    const Phase map = phaseOf(caps, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
+    const Phase order = phaseOf(caps, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
+    schedule->phases.insert(schedule->phases.begin(), {map, order});
+    schedule->mapOffset = aligned(schedule->scratchBytes);
+    schedule->orderOffset = schedule->mapOffset + words * wordBytes;
+    schedule->scratchBytes = schedule->orderOffset + orders * rowTiles * sizeof(uint32_t);
 }
 
 } // namespace vkf

@@ -31,6 +31,7 @@ enum class Kernel : uint32_t {
     standardOutputCoopmat,
     writeTable,
     mapTiles,
+    orderTiles,
     listSequences,
     attentionWeights
 };

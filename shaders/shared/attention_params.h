@@ -175,7 +175,8 @@ struct AttentionParams {
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
 #define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */
-#define VKF_ID_COUNT 68
+#define VKF_ID_GROUP_HEADS 68   /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_COUNT 69
 
 #define VKF_PLACE_WINDOW 0
 #define VKF_PLACE_ADDRESS 1 /* of the only thing that the call brings */

@@ -24,6 +24,7 @@ struct CallTable {
     Address mask_stride[3];
     Address documents;
     Address tile_map;
+    Address tile_order;
     /* Of packed sequences: [sequences + 1], where the rows and the keys of each begin. */
     Address row_starts;
     Address key_starts;
