@@ -145,7 +145,8 @@ DecodeMatrixTile matrixTileOf(const MatrixLayout& layout, const DecodeProblem& p
         std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * tile.columns)), mostRowSubgroups));
     tile.keySubgroups = std::max(decodeSubgroups / tile.rowSubgroups, 1U);
     // The first rows are those of the first state of each lane that holds a depth.
-    const uint64_t rows = std::min(problem.rows, uint64_t{tile.rowTiles} * tile.columns);
+    const uint64_t most = uint64_t{tile.rowTiles} * tile.columns;
+    const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
     tile.states = std::max(static_cast<uint32_t>((rows + layout.columnLanes()) / (layout.columnLanes() + 1)), 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;

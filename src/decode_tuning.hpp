@@ -25,6 +25,7 @@ struct DecodeProblem {
     uint64_t kvHeads;       // of all sequences
     uint32_t keys;          // that a row may see at most
     uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
+    bool moreRows = false;  // `rows` is a mean: some sequences have more
 
     // Of heads that take a kernel of their own on matrices.
     bool wide() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }

@@ -30,7 +30,8 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
             uint64_t{typicalSequences(p)} * p.kvHeads,
             static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
-            blockUnit(problem)};
+            blockUnit(problem),
+            p.packed != 0 && p.longestRows == 0};
 }
 
 // Of the kernels on matrices one fills them from rows of their own type, those of fp16 also from rows of block types in

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Tiles of path decode, how it splits the keys and merges them. No device is needed.
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -104,6 +106,25 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 3, 128, VKF_TYPE_F32).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
+}
+
+TEST_CASE("tiles on matrices have the state of all their rows where a packed sequence may have more than the mean",
+          "[schedule]") {
+    const auto states = [](uint32_t longestRows) {
+        VkfProblem problem = problemOf({4, 8, 8, 8, 400, 128, 0, VKF_TYPE_F16});
+        problem.path = VKF_PATH_DECODE;
+        problem.packed = 1;
+        problem.longestRows = longestRows;
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        const auto isAttention = [](const vkf::Phase& phase) {
+            return phase.variant.kernel == vkf::Kernel::attentionDecodeMatrix;
+        };
+        const auto attention = std::find_if(made.phases.begin(), made.phases.end(), isAttention);
+        REQUIRE(attention != made.phases.end());
+        return attention->variant.constants[VKF_ID_THREAD_ROWS];
+    };
+    CHECK(states(2) == 1);
+    CHECK(states(0) == 2);
 }
 
 TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages or not", "[schedule]") {

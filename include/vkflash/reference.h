@@ -227,7 +227,7 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
 /* The same of VkfProblem::weights. The fp32 runs are those of o for all rows on path standard; else each makes weights
  * from its own unrounded scores and the other's lse, rounded to fp32, as the kernels do whose lse comes from one and
  * whose scores from another. The floor is fp32's at the largest weight, in the latter case and what the floor of lse
- * makes of that weight; the weight of a dropped key must be 0 exactly. */
+ * and sums of headDim products in another order make of that weight; the weight of a dropped key must be 0 exactly. */
 typedef struct VkfWeightsVerdict {
     size_t structSize;
     VkfBool passed;
