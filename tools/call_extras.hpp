@@ -18,6 +18,7 @@ struct CallExtras {
     std::vector<std::byte> bias; // in whole words of 4 bytes, as of the mask
     std::vector<std::byte> mask;
     std::vector<int32_t> documents;
+    std::vector<int32_t> starts; // of packed sequences with as many rows as keys
 
     // Pointers into this object.
     void addTo(host::HostTensors& tensors) const;
@@ -30,7 +31,7 @@ public:
     void addTo(VkfBindings& bindings) const;
 
 private:
-    host::Buffer sinks_, bias_, mask_, documents_;
+    host::Buffer sinks_, bias_, mask_, documents_, starts_;
 };
 
 } // namespace vkf::tools

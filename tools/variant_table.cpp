@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t squareSide = 256;    // rows and keys of what a mask opens or closes as a whole
 constexpr uint64_t biasBlock = 1048573; // numbers that repeat, a prime: no row of a bias looks like another
 constexpr uint32_t documentCount = 16;
+constexpr uint32_t sequenceCount = 64;
 
 void asIs(VariantCall&) {}
 
@@ -136,12 +137,41 @@ void setDocuments(VariantCall& call) {
     }
 }
 
+void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .deviceSeed = 0, .seed = 17}; }
+
+// ---- Sequences ---------------------------------------------------------------------------------------
+
+// As long as those of setPacked on average.
+void setEqualSequences(VariantCall& call) {
+    VkfProblem& problem = call.problem;
+    problem.batch = sequenceCount;
+    problem.queryRows = problem.keys = std::max(problem.queryRows / 4, 1U);
+}
+
+// Of any lengths up to half of the rows.
+void setPacked(VariantCall& call) {
+    VkfProblem& problem = call.problem;
+    const uint32_t most = std::max(problem.queryRows / 2, 1U);
+    Generator generator(15);
+    call.extras.starts.push_back(0);
+    for (uint32_t i = 0; i < sequenceCount; ++i) {
+        const auto length = static_cast<uint32_t>(1 + generator.next() % most);
+        call.extras.starts.push_back(call.extras.starts.back() + static_cast<int32_t>(length));
+        call.pairsOfHead += static_cast<double>(length) * length / sequenceCount;
+    }
+    problem.packed = 1;
+    problem.batch = sequenceCount;
+    problem.queryRows = problem.keys = static_cast<uint32_t>(call.extras.starts.back());
+    problem.longestRows = problem.longestKeys = most;
+}
+
 // ---- Decode ------------------------------------------------------------------------------------------
 
 void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0}; }
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }
+constexpr Aim rate(double limit) { return {AimOf::rate, limit}; }
 
 // Each name once, bases before those that need them.
 constexpr std::array table = {
@@ -157,6 +187,9 @@ constexpr std::array table = {
     Variant{"window", Workload::prefill, setWindow, "causal", time(0.2)},
     Variant{"window-first-keys", Workload::prefill, setFirstKeys, "causal", information},
     Variant{"documents", Workload::prefill, setDocuments, "causal", time(0.12)},
+    Variant{"dropout", Workload::prefill, setDropout, "plain", information},
+    Variant{"sequences", Workload::prefill, setEqualSequences, nullptr, information},
+    Variant{"packed", Workload::prefill, setPacked, "sequences", rate(0.85)},
     Variant{"decode", Workload::decode, asIs, nullptr, information},
     Variant{"decode-alibi", Workload::decode, setAlibi, "decode", time(1.05)},
     Variant{"decode-sinks", Workload::decode, setSinks, "decode", time(1.05)},
