@@ -75,7 +75,7 @@ typedef struct VkfReferenceInputs {
     const int32_t* cuSeqlensK;
     const void* dropoutMask;
     const uint64_t* dropoutSeed; /* one */
-    const int32_t* weightRows;  /* [weightRows] */
+    const int32_t* weightRows;   /* [weightRows] */
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {
