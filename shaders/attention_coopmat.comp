@@ -76,7 +76,7 @@ float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
 float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
-bool bias_in_words; // each row's begins with a word
+bool bias_in_words;               // each row's begins with a word
 ResultMatrix factors;             // the same, each in all columns of its row
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
 uint first_key;                   // that this lane has a score of, in the tile that o takes in
@@ -377,13 +377,13 @@ void accumulateOutput() {
     }
 }
 
+const bool STEPS_OVER = HAS_BLOCK_MASK || HAS_TILE_MAP; // tiles that nobody sees
+const bool PASSES_UNSEEN = HAS_KEEP && !HAS_TILE_MAP;   // tiles between the first keys and the window
+
 // Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
 // [whole_first, whole_end). The walk goes over those first, then over the ones that a mask cuts, on either
 // side of them. With a map or a block mask it steps over tiles that nobody sees; a map also tells which are whole. Where
 // blocks are cut, or masks are asked key by key without a map, no tile is.
-const bool STEPS_OVER = HAS_BLOCK_MASK || HAS_TILE_MAP;
-const bool PASSES_UNSEEN = HAS_KEEP && !HAS_TILE_MAP; // tiles between the first keys and the window
-
 struct Walk {
     uint first, whole_first, whole_end, end;
 };
