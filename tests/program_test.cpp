@@ -415,8 +415,8 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
     writeUsual(place);
     writeLengths(place, "rows.npy", {16, 2, -1, 16, 17});
     for (const std::string path : {"scalar", "standard", "key_outer"}) {
-        const ProgramResult result =
-            place.run(usual + " --path " + path + " --causal --weights weights.npy --weight-rows rows.npy --verify");
+        const ProgramResult result = place.run(
+            fmt::format("{} --path {} --causal --weights weights.npy --weight-rows rows.npy --verify", usual, path));
         INFO(result.out << result.err);
         REQUIRE(result.status == 0);
         CHECK_THAT(result.out, ContainsSubstring("\nweights error "));

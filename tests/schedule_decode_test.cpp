@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Tiles of path decode, how it splits the keys and merges them. No device is needed.
-#include <algorithm>
-
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
