@@ -104,6 +104,7 @@ function(vkf_add_shaders table target array)
     COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "ARRAY=${array}" -D "OUTPUT=${cpp}"
       -P "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
     DEPENDS "${list_file}" ${spirv} "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
+            "${PROJECT_SOURCE_DIR}/src/common_words.hpp"
     COMMENT "Embedding shaders"
     VERBATIM)
   add_custom_target(${target} DEPENDS "${cpp}")

@@ -2,6 +2,7 @@
 # cmake -D LIST=variants.txt -D ARRAY=shaderBinaries -D OUTPUT=shader_table.cpp -P WriteShaderTable.cmake
 # Writes the C++ source that holds the SPIR-V of every line "name|spv file|missing reason" of LIST.
 file(STRINGS "${LIST}" lines)
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/common_words.hpp" common_words REGEX "^    0x")
 set(arrays "")
 set(rows "")
 foreach(line ${lines})
@@ -17,13 +18,17 @@ foreach(line ${lines})
   endif()
   # SPIR-V files of glslang are little-endian words.
   file(READ "${spv}" hex HEX)
-  # As src/shader_table.hpp tells: small words, heads of instructions, the rest.
+  # As src/shader_table.hpp tells: common words, small ones, the rest.
   string(REGEX REPLACE "(........)" "\\1;" units "${hex}")
-  string(REGEX REPLACE "(..)([0-7].)0000;" "0x\\2\\1," units "${units}")
-  string(REGEX REPLACE "(..)(0[0-7])(0[1-9a-f])00;" "0x8000|0x\\3<<11|0x\\2\\1," units "${units}")
-  string(REGEX REPLACE "(..)(..)(..)(..);" "0x8000,0x\\4\\3,0x\\2\\1," units "${units}")
-  string(REGEX REPLACE "(0x8000,)" "\n\\1" units "${units}")
-  string(APPEND arrays "constexpr uint16_t ${name}_spirv[] = {${units}};\n")
+  set(number 0)
+  foreach(word ${common_words})
+    string(REGEX REPLACE "^    0x(..)(..)(..)(..),$" "\\4\\3\\2\\1;" little_endian "${word}")
+    string(REPLACE "${little_endian}" "${number}," units "${units}")
+    math(EXPR number "${number} + 1")
+  endforeach()
+  string(REGEX REPLACE "(..)([01].)0000;" "223+0x\\2,0x\\1," units "${units}")
+  string(REGEX REPLACE "(..)(..)(..)(..);" "\n255,0x\\1,0x\\2,0x\\3,0x\\4," units "${units}")
+  string(APPEND arrays "constexpr uint8_t ${name}_spirv[] = {${units}};\n")
   string(APPEND rows "    {\"${name}\", ${name}_spirv, std::size(${name}_spirv), nullptr},\n")
 endforeach()
 
