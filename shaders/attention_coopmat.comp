@@ -25,7 +25,6 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
@@ -47,7 +46,6 @@
 #include "mask.glsl"
 #include "block_mask.glsl"
 #include "keep.glsl"
-#define VKF_UNIFORM_WALK
 #include "tile_map.glsl"
 #include "final_score.glsl"
 #include "score_terms.glsl"

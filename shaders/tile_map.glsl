@@ -19,13 +19,6 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
     uint kept;
 };
 
-// The same number in all invocations, where a compiler is told so: it then keeps the walk out of their registers.
-#ifdef VKF_UNIFORM_WALK
-#define UNIFORM(x) subgroupBroadcastFirst(x)
-#else
-#define UNIFORM(x) x
-#endif
-
 uvec2 map_row;  // address of the tile's row of words
 uint held_map;  // the word that was read last, and what it held
 uint held_seen;
@@ -78,8 +71,8 @@ void holdMap(const uint word) {
     if (word != held_map) {
         MapWord at = MapWord(add64(map_row, uvec2(word * 8, 0)));
         held_map = word;
-        held_seen = UNIFORM(at.seen);
-        held_kept = UNIFORM(at.kept);
+        held_seen = at.seen;
+        held_kept = at.kept;
     }
 }
 
