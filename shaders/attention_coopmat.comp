@@ -73,16 +73,18 @@ float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
 float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
-float slope_row[PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS];
-bool bias_in_words;               // each row's begins with a word
 ResultMatrix factors;             // the same, each in all columns of its row
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
-uint first_key;                   // that this lane has a score of, in the tile that o takes in
 
-// p = 2^(s - m), which l takes in before it is rounded; `row` as m_row counts.
-float takeProbability(const uint row, const float s) {
-    float p = exp2(fma(s, lateScale(), -m_row[row]));
+#include "matrix_late.glsl"
+
+// p = 2^x of a row and a key of the lane's. l takes it in before it is rounded or dropped.
+float takeProbability(const float x, const uint row, const uint key) {
+    float p = exp2(x);
     l_row[row] += p;
+    if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], first_key + key)) {
+        return 0.0;
+    }
     return p;
 }
 
@@ -120,26 +122,28 @@ void clearState() {
     }
 }
 
+#include "matrix_bias.glsl"
 #include "matrix_scores.glsl"
 
+// What m has to reach: of each row the largest score, and what becomes of it.
 void findLargest() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            float x = SCORE(r * KEY_TILES, slot * SLOT_ELEMENTS);
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    x = max(x, SCORE(r * KEY_TILES + key, slot * SLOT_ELEMENTS + i));
-                }
-            }
-            largest[r * SLOTS + slot] = x * lateScale();
+    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
+        float x = ROW_SCORE(row, 0);
+        if (HAS_ALIBI) {
+            x = exponent(x, 0.0, row, 0);
         }
+        UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
+            x = max(x, HAS_ALIBI ? exponent(ROW_SCORE(row, i), 0.0, row, i) : ROW_SCORE(row, i));
+        }
+        largest[row] = HAS_ALIBI ? x : exponent(x, 0.0, row, 0);
     }
 }
 
-bool outgrown() {
-    bool grown = false;
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
-        grown = grown || largest[i] > m_row[i] + RESCALE_THRESHOLD;
+// Whether m has to be raised, or something else be done, in any invocation.
+bool outgrownOr(const bool other) {
+    bool grown = other;
+    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
+        grown = grown || largest[row] > m_row[row] + RESCALE_THRESHOLD;
     }
     return subgroupAny(grown);
 }
@@ -165,37 +169,78 @@ void rescale() {
     }
 }
 
-// The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
-// branch around the rescaling: products are made again in the rare tile that needs it, because compilers
-// were seen to copy all of o in every tile where a branch joins two versions of it.
-void computeScores(const uint key_begin, const bool whole) {
-    for (;;) {
-        beginScores(key_begin, whole);
-        computeProducts();
-        takeScores();
-        if (HAS_SOFTCAP) {
+// The scores of one tile, but for masks.
+void makeScores(const bool whole) {
+    beginScores();
+    computeProducts();
+    takeScores();
+    late = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
+                       : vec3(abs(params.score_scale), 0.0, 0.0);
+    if (HAS_SOFTCAP && !(CAPS_LATE && whole)) {
+        bool near = areNearZero();
+        [[dont_unroll]] while (!subgroupAll(near)) { // once or not at all: see computeBoundedScores
             capScores();
+            near = true;
         }
-        if (TERMS_LAST) {
-            addTerms(key_begin);
-        }
-        if (!whole) {
-            if (HAS_KEEP && !(HAS_TILE_MAP && isKept(key_begin / TILE_KEYS))) {
-                dropUnkept(key_begin);
-            }
-            dropInvisible(key_begin);
-        }
-        findLargest();
-        if (!outgrown()) {
-            break;
-        }
-        rescale();
+    }
+    if (BIAS_LAST) {
+        addBias();
+    }
+    if (HAS_ALIBI) {
+        placeSlopes(whole);
     }
 }
 
-// o += p v. The probabilities of the next depth are made between products of this one, while the matrix unit works.
+// The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
+// branch around the rescaling: products are made again in the rare tile that needs it, because compilers
+// were seen to copy all of o in every tile where a branch joins two versions of it.
+void computeScores(const bool whole) {
+    for (;;) {
+        makeScores(whole);
+        if (!whole) {
+            if (HAS_KEEP && !(HAS_TILE_MAP && isKept(tile_begin / TILE_KEYS))) {
+                dropUnkept();
+            }
+            dropInvisible();
+        }
+        findLargest();
+        if (!outgrownOr(false)) {
+            break;
+        }
+        rescale();
+        if (HAS_BIAS) {
+            fetchBias(tile_begin, whole);
+        }
+    }
+}
+
+// The same for whole tiles of which it takes less to tell what no score passes: mostly that is enough. Scores are capped in
+// place by a loop of one turn or none, because compilers were seen to move all of them in every tile for the sake of a branch.
+void computeBoundedScores() {
+    for (;;) {
+        makeScores(true);
+        bool near = boundScores();
+        if (!outgrownOr(!near)) {
+            break;
+        }
+        [[dont_unroll]] while (CAPS_LATE && !subgroupAll(near)) {
+            capScores();
+            near = true;
+        }
+        findLargest();
+        if (!outgrownOr(false)) {
+            break;
+        }
+        rescale();
+        if (HAS_BIAS) {
+            fetchBias(tile_begin, true);
+        }
+    }
+}
+
+// o += p v, those of the first depth being there. The probabilities of the next depth are made between products of this one,
+// while the matrix unit works.
 void accumulateOutput() {
-    makeProbabilities(0);
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
@@ -214,14 +259,23 @@ void accumulateOutput() {
 
 const bool STEPS_OVER = HAS_BLOCK_MASK || HAS_TILE_MAP; // tiles that nobody sees
 const bool PASSES_UNSEEN = HAS_KEEP && !HAS_TILE_MAP;   // tiles between the first keys and the window
+const bool WHOLE_FIRST = !HAS_ALIBI;
 
 // Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
 // [whole_first, whole_end). The walk goes over those first, then over the ones that a mask cuts, on either
-// side of them. With a map or a block mask it steps over tiles that nobody sees; a map also tells which are whole. Where
-// blocks are cut, or masks are asked key by key without a map, no tile is.
+// side of them; under ALiBi the other way round, with the tiles [near_first, near_end) that lie on both sides of a row's
+// position among the cut ones: scores rise towards it, and m would rise with them. With a map or a block mask the walk steps
+// over tiles that nobody sees; a map also tells which are whole. Where blocks are cut, or masks are asked key by key without
+// a map, or a bias cannot be read in pieces, no tile is.
 struct Walk {
-    uint first, whole_first, whole_end, end;
+    uint first, whole_first, near_first, near_end, whole_end, end;
 };
+
+// Keys at which the rows of the workgroup stand, [x, y).
+ivec2 positions() {
+    uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
+    return ivec2(-distanceTo(0, item.row_begin), 1 - distanceTo(0, last_row));
+}
 
 Walk walkOf(const TileMask mask) {
     Walk walk;
@@ -233,8 +287,19 @@ Walk walkOf(const TileMask mask) {
         ivec2 unseen = unseenKeys(item);
         walk.whole_first = clamp(uint(unseen.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.whole_end = clamp(uint(unseen.y) / TILE_KEYS, walk.whole_first, walk.end);
-    } else if (BLOCKS_ARE_CUT && !HAS_TILE_MAP) {
+    } else if ((BLOCKS_ARE_CUT && !HAS_TILE_MAP) || (HAS_BIAS && !bias_in_pieces)) {
         walk.whole_end = walk.whole_first;
+    }
+    walk.near_first = walk.whole_end;
+    walk.near_end = walk.whole_end;
+    if (HAS_ALIBI && !PASSES_UNSEEN) {
+        ivec2 near = positions();
+        walk.near_first = clamp(uint(max(near.x + 1, 0)) / TILE_KEYS, walk.whole_first, walk.whole_end);
+        walk.near_end = clamp(uint(max(near.y + int(TILE_KEYS) - 2, 0)) / TILE_KEYS, walk.near_first, walk.whole_end);
+        if (STEPS_OVER) {
+            walk.whole_end = walk.near_first;
+            walk.near_end = walk.near_first;
+        }
     }
     return walk;
 }
@@ -255,56 +320,66 @@ uint nextTile(const Walk walk, const uint tile, const bool whole) {
     if (STEPS_OVER) {
         return openTileOfWalk(walk, tile + 1, whole);
     }
-    return !whole && tile + 1 == walk.whole_first ? walk.whole_end : tile + 1;
+    if (whole) {
+        return HAS_ALIBI && tile + 1 == walk.near_first ? walk.near_end : tile + 1;
+    }
+    uint next = tile + 1 == walk.whole_first ? walk.near_first : tile + 1;
+    return next == walk.near_end ? walk.whole_end : next;
 }
 
-// The cut tile that has `index` cut ones before it.
+// The whole tile that has `index` whole ones before it, and of cut ones.
+uint wholeTile(const Walk walk, const uint index) {
+    uint tile = walk.whole_first + index;
+    return HAS_ALIBI && tile >= walk.near_first ? tile + (walk.near_end - walk.near_first) : tile;
+}
+
 uint cutTile(const Walk walk, const uint index) {
     uint tile = walk.first + index;
-    return tile < walk.whole_first ? tile : tile + (walk.whole_end - walk.whole_first);
+    tile += tile < walk.whole_first ? 0 : walk.near_first - walk.whole_first;
+    return tile < walk.near_end ? tile : tile + (walk.whole_end - walk.near_end);
 }
 
-// Under ALiBi scores rise towards the diagonal: m would, too, and every tile be computed twice. Whole tiles so begin
-// there, go on to the last, and then from the first.
-const bool BEGINS_AT_DIAGONAL = HAS_ALIBI && !STEPS_OVER;
-
-uint diagonalTile() {
-    uint row = queryRow(item.row_begin + TILE_ROWS / 2) + item.keys;
-    return (max(row, SEQUENCE_ROWS(item)) - SEQUENCE_ROWS(item)) / TILE_KEYS;
-}
+const bool SHORT_OF_REGISTERS = CAPS_LATE || HAS_ALIBI; // before the next tile is asked for
 
 // Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped
 // over.
 void attend(const Walk walk, uint tile, const uint last, const bool whole) {
-    uint begin = tile;
-    uint start = tile;
-    if (BEGINS_AT_DIAGONAL && whole) {
-        start = clamp(diagonalTile(), begin, last);
-        tile = start;
-    }
     fetchTile(k, v, tile * TILE_KEYS, whole, thread);
+    if (HAS_BIAS) {
+        fetchBias(tile * TILE_KEYS, whole);
+    }
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
+    lane_distance = distanceTo(tile * TILE_KEYS + laneKey(lane), first_row + lanePlace(lane).x);
     [[dont_unroll]] for (;;) {
-        computeScores(tile * TILE_KEYS, whole);
-        if (HAS_DROPOUT) {
-            first_key = tile * TILE_KEYS + lanePlace(lane).y;
+        tile_begin = tile * TILE_KEYS;
+        first_key = tile_begin + laneKey(lane);
+        if (whole && (CAPS_LATE || HAS_ALIBI)) {
+            computeBoundedScores();
+        } else {
+            computeScores(whole);
         }
         uint next = nextTile(walk, tile, whole);
         bool more = STEPS_OVER ? next <= last : tile != last;
-        if (BEGINS_AT_DIAGONAL && whole) {
-            next = tile == last ? begin : next;
-            more = next != start;
-        }
         tile = next;
+        if (SHORT_OF_REGISTERS) {
+            makeProbabilities(0); // in the place of scores
+        }
         // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
         // were seen to sink to where they are used, and their latency with them.
         if (more) {
             fetchTile(k, v, tile * TILE_KEYS, whole, thread);
+            if (HAS_BIAS) {
+                fetchBias(tile * TILE_KEYS, whole);
+            }
         } else {
             forgetTile();
         }
+        if (!SHORT_OF_REGISTERS) {
+            makeProbabilities(0);
+        }
         accumulateOutput();
+        lane_distance += int(tile * TILE_KEYS - tile_begin); // counted, or compilers make it anew from the lane's number
         barrier(); // the tile's last readers are done
         placeTile(k, v, tile * TILE_KEYS, whole, thread);
         barrier();
@@ -317,23 +392,33 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
 // The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
 Walk partOf(const Walk walk, const uvec2 steps) {
     uvec2 part = walk.first + steps;
-    return Walk(part.x, clamp(walk.whole_first, part.x, part.y), clamp(walk.whole_end, part.x, part.y), part.y);
+    uint whole_end = clamp(walk.whole_end, part.x, part.y);
+    return Walk(part.x, clamp(walk.whole_first, part.x, part.y), whole_end, whole_end, whole_end, part.y);
 }
 
-// Tiles [x, y) of the split's part that all rows see, none if y <= x. A walk that steps over tiles is a part already.
+uint wholeCount(const Walk walk) {
+    return walk.whole_end - walk.whole_first - (walk.near_end - walk.near_first);
+}
+
+// From the first to behind the last of the split's tiles that all rows see, nothing if y <= x. A walk that steps over tiles
+// is the split's part already.
 uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
+    if (PASSES_UNSEEN) {
+        return uvec2(0);
+    }
     if (STEPS_OVER) {
         return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
-    return walk.whole_first + uvec2(steps.x, min(steps.y, walk.whole_end - walk.whole_first));
+    uint end = min(steps.y, wholeCount(walk));
+    return steps.x < end ? uvec2(wholeTile(walk, steps.x), wholeTile(walk, end - 1) + 1) : uvec2(0);
 }
 
-// From the first to behind the last one that a mask cuts, likewise; whole ones may lie between.
+// Of those that a mask cuts, likewise; whole ones may lie between.
 uvec2 cutTiles(const Walk walk, const uvec2 steps) {
     if (STEPS_OVER) {
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
-    uint whole = walk.whole_end - walk.whole_first;
+    uint whole = wholeCount(walk);
     uint begin = max(steps.x, whole);
     return begin < steps.y ? uvec2(cutTile(walk, begin - whole), cutTile(walk, steps.y - 1 - whole) + 1) : uvec2(0);
 }
@@ -356,7 +441,8 @@ void main() {
     }
 
     beginBlocks(item);
-    setTerms();
+    setSlopes();
+    beginBias(thread);
     setDropout();
     loadQueries();
     clearState();
@@ -371,13 +457,13 @@ void main() {
         if (STEPS_OVER) {
             walk = partOf(walk, steps);
         }
-        uvec2 whole = wholeTiles(walk, steps);
-        if (!PASSES_UNSEEN && whole.x < whole.y) {
-            attend(walk, whole.x, whole.y - 1, true);
+        uvec2 tiles = WHOLE_FIRST ? wholeTiles(walk, steps) : cutTiles(walk, steps);
+        if (tiles.x < tiles.y) {
+            attend(walk, tiles.x, tiles.y - 1, WHOLE_FIRST);
         }
-        uvec2 cut = cutTiles(walk, steps);
-        if (cut.x < cut.y) {
-            attend(walk, cut.x, cut.y - 1, false);
+        tiles = WHOLE_FIRST ? cutTiles(walk, steps) : wholeTiles(walk, steps);
+        if (tiles.x < tiles.y) {
+            attend(walk, tiles.x, tiles.y - 1, !WHOLE_FIRST);
         }
     }
     writeResults();

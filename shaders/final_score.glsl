@@ -22,19 +22,19 @@ float tanhAccurate(const float x) {
 }
 
 // The same for x = scale s where |x| < NEAR_ZERO, from s itself: an odd polynomial whose factors hold the powers of the
-// scale, a fit at Chebyshev nodes as above, error under 2^-26. Not for scales whose powers are too small.
-#define NEAR_ZERO 0.25
+// scale, a fit at Chebyshev nodes as above, error under 2^-21. Not for scales whose powers are too small.
+#define NEAR_ZERO 0.2
 #define LEAST_FOLDED_SCALE 2e-4
 
-vec4 nearTanhFactors(const float scale) {
+vec3 nearTanhFactors(const float scale) {
     float square = scale * scale;
-    vec3 powers = vec3(square, square * square, square * square * square);
-    return scale * vec4(1.0, vec3(-0.333333164, 0.133286983, -0.0519749448) * powers);
+    return scale * vec3(1.0, -0.333322712 * square, 0.131204801 * (square * square));
 }
 
-float nearTanh(const vec4 factors, const float s) {
+// What s is multiplied by.
+float nearTanhRatio(const vec3 factors, const float s) {
     float u = s * s;
-    return s * fma(fma(fma(factors.w, u, factors.z), u, factors.y), u, factors.x);
+    return fma(fma(factors.z, u, factors.y), u, factors.x);
 }
 
 // From q . k to the score in units of log2: scale, softcap.

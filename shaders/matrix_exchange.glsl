@@ -66,27 +66,16 @@ void placeProbabilities(const uint r, const uint begin) {
     }
 }
 
-// The probabilities in the place of the scores.
-void computeProbabilities() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint row = i / KEY_TILES * SLOTS + e / SLOT_ELEMENTS;
-            float p = takeProbability(row, SCORE(i, e));
-            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0],
-                                        first_key + i % KEY_TILES * MATRIX_COLUMNS + elementPlace(e).y)) {
-                p = 0.0;
-            }
-            SCORE(i, e) = p;
-        }
-    }
-}
-
-// p_tile, all depths at once.
+// p_tile, all depths at once. Probabilities take the place of the scores.
 void makeProbabilities(const uint depth) {
     if (depth != 0) {
         return;
     }
-    computeProbabilities();
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+        const uint row = rowOf(i / ELEMENTS, i % ELEMENTS);
+        const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
+        score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
+    }
     uint begin = subgroup * EXCHANGE_WORDS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         stageBarrier();

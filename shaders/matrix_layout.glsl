@@ -20,9 +20,10 @@ layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
-const bool IN_PAIRS = (ELEMENT_BASIS & 0xffu) == 0x10u;      // elements 2 i and 2 i + 1 are neighbours in a row
 const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
 const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix that an invocation holds a part of
+// Bits of a column that the element chooses; lanes choose the others.
+const uint ELEMENT_COLUMNS = (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
 
 #ifdef VKF_MATRIX_BF16
 #define Half bfloat16_t
@@ -52,7 +53,7 @@ uvec2 lanePlace(const uint lane) {
 
 // Row of a slot, less what the lane adds.
 uint slotRow(const uint slot) {
-    return elementPlace(slot * SLOT_ELEMENTS).x;
+    return placeOf(slot * SLOT_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // Among the lanes that hold the same rows.

@@ -22,13 +22,10 @@ Half roundToHalf(const float p) {
 void makeProbabilities(const uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            float p = takeProbability(r * SLOTS + e / SLOT_ELEMENTS, SCORE(r * KEY_TILES + depth, e));
             const uint row = r * SLOTS + e / SLOT_ELEMENTS;
-            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0],
-                                        first_key + depth * MATRIX_COLUMNS + elementPlace(e).y)) {
-                p = 0.0;
-            }
-            p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(p);
+            const uint key = elementKey(depth, e);
+            float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
+            p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(takeProbability(x, row, key));
         }
     }
 }

@@ -1,53 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
 // Scores of the cooperative-matrix kernel: what they begin with, the products, and what becomes of them before the softmax
-// sees them (softcap, ALiBi, bias, masks). An invocation finds its own by SCORE.
+// sees them (softcap, ALiBi, bias, masks), unless it waits for the exponent (matrix_late.glsl). An invocation finds its
+// own by SCORE.
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
-// Of the elements of s, counted through: the row state, as m_row counts, and the column in the tile, less what the lane
-// adds.
-uint stateOf(const uint i) {
-    return i / ELEMENTS / KEY_TILES * SLOTS + i % ELEMENTS / SLOT_ELEMENTS;
-}
+// The i-th of the scores that an invocation has of a row.
+#define ROW_SCORE(row, i)                                                                                        \
+    SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
 
-uint columnOf(const uint i) {
-    return i / ELEMENTS % KEY_TILES * MATRIX_COLUMNS + elementPlace(i % ELEMENTS).y;
-}
-
-// What s begins with: nothing, or the terms, divided by the scale that s still waits for. Where rows of the bias begin
-// with words, those of whole tiles are loaded two keys at a time, all at once.
-void beginScores(const uint key_begin, const bool whole) {
+// What s begins with: nothing, or the bias, divided by the scale that s still waits for.
+void beginScores() {
+    float unit = LOG2E / abs(params.score_scale);
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
-    }
-    if (!TERMS_FIRST) {
-        return;
-    }
-    uvec2 place = lanePlace(lane);
-    float unit = 1.0 / abs(params.score_scale);
-    float bias[ROW_TILES * KEY_TILES * ELEMENTS];
-    RowTerms terms[ROW_TILES * SLOTS];
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
-        uint packed_row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
-        terms[i] = rowTerms(item, queryHead(item, packed_row), slope_row[PACKED_HEADS == 1 ? 0 : i],
-                            queryRow(packed_row), key_begin + place.y);
-    }
-    if (HAS_BIAS && IN_PAIRS && whole && bias_in_words) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i += 2) {
-            vec2 pair = biasPair(biasWords(terms[stateOf(i)]), columnOf(i));
-            bias[i] = pair.x;
-            bias[i + 1] = pair.y;
+        UNROLL for (uint e = 0; e < (BIAS_FIRST ? ELEMENTS : 0); e++) {
+            s_tile[i][e] = fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) * unit;
         }
-    } else if (HAS_BIAS) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
-            bias[i] = biasOf(terms[stateOf(i)], columnOf(i));
-        }
-    }
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
-        float s = HAS_BIAS ? bias[i] * (LOG2E * unit) : 0.0;
-        terms[stateOf(i)].slope = slope_row[PACKED_HEADS == 1 ? 0 : stateOf(i)] * unit;
-        s_tile[i / ELEMENTS][i % ELEMENTS] = withSlope(terms[stateOf(i)], columnOf(i), s);
     }
 }
 
@@ -66,36 +36,48 @@ void computeProducts() {
     }
 }
 
-// The cap times tanh of the scores. Where all of a subgroup are near 0, as most are, it takes a third of the arithmetic.
-void capScores() {
-    float largest_square = 0.0;
+// What the largest scores of the invocation's rows come to if they are at the nearest key, and, under a softcap, as large as
+// any score is small. Whether all are near 0.
+bool boundScores() {
+    bool near = abs(params.score_scale) > LEAST_FOLDED_SCALE;
+    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
+        float x = CAPS_LATE ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
+        UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
+            x = max(x, CAPS_LATE ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
+        }
+        near = near && x * abs(params.score_scale) < NEAR_ZERO;
+        largest[row] = exponent(x, 0.0, row, 0);
+        if (HAS_ALIBI) {
+            largest[row] = max(largest[row], exponent(x, 0.0, row, LANE_KEYS - 1));
+        }
+    }
+    return !CAPS_LATE || near;
+}
+
+bool areNearZero() {
+    float largest_size = 0.0;
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            largest_square = max(largest_square, SCORE(i, e) * SCORE(i, e));
+            largest_size = max(largest_size, abs(SCORE(i, e)));
         }
     }
     float scale = abs(params.score_scale);
-    bool near = largest_square * (scale * scale) < NEAR_ZERO * NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
-    if (subgroupAll(near)) {
-        vec4 factors = params.softcap * nearTanhFactors(scale);
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                SCORE(i, e) = nearTanh(factors, SCORE(i, e));
-            }
-        }
-    } else {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * scale);
-            }
-        }
-    }
+    return largest_size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
 
-void setTerms() {
-    bias_in_words = TERMS_FIRST && isBiasInWords();
+// The cap times tanh of the scores.
+void capScores() {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+        }
+    }
+    late = SETTLED;
+}
+
+void setSlopes() {
     uvec2 place = lanePlace(lane);
-    UNROLL for (uint i = 0; i < (PACKED_HEADS == 1 ? 1 : ROW_TILES * SLOTS); i++) {
+    UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
         slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
     }
 }
@@ -108,28 +90,49 @@ void setDropout() {
     }
 }
 
-void addTerms(const uint key_begin) {
-    uvec2 place = lanePlace(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
-            RowTerms terms = rowTerms(item, queryHead(item, packed_row),
-                                      slope_row[PACKED_HEADS == 1 ? 0 : r * SLOTS + slot], queryRow(packed_row),
-                                      key_begin + place.y);
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
-                    float s = SCORE(r * KEY_TILES + key, e) * (HAS_SOFTCAP ? 1.0 : abs(params.score_scale));
-                    SCORE(r * KEY_TILES + key, e) =
-                        withTerms(terms, key * MATRIX_COLUMNS + elementPlace(e).y, s);
-                }
+void addBias() {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(late, SCORE(i, e)) : abs(params.score_scale));
+            SCORE(i, e) = fma(fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)), LOG2E, s);
+        }
+    }
+    late = SETTLED;
+}
+
+// From the position of a row, that of its key if the last row stands at the last key, to a key.
+int distanceTo(const uint key, const uint packed_row) {
+    return int(key + SEQUENCE_ROWS(item)) - int(queryRow(packed_row) + item.keys);
+}
+
+// Whole tiles lie on one side of all rows. A loop of one turn or none: see computeBoundedScores.
+void placeSlopes(const bool whole) {
+    bool before = distanceTo(tile_begin + TILE_KEYS - 1, first_row) <= 0;
+    bool after = distanceTo(tile_begin, first_row + SUBGROUP_ROWS - 1) >= 0;
+    UNROLL for (uint i = 0; i < SLOPES; i++) {
+        slope_step[i] = before ? slope_row[i] : -slope_row[i];
+    }
+    bool settled = before || after;
+    [[dont_unroll]] while (!whole && !subgroupAll(settled)) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                const uint row = rowOf(i, e);
+                uint slope = PACKED_HEADS == 1 ? 0 : row;
+                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
+                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
+                SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
             }
         }
+        late = SETTLED;
+        UNROLL for (uint i = 0; i < SLOPES; i++) {
+            slope_step[i] = 0.0;
+        }
+        settled = true;
     }
 }
 
 // Those of keys that a mask drops which is asked key by key.
-void dropUnkept(const uint key_begin) {
+void dropUnkept() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
@@ -138,7 +141,7 @@ void dropUnkept(const uint key_begin) {
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    if (!keeps(keep, key_begin + place.y + key * MATRIX_COLUMNS + elementPlace(e).y)) {
+                    if (!keeps(keep, first_key + elementKey(key, e))) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -147,21 +150,20 @@ void dropUnkept(const uint key_begin) {
     }
 }
 
-void dropInvisible(const uint key_begin) {
+void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, key_begin) : 0;
+        uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
             uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
-            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(key_begin + place.y);
+            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint count = uint(max(visible.y - visible.x, 0));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                bool closed = BLOCKS_ARE_CUT && !isOpen(open, key_begin, key_begin + key * MATRIX_COLUMNS);
+                bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + elementKey(key, 0));
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    int column = int(key * MATRIX_COLUMNS + elementPlace(e).y);
-                    if (closed || uint(column - visible.x) >= count) {
+                    if (closed || uint(int(elementKey(key, e)) - visible.x) >= count) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }

@@ -3,8 +3,8 @@
 // The way of q, k and v from device memory to shared memory, in their storage type, as words of eight
 // elements, and from there into matrices.
 //
-//     TILE_KEYS rows of k, then TILE_KEYS rows of v; before and after the walk over the keys each
-//     subgroup's own STAGE_WORDS, for q on its way in and o on its way out
+//     TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey; before and after the walk over the
+//     keys each subgroup's own STAGE_WORDS, for q on its way in and o on its way out
 //
 // Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
 // registers, all loads in flight at once, and placed in shared memory when its readers are done with the
@@ -58,7 +58,7 @@ uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const u
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
         place = min(place, TILE_KEYS * row_words - 1);
     }
-    uint row = place / row_words;
+    uint row = tileKey(place / row_words);
     if (!whole) {
         row = min(row, rows.count - 1 - key_begin);
     }
@@ -119,7 +119,7 @@ void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, c
         UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
             uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
             if (!whole) {
-                word = key_begin + place / V_LOADS < v.count ? finiteHalves(word) : uvec4(0);
+                word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
             }
             if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
                 stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, part, TYPE_V)] = word;
@@ -132,7 +132,7 @@ void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, c
 void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
                    const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
     [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-        uint key = key_begin + place / words;
+        uint key = key_begin + tileKey(place / words);
         uint column = place % words * 8;
         uvec4 word = uvec4(0); // where there is nothing
         if (key < rows.count && column < dim) {

@@ -15,11 +15,8 @@ layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements p
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
 const bool HAS_BIAS = BIAS != 0;
 const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
-// Whether products are added to the terms, divided by the scale, and not the terms to scores.
-layout(constant_id = VKF_ID_TERMS_FIRST) const bool TERMS_FIRST = false;
-const bool TERMS_LAST = HAS_TERMS && !TERMS_FIRST;
 // Whether more becomes of a score than a multiple, which can wait for the exponential.
-const bool SCALED_EARLY = HAS_SOFTCAP || TERMS_LAST;
+const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
 
 // What a score is still multiplied by where the kernel lets that wait for the exponential.
@@ -72,33 +69,6 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
                                   LOG_BIAS_BITS);
     }
     return terms;
-}
-
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer BiasWords {
-    uint at[];
-};
-
-// Whether each row's bias begins with a word, so that two neighbours can be loaded at once.
-bool isBiasInWords() {
-    if (!HAS_BIAS) {
-        return false;
-    }
-    CallTable table = CallTableAt(placedAddress()).table;
-    return ((table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x) & 31u) == 0;
-}
-
-// Where that is so: the words from the first of the keys on, an even one. None may lie past the last key.
-BiasWords biasWords(const RowTerms terms) {
-    return BiasWords(add64(terms.bias.address, uvec2((terms.bias.first + terms.first_key) << LOG_BIAS_BITS - 3, 0)));
-}
-
-// Of an even key and the next one, counted from the first.
-vec2 biasPair(const BiasWords words, const uint key) {
-    if (BIAS == VKF_STORED_F32 + 1) {
-        return uintBitsToFloat(uvec2(words.at[key], words.at[key + 1]));
-    }
-    uint word = words.at[key / 2];
-    return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(word) : uintBitsToFloat(uvec2(word << 16, word & 0xffff0000u));
 }
 
 // Of a key past the last one it is the last one's.

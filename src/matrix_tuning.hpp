@@ -19,6 +19,7 @@ struct MatrixTile {
     uint32_t keyTiles = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
+    uint32_t biasBits = 0; // of an element; 0 = no bias
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
@@ -26,7 +27,7 @@ struct MatrixTile {
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     uint32_t sharedBytes() const;
-    // 32-bit registers that hold an invocation's part of q, s and o.
+    // 32-bit registers that hold an invocation's part of q, s, o and the bias of the next tile.
     uint32_t registers() const;
 };
 

@@ -41,13 +41,11 @@ bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || 
 // Kernels that come with loops left as they are, for drivers that compile for a CPU.
 bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
 
-// Scores that are not capped may begin with what is added to them, divided by the scale, which a tiny one does not
-// allow.
-bool takesTermsFirst(const Variant& variant, const VkfProblem& problem) {
+// Scores that are not capped may begin with their bias, divided by the scale, which a tiny one does not allow.
+bool takesBiasFirst(const Variant& variant, const VkfProblem& problem) {
     constexpr float leastScale = 1e-3F;
-    const bool terms = problem.alibi != 0 || problem.bias.enabled != 0;
-    return isFusedCoopmat(variant.kernel) && !variant.exchange && terms && problem.softcap == 0.0F &&
-           std::abs(problem.scale) >= leastScale;
+    return isFusedCoopmat(variant.kernel) && !variant.exchange && problem.bias.enabled != 0 &&
+           problem.softcap == 0.0F && std::abs(problem.scale) >= leastScale;
 }
 
 } // namespace
@@ -81,7 +79,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
-    phase.variant.constants[VKF_ID_TERMS_FIRST] = takesTermsFirst(phase.variant, problem_.given) ? 1 : 0;
+    phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
     phase.items = static_cast<uint32_t>(items);
     const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
     phase.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));

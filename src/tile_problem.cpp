@@ -2,6 +2,7 @@
 #include "tile_problem.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 
 namespace vkf {
@@ -26,7 +27,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
             p.maskBlock,
-            packedHeads(path, problem)};
+            packedHeads(path, problem),
+            p.bias.enabled != 0 ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

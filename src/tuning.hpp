@@ -46,6 +46,7 @@ struct TileProblem {
     std::optional<VkfType> type{}; // of q, k, v and o, if all have the same
     uint32_t maskBlock = 0;        // rows and keys of a block of a block mask; 0 = none
     uint32_t packedHeads = 1;      // whose rows share tiles
+    uint32_t biasBits = 0;         // of an element of the bias; 0 = none
 
     // Whether no tile lies in two blocks of a block mask, so that tiles are open or closed as a whole.
     bool keepsBlocksWhole(uint32_t tileRows, uint32_t tileKeys) const {

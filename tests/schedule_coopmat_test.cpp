@@ -52,6 +52,21 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     }
 }
 
+TEST_CASE("a bias leaves registers for fewer rows", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
+    const vkf::MatrixTile plain = vkf::chooseMatrixTile(caps, layout, problem).tile;
+    problem.biasBits = 16;
+    const vkf::MatrixTile biased = vkf::chooseMatrixTile(caps, layout, problem).tile;
+    CHECK(plain.rows() == 256);
+    CHECK(biased.rows() == 128);
+    vkf::MatrixTile same = plain;
+    same.biasBits = 16;
+    CHECK(same.registers() == plain.registers() + 16); // 32 keys of 32 rows, two in a register of each of 32 lanes
+    CHECK(same.sharedBytes() == plain.sharedBytes() + 256 * 8);
+}
+
 TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension",
           "[schedule]") {
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {

@@ -174,7 +174,7 @@ struct AttentionParams {
 #define VKF_ID_WEIGHT_ROWS 64    /* bool: a list in memory says of which rows */
 /* A map of the tiles that masks leave open, of which VKF_MAP_*. */
 #define VKF_ID_TILE_MAP 66
-#define VKF_ID_TERMS_FIRST 67   /* bool: path coopmat adds products to the terms of a score */
+#define VKF_ID_BIAS_FIRST 67    /* bool: path coopmat adds products to the bias */
 #define VKF_ID_GROUP_HEADS 68   /* heads, of all sequences and splits, whose row tiles take turns */
 #define VKF_ID_COUNT 69
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// What becomes of a score of the cooperative-matrix kernel in the exponent alone, between products, and not before the
+// softmax, where nothing else runs: the scale, a softcap, ALiBi.
+//
+//     p = 2^(grown(s) + slope_step (distance + key) - m)
+//
+// grown(s) = s late.x, under a softcap s (late.x + late.y s^2 + late.z s^4), and only grows with s, so that the largest s is
+// looked for and not the largest of these. Scores that are too large for the polynomial, or of a tile that lies on both
+// sides of a row's position, are brought up to date in place; they stay as they are after that (SETTLED, a step of 0).
+#ifndef VKF_MATRIX_LATE_GLSL
+#define VKF_MATRIX_LATE_GLSL
+
+// Whether a bias, divided by the scale, is what products are added to; else it is added to scores, capped ones.
+layout(constant_id = VKF_ID_BIAS_FIRST) const bool BIAS_FIRST = false;
+const bool BIAS_LAST = HAS_BIAS && !BIAS_FIRST;
+
+const bool CAPS_LATE = HAS_SOFTCAP && !HAS_BIAS;
+// Factors that leave scores alone, -inf too: 0 times its square would not be a number.
+#define SETTLED vec3(1.0, 1e-36, 1e-36)
+
+const uint OWN_ROWS = ROW_TILES * SLOTS; // that an invocation has a part of
+const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;
+
+uint tile_begin;              // the first key of the tile at hand
+uint first_key;               // of the lane's in it
+vec3 late;
+float slope_row[SLOPES];  // of the rows' heads, in units of log2
+float slope_step[SLOPES]; // from key to key
+int lane_distance;        // from the position of the lane's first row to its first key
+
+// What becomes of the score, less m. The row counts as that of m_row, the key from the lane's first on.
+float exponent(const float s, const float m, const uint row, const uint key) {
+    float rest = -m;
+    if (HAS_ALIBI) {
+        float step = slope_step[PACKED_HEADS == 1 ? 0 : row];
+        uint rows = row / SLOTS * MATRIX_ROWS + slotRow(row % SLOTS); // from the first of the lane's to this one
+        if (PACKED_HEADS != 1) {
+            uint first = first_row + lanePlace(lane).x;
+            rows = queryRow(first + rows) - queryRow(first);
+        }
+        rest = fma(float(key), step, fma(-float(rows), step, step * float(lane_distance)) - m);
+    }
+    if (CAPS_LATE) {
+        return fma(s, nearTanhRatio(late, s), rest);
+    }
+    return fma(s, HAS_ALIBI ? late.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
+}
+
+#endif
