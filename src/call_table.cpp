@@ -11,7 +11,6 @@ namespace vkf {
 namespace {
 
 constexpr size_t words = sizeof(shared::CallTable) / sizeof(uint32_t);
-constexpr uint64_t tableAlignment = 16;
 
 } // namespace
 
@@ -35,8 +34,7 @@ void addTable(const CheckedProblem& problem, Schedule* schedule) {
     write.items = 1;
     write.itemsPerStep = 1;
     schedule->phases.insert(schedule->phases.begin(), write);
-    schedule->tableOffset = (schedule->scratchBytes + tableAlignment - 1) / tableAlignment * tableAlignment;
-    schedule->scratchBytes = schedule->tableOffset + sizeof(shared::CallTable);
+    schedule->tableOffset = schedule->reserveScratch(sizeof(shared::CallTable));
 }
 
 uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t tableAddress) {

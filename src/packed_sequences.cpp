@@ -6,7 +6,6 @@
 namespace vkf {
 namespace {
 
-constexpr uint64_t listAlignment = 16;
 constexpr uint32_t mostWorkgroups = 65535; // that any device takes in one dispatch
 
 } // namespace
@@ -24,8 +23,7 @@ void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
     slots.packedHeads = schedule->phases.front().variant.constants[VKF_ID_PACKED_HEADS];
     slots.tileRows = schedule->tile.rows;
     slots.count = static_cast<uint32_t>(slotCount(problem, slots.packedHeads, slots.tileRows));
-    slots.offset = (schedule->scratchBytes + listAlignment - 1) / listAlignment * listAlignment;
-    schedule->scratchBytes = slots.offset + uint64_t{slots.count} * sizeof(uint32_t);
+    slots.offset = schedule->reserveScratch(uint64_t{slots.count} * sizeof(uint32_t));
     Phase list;
     list.variant.kernel = Kernel::listSequences;
     list.items = std::min(problem.given.batch, mostWorkgroups);

@@ -103,7 +103,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.path = schedule.path;
     info.stepCount = schedule.steps();
     info.scratchBytes = schedule.scratchBytes;
-    info.scratchAlignment = 16;
+    info.scratchAlignment = scratchAlignment;
     info.tileRows = schedule.tile.rows;
     info.tileKeys = schedule.tile.keys;
     info.workgroupSize = schedule.tile.workgroupSize;

@@ -86,7 +86,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
              sizeof(uint32_t)},
         Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout,
              drawsFromDevice(p) ? sizeof(uint64_t) : 0, sizeof(uint64_t)},
-        Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, 16},
+        Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, scratchAlignment},
     };
     for (const Need& need : needs) {
         if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {

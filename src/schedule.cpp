@@ -63,6 +63,12 @@ uint32_t Schedule::steps() const {
     return total;
 }
 
+uint64_t Schedule::reserveScratch(uint64_t bytes) {
+    const uint64_t offset = (scratchBytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+    scratchBytes = offset + bytes;
+    return offset;
+}
+
 VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message) {
     const VkfProblem& p = problem.given;
     Schedule made;

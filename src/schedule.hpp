@@ -22,6 +22,9 @@ inline constexpr uint32_t mergeWorkgroupSize = 256;
 // Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.
 inline constexpr uint32_t finishWorkgroupSize = 128;
 
+// Bytes, of the scratch memory and of what is reserved behind the path's own part of it.
+inline constexpr uint64_t scratchAlignment = 16;
+
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
 // scratchState, which is (m, l) of each row, and scratchLse lie some bytes into the scratch memory.
 enum class Operand : uint32_t { none, q, k, v, o, lse, weights, scratch, scratchState, weightRows, scratchLse };
@@ -79,6 +82,8 @@ struct Schedule {
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;
+    // Makes room behind the rest of the scratch, and says at which offset.
+    uint64_t reserveScratch(uint64_t bytes);
 };
 
 // Chooses path, tiles and steps, or says why the device cannot do it.

@@ -7,7 +7,6 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t workgroupSize = 256;
-constexpr uint64_t alignment = 16;
 constexpr uint64_t wordBytes = 8; // two bits for each of 32 tiles
 constexpr uint32_t wordTiles = 32;
 constexpr uint64_t pairOperations = 8;
@@ -24,8 +23,6 @@ bool differsByHead(const VkfProblem& p) {
     const bool mask = p.mask.enabled != 0 && p.mask.headStride != 0;
     return p.queryHeads > 1 && (mask || (p.maskBlock != 0 && p.blockMaskHeadStride != 0));
 }
-
-uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 // A kernel that asks about the tiles of the schedule's first phase, which is that of attention.
 Phase phaseOf(const Caps& caps, Kernel kernel, const Schedule& schedule, uint64_t items, uint64_t operations) {
@@ -66,9 +63,8 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     const Phase map = phaseOf(caps, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
     const Phase order = phaseOf(caps, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
     schedule->phases.insert(schedule->phases.begin(), {map, order});
-    schedule->mapOffset = aligned(schedule->scratchBytes);
+    schedule->mapOffset = schedule->reserveScratch(words * wordBytes + orders * rowTiles * sizeof(uint32_t));
     schedule->orderOffset = schedule->mapOffset + words * wordBytes;
-    schedule->scratchBytes = schedule->orderOffset + orders * rowTiles * sizeof(uint32_t);
 }
 
 } // namespace vkf
