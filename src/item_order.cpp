@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tile_problem.hpp"
+
 namespace vkf {
 namespace {
 
@@ -26,14 +28,13 @@ uint64_t keyBytes(const CheckedProblem& problem) {
 
 void orderItems(const CheckedProblem& problem, Schedule* schedule) {
     const VkfProblem& p = problem.given;
-    const bool inTiles = schedule->path == VKF_PATH_SCALAR || schedule->path == VKF_PATH_COOPMAT;
-    if (!inTiles || !tilesDiffer(problem) || p.packed != 0 || p.keys == 0 || schedule->phases.empty()) {
+    if (!walksTiles(schedule->path) || !tilesDiffer(problem) || p.packed != 0 || p.keys == 0 ||
+        schedule->phases.empty()) {
         return;
     }
     Phase& attention = schedule->phases.front();
     Constants& constants = attention.variant.constants;
-    const uint64_t rows = uint64_t{constants[VKF_ID_PACKED_HEADS]} * p.queryRows;
-    const uint64_t heads = attention.items / ((rows + schedule->tile.rows - 1) / schedule->tile.rows);
+    const uint64_t heads = attention.items / tilesOfRows(problem, constants[VKF_ID_PACKED_HEADS], schedule->tile.rows);
     uint64_t group = std::clamp<uint64_t>(cacheBytes / keyBytes(problem), 1, mostHeads);
     while (heads % group != 0) {
         group--;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "packed_sequences.hpp"
+#include "tile_problem.hpp"
 
 namespace vkf {
 namespace {
@@ -126,12 +126,8 @@ bool ScheduleBuilder::needsStorage16() const {
 }
 
 uint64_t ScheduleBuilder::rowTiles() const {
-    const VkfProblem& p = problem_.given;
-    const uint32_t rows = schedule_->tile.rows;
-    const uint64_t packed = std::max(tileConstants_[VKF_ID_PACKED_HEADS], 1U);
-    const uint64_t tiles = p.packed != 0 ? slotCount(problem_, static_cast<uint32_t>(packed), rows)
-                                         : (packed * p.queryRows + rows - 1) / rows;
-    return tiles * (heads() / packed);
+    const uint32_t packed = std::max(tileConstants_[VKF_ID_PACKED_HEADS], 1U);
+    return tilesOfRows(problem_, packed, schedule_->tile.rows) * (heads() / packed);
 }
 
 double ScheduleBuilder::stepOperations(Kernel kernel) const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tile_problem.hpp"
+
 namespace vkf {
 namespace {
 
@@ -14,9 +16,8 @@ constexpr uint64_t pairOperations = 8;
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
     // Of packed sequences every key is asked about: tiles of rows stand in slots there.
-    const bool inTiles = schedule.path == VKF_PATH_SCALAR || schedule.path == VKF_PATH_COOPMAT;
     const bool asksKeys = p.mask.enabled != 0 || p.documents != 0;
-    return inTiles && asksKeys && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
+    return walksTiles(schedule.path) && asksKeys && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
 }
 
 bool differsByHead(const VkfProblem& p) {
@@ -50,9 +51,9 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     Phase& attention = schedule->phases.front();
     const bool byHead = differsByHead(p);
     const TileShape& tile = schedule->tile;
-    const uint64_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
+    const uint32_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
     const uint64_t heads = byHead ? p.queryHeads / packed : 1;
-    const uint64_t rowTiles = (packed * p.queryRows + tile.rows - 1) / tile.rows;
+    const uint64_t rowTiles = tilesOfRows(problem, packed, tile.rows);
     const uint64_t wordKeys = uint64_t{wordTiles} * tile.keys;
     const uint64_t words = p.batch * heads * rowTiles * ((p.keys + wordKeys - 1) / wordKeys);
     if (words > UINT32_MAX) {

@@ -5,6 +5,8 @@
 #include <climits>
 #include <optional>
 
+#include "packed_sequences.hpp"
+
 namespace vkf {
 
 // On these paths k and v are read once for all heads that share them. A block mask may be another for each.
@@ -12,6 +14,14 @@ uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
     return packs && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+}
+
+bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
+
+uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
+    const VkfProblem& p = problem.given;
+    return p.packed != 0 ? slotCount(problem, packedHeads, tileRows)
+                         : (uint64_t{packedHeads} * p.queryRows + tileRows - 1) / tileRows;
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {

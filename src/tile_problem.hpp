@@ -13,6 +13,12 @@ namespace vkf {
 // Query heads whose rows a path packs into the same tiles.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
 
+// Whether workgroups of a path walk over the keys' tiles, each for its tile of query rows: paths scalar and coopmat.
+bool walksTiles(VkfPath path);
+
+// Of so many packed heads' rows of one sequence; of packed sequences the slots, which are those of all.
+uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
+
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
 
 // Most keys that one row of a tile of so many rows may see; with no rows, that one row alone may see.
