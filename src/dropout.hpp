@@ -13,6 +13,11 @@ inline bool hasDropout(const VkfProblem& problem) {
     return problem.dropout.probability != 0.0F || problem.dropoutMask.enabled != 0;
 }
 
+// Whether the seed is one that is bound, in the place of the problem's own: a mask needs none.
+inline bool hasBoundSeed(const VkfProblem& problem) {
+    return hasDropout(problem) && problem.dropoutMask.enabled == 0 && problem.dropout.deviceSeed != 0;
+}
+
 // Keys with smaller numbers are left out: floor(probability 2^32), which fp64 holds exactly.
 inline uint32_t dropoutThreshold(const VkfDropout& dropout) {
     return static_cast<uint32_t>(static_cast<double>(dropout.probability) * 0x1p32);

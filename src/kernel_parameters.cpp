@@ -44,7 +44,7 @@ uint32_t dropoutOf(const VkfProblem& p) {
     if (p.dropoutMask.enabled != 0) {
         return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;
     }
-    return p.dropout.deviceSeed != 0 ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
+    return hasBoundSeed(p) ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
 }
 
 void setDropout(const VkfProblem& p, Constants& c) {

@@ -36,11 +36,6 @@ void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
     strides[2] = bias.rowStride * bits;
 }
 
-// Whether the seed is read on the device: a mask needs none.
-bool drawsFromDevice(const VkfProblem& p) {
-    return hasDropout(p) && p.dropout.deviceSeed != 0 && p.dropoutMask.enabled == 0;
-}
-
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
     const Layouts& layouts = plan.problem.layouts;
@@ -84,8 +79,8 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
              sizeof(int32_t)},
         Need{"dropoutMask", &bindings.dropoutMask, &addresses->brought.dropout, broadcastBytes(p, p.dropoutMask),
              sizeof(uint32_t)},
-        Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout,
-             drawsFromDevice(p) ? sizeof(uint64_t) : 0, sizeof(uint64_t)},
+        Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout, hasBoundSeed(p) ? sizeof(uint64_t) : 0,
+             sizeof(uint64_t)},
         Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, scratchAlignment},
     };
     for (const Need& need : needs) {

@@ -50,8 +50,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
         {call.problem.weightRows != 0 && call.problem.keys != 0, call.inputs.weightRows, "weightRows"},
         {call.problem.documents != 0 && call.problem.keys != 0, call.inputs.documentIds, "documentIds"},
         {call.problem.dropoutMask.enabled != 0 && call.problem.keys != 0, call.inputs.dropoutMask, "dropoutMask"},
-        {hasDropout(call.problem) && call.problem.dropoutMask.enabled == 0 && call.problem.dropout.deviceSeed != 0,
-         call.inputs.dropoutSeed, "dropoutSeed"},
+        {hasBoundSeed(call.problem), call.inputs.dropoutSeed, "dropoutSeed"},
     };
     for (const auto& input : brought) {
         if (input.used && input.memory == nullptr && !call.empty()) {

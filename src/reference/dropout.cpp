@@ -35,7 +35,7 @@ void RowDropout::load(uint32_t batch, uint32_t queryHead, uint32_t row) {
         mask_ = booleansOf(p.dropoutMask, call_->inputs.dropoutMask, batch, queryHead);
         return;
     }
-    generator_ = {p.dropout.deviceSeed != 0 ? *call_->inputs.dropoutSeed : p.dropout.seed, batch, queryHead, row};
+    generator_ = {hasBoundSeed(p) ? *call_->inputs.dropoutSeed : p.dropout.seed, batch, queryHead, row};
 }
 
 } // namespace vkf::reference
