@@ -136,28 +136,34 @@ shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses)
     return params;
 }
 
+void bindPipeline(const VkfPlan_T& plan, size_t index, VkCommandBuffer commandBuffer) {
+    plan.context->functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+}
+
+// Of the pipeline that is bound.
+template <typename Params>
+void dispatch(const VkfPlan_T& plan, const Params& params, uint32_t workgroups, VkCommandBuffer commandBuffer) {
+    const VkfContext_T& context = *plan.context;
+    context.functions.vkCmdPushConstants(commandBuffer, context.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                         sizeof params, &params);
+    context.functions.vkCmdDispatch(commandBuffer, workgroups, 1, 1);
+}
+
 // The phase that writes the call's table.
 void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer) {
-    const DeviceFunctions& functions = plan.context->functions;
-    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    bindPipeline(plan, index, commandBuffer);
     for (uint32_t i = 0; i < tablePieces(); i++) {
-        const shared::TablePiece piece = tablePiece(addresses.brought, addresses.table, i);
-        functions.vkCmdPushConstants(commandBuffer, plan.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                     sizeof piece, &piece);
-        functions.vkCmdDispatch(commandBuffer, 1, 1, 1);
+        dispatch(plan, tablePiece(addresses.brought, addresses.table, i), 1, commandBuffer);
     }
 }
 
 // The phase that lists the sequences of packed sequences' slots. It reads nothing that the call writes.
 void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& addresses,
                         VkCommandBuffer commandBuffer) {
-    const DeviceFunctions& functions = plan.context->functions;
-    const shared::SequenceList list =
-        sequenceList(plan.problem, plan.schedule.slots, addresses.brought.row_starts, addresses.brought.slots);
-    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
-    functions.vkCmdPushConstants(commandBuffer, plan.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                 sizeof list, &list);
-    functions.vkCmdDispatch(commandBuffer, plan.schedule.phases[index].items, 1, 1);
+    bindPipeline(plan, index, commandBuffer);
+    dispatch(plan,
+             sequenceList(plan.problem, plan.schedule.slots, addresses.brought.row_starts, addresses.brought.slots),
+             plan.schedule.phases[index].items, commandBuffer);
 }
 
 // Steps [first, last) of one phase, counted from its own first.
@@ -165,12 +171,11 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
                  uint32_t first, uint32_t last) {
     const DeviceFunctions& functions = plan.context->functions;
     const Phase& phase = plan.schedule.phases[index];
-    const VkPipelineLayout layout = plan.context->pipelines.layout();
     if (index > 0 && first == 0) {
         recordBarrier(functions, commandBuffer);
     }
     shared::AttentionParams params = paramsOf(phase, addresses);
-    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+    bindPipeline(plan, index, commandBuffer);
     const uint32_t stepsPerPass = phase.stepsPerPass();
     for (uint32_t step = first; step < last; step++) {
         const uint32_t pass = step / stepsPerPass;
@@ -180,8 +185,7 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
         }
         const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
         params.first_item = pass * phase.itemsPerPass() + firstOfPass;
-        functions.vkCmdPushConstants(commandBuffer, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
-        functions.vkCmdDispatch(commandBuffer, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), 1, 1);
+        dispatch(plan, params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), commandBuffer);
     }
 }
 
