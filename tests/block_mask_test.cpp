@@ -13,6 +13,7 @@
 #include "support/call.hpp"
 #include "support/everywhere.hpp"
 #include "support/reference.hpp"
+#include "support/timed_call.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -23,6 +24,7 @@ using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
+using vkf::test::TimedCall;
 using vkf::test::Variation;
 
 constexpr std::array densities = {0.0, 0.1, 0.5, 1.0};
@@ -227,53 +229,19 @@ TEST_CASE("a mask with all blocks open gives the bits of no mask", "[block_mask]
     }
 }
 
-// A call that is timed a few times; the shortest counts.
-class TimedCall {
-public:
-    TimedCall(vkf::host::Device& device, const VkfProblem& problem, double density) : attention_(device, problem) {
-        const Inputs inputs = vkf::test::makeInputs(problem, {.blockDensity = density, .poisonInvisibleKeys = false});
-        vkf::host::HostTensors tensors;
-        tensors.q = inputs.q.data();
-        tensors.k = inputs.k.data();
-        tensors.v = inputs.v.data();
-        tensors.blockMask = inputs.blockMask.data();
-        attention_.upload(tensors);
-    }
-    double run() { return least_ = std::min(least_, attention_.run()); }
-
-private:
-    vkf::host::Attention attention_;
-    double least_ = std::numeric_limits<double>::infinity();
-};
-
 TEST_CASE("the time falls with the density", "[block_mask_time]") {
-    // On a fast device a small problem takes as long as its start.
-    constexpr double longEnough = 1e-3;
     for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
-        vkf::host::Device& device = vkf::test::deviceOf(variation);
         INFO(variation.name);
-        uint32_t rows = 1024;
-        VkfProblem problem{};
-        double dense = 0;
-        while (dense < longEnough && rows < 32768) {
-            rows *= 2;
-            problem = problemOf({1, 1, 1, rows, rows, 64, 0, VKF_TYPE_F16});
-            problem.path = variation.path;
-            dense = TimedCall(device, problem, 1.0).run();
-        }
-        TimedCall all(device, problem, 1.0);
+        VkfProblem problem = vkf::test::longProblem(variation);
+        const auto timed = [&](double density) {
+            return TimedCall(vkf::test::deviceOf(variation), problem,
+                             vkf::test::makeInputs(problem, {.blockDensity = density, .poisonInvisibleKeys = false}));
+        };
+        TimedCall all = timed(1.0);
         setBlockMask(problem, 128);
-        TimedCall quarter(device, problem, 0.25);
-        TimedCall nothing(device, problem, 0.0);
-        double ofQuarter = 0;
-        double ofNothing = 0;
-        for (int i = 0; i < 4; i++) { // in turns, because a machine may be busy for a while
-            dense = all.run();
-            ofQuarter = quarter.run();
-            ofNothing = nothing.run();
-        }
-        CHECK(ofQuarter < 0.6 * dense);
-        CHECK(ofNothing < 0.2 * dense);
+        TimedCall quarter = timed(0.25);
+        TimedCall nothing = timed(0.0);
+        vkf::test::checkTimeFalls(all, quarter, nothing, 0.2);
     }
 }
 

@@ -4,13 +4,10 @@
 // by key must not show in the result, only in the time.
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
-#include <limits>
-#include <vector>
-
 #include "support/call.hpp"
 #include "support/device.hpp"
 #include "support/everywhere.hpp"
+#include "support/timed_call.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -19,6 +16,7 @@ using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::problemOf;
+using vkf::test::TimedCall;
 using vkf::test::Variation;
 
 // Rows `gap` elements apart, of each head or of none.
@@ -39,25 +37,6 @@ void checkInTiles(const VkfProblem& problem, const Data& data) {
         }
     }
 }
-
-class TimedCall {
-public:
-    TimedCall(vkf::host::Device& device, const VkfProblem& problem, const Inputs& inputs)
-        : attention_(device, problem) {
-        vkf::host::HostTensors tensors;
-        tensors.q = inputs.q.data();
-        tensors.k = inputs.k.data();
-        tensors.v = inputs.v.data();
-        tensors.mask = inputs.mask.data();
-        tensors.documentIds = inputs.documentIds.data();
-        attention_.upload(tensors);
-    }
-    double run() { return least_ = std::min(least_, attention_.run()); }
-
-private:
-    vkf::host::Attention attention_;
-    double least_ = std::numeric_limits<double>::infinity();
-};
 
 } // namespace
 
@@ -140,40 +119,23 @@ TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]")
 }
 
 TEST_CASE("the time falls with what masks and documents leave", "[tile_map_time]") {
-    constexpr double longEnough = 1e-3; // on a fast device a small problem takes as long as its start
     for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
         vkf::host::Device& device = vkf::test::deviceOf(variation);
         INFO(variation.name);
         Data data;
         data.poisonInvisibleKeys = false;
-        uint32_t rows = 1024;
-        VkfProblem problem{};
-        double dense = 0;
-        while (dense < longEnough && rows < 32768) {
-            rows *= 2;
-            problem = problemOf({1, 1, 1, rows, rows, 64, 0, VKF_TYPE_F16});
-            problem.path = variation.path;
-            dense = TimedCall(device, problem, vkf::test::makeInputs(problem, data)).run();
-        }
+        VkfProblem problem = vkf::test::longProblem(variation);
         TimedCall all(device, problem, vkf::test::makeInputs(problem, data));
         VkfProblem ofDocuments = problem;
         ofDocuments.documents = 1;
         Inputs documents = vkf::test::makeInputs(ofDocuments, data);
         for (size_t key = 0; key < documents.documentIds.size(); key++) {
-            documents.documentIds[key] = static_cast<int32_t>(key * 4 / rows);
+            documents.documentIds[key] = static_cast<int32_t>(key * 4 / problem.keys);
         }
         TimedCall quarter(device, ofDocuments, documents);
         setMask(problem, VKF_TYPE_BOOL1, false, 0);
         data.maskDensity = 0;
         TimedCall nothing(device, problem, vkf::test::makeInputs(problem, data));
-        double ofQuarter = 0;
-        double ofNothing = 0;
-        for (int i = 0; i < 4; i++) { // in turns, because a machine may be busy for a while
-            dense = all.run();
-            ofQuarter = quarter.run();
-            ofNothing = nothing.run();
-        }
-        CHECK(ofQuarter < 0.6 * dense);
-        CHECK(ofNothing < 0.3 * dense);
+        vkf::test::checkTimeFalls(all, quarter, nothing, 0.3);
     }
 }
