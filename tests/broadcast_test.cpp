@@ -10,12 +10,14 @@
 
 #include "support/call.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
 using vkf::test::algorithms;
+using vkf::test::broadcast;
 using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
@@ -25,17 +27,6 @@ using vkf::test::problemOf;
 using vkf::test::Variation;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Rows `gap` elements apart; each dimension repeated or not.
-VkfBias broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows, uint64_t gap = 0) {
-    VkfBias bias{};
-    bias.enabled = 1;
-    bias.type = type;
-    bias.rowStride = rows ? p.keys + gap : 0;
-    bias.headStride = heads ? (p.keys + gap) * p.queryRows : 0;
-    bias.batchStride = batches ? (p.keys + gap) * p.queryRows * p.queryHeads : 0;
-    return bias;
-}
 
 } // namespace
 

@@ -12,6 +12,7 @@
 #include "problem.hpp"
 #include "support/call.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 
@@ -23,13 +24,7 @@ using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::problemOf;
-
-void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys) {
-    p.window.enabled = 1;
-    p.window.left = left;
-    p.window.right = right;
-    p.window.firstKeys = firstKeys;
-}
+using vkf::test::setWindow;
 
 // What each row sees, '1' or '0' for each key: scores are 0 and v is 2^key.
 std::vector<std::string> seenByReference(const VkfProblem& problem, const std::vector<int32_t>& documents,

@@ -17,6 +17,7 @@
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/schedules.hpp"
 #include "support/variations.hpp"
@@ -24,12 +25,14 @@
 namespace {
 
 using vkf::test::algorithms;
+using vkf::test::broadcast;
 using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::problemOf;
 using vkf::test::setPacked;
+using vkf::test::setWindow;
 
 using Lengths = std::vector<int32_t>;
 
@@ -70,23 +73,6 @@ template <typename Visit> void forEachKind(const Visit& visit) {
     }
 }
 
-void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys) {
-    p.window.enabled = 1;
-    p.window.left = left;
-    p.window.right = right;
-    p.window.firstKeys = firstKeys;
-}
-
-VkfBias broadcastOf(const VkfProblem& p, VkfType type) {
-    VkfBias bias{};
-    bias.enabled = 1;
-    bias.type = type;
-    bias.rowStride = p.longestKeys + 3;
-    bias.headStride = bias.rowStride * p.longestRows;
-    bias.batchStride = bias.headStride * p.queryHeads;
-    return bias;
-}
-
 } // namespace
 
 TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]") {
@@ -119,8 +105,8 @@ TEST_CASE("packed sequences know windows, ALiBi and sinks, each from its own beg
 
 TEST_CASE("packed sequences know bias, masks and documents, each from its own beginning", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
-        problem.bias = broadcastOf(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32);
-        problem.mask = broadcastOf(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+        problem.bias = broadcast(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32, true, true, true, 3);
+        problem.mask = broadcast(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, true, true, true, 3);
         checkEverywhere(problem, data);
         problem.documents = 1;
         problem.causal = 1;
@@ -203,7 +189,7 @@ TEST_CASE("nonsense in the lengths of packed sequences leads nowhere outside of 
         scatter(problem);
         problem.causal = 1;
         problem.documents = 1;
-        problem.bias = broadcastOf(problem, VKF_TYPE_F32);
+        problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
         Inputs inputs = vkf::test::makeInputs(problem, data);
         for (const Lengths& q : nonsense) {
             for (const Lengths& k : nonsense) {
@@ -261,7 +247,7 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
     problem.alibi = 1;
     problem.sinks = 1;
     problem.documents = 1;
-    problem.bias = broadcastOf(problem, VKF_TYPE_F32);
+    problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
     const Inputs inputs = vkf::test::makeInputs(problem, data);
     const auto tail = [](const std::vector<std::byte>& all, size_t bytes) {
         return std::vector<std::byte>(all.begin() + static_cast<std::ptrdiff_t>(bytes), all.end());

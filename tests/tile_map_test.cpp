@@ -7,26 +7,19 @@
 #include "support/call.hpp"
 #include "support/device.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/timed_call.hpp"
 #include "support/variations.hpp"
 
 namespace {
 
+using vkf::test::broadcast;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::problemOf;
 using vkf::test::TimedCall;
 using vkf::test::Variation;
-
-// Rows `gap` elements apart, of each head or of none.
-void setMask(VkfProblem& p, VkfType type, bool heads, uint64_t gap) {
-    p.mask.enabled = 1;
-    p.mask.type = type;
-    p.mask.rowStride = p.keys + gap;
-    p.mask.headStride = heads ? p.mask.rowStride * p.queryRows : 0;
-    p.mask.batchStride = heads ? p.mask.headStride * p.queryHeads : 0;
-}
 
 // Path scalar with and without subgroups, path coopmat with either way for scores.
 void checkInTiles(const VkfProblem& problem, const Data& data) {
@@ -46,7 +39,7 @@ TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
         for (const uint32_t square : {32U, 100U}) {
             for (const bool heads : {false, true}) {
                 VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
-                setMask(problem, type, heads, square == 32 ? 4 : 3);
+                problem.mask = broadcast(problem, type, heads, heads, true, square == 32 ? 4 : 3);
                 problem.causal = square == 32 ? 1 : 0;
                 Data data;
                 data.seed = seed++;
@@ -59,7 +52,7 @@ TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
 
 TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
-    setMask(problem, VKF_TYPE_BOOL8, false, 0);
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
     problem.keyLengths = 1;
     problem.kvSplits = 3;
     problem.window = {1, 50, 300, 10};
@@ -107,7 +100,7 @@ TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]")
             continue;
         }
         VkfProblem masked = problem;
-        setMask(masked, VKF_TYPE_BOOL8, false, 0);
+        masked.mask = broadcast(masked, VKF_TYPE_BOOL8, false, false, true);
         masked.documents = 1;
         const Inputs inputs = vkf::test::makeInputs(masked, data);
         apply(variation, problem);
@@ -133,7 +126,7 @@ TEST_CASE("the time falls with what masks and documents leave", "[tile_map_time]
             documents.documentIds[key] = static_cast<int32_t>(key * 4 / problem.keys);
         }
         TimedCall quarter(device, ofDocuments, documents);
-        setMask(problem, VKF_TYPE_BOOL1, false, 0);
+        problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, false, true);
         data.maskDensity = 0;
         TimedCall nothing(device, problem, vkf::test::makeInputs(problem, data));
         vkf::test::checkTimeFalls(all, quarter, nothing, 0.3);

@@ -13,18 +13,21 @@
 #include "support/call.hpp"
 #include "support/device.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace {
 
+using vkf::test::broadcast;
 using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
+using vkf::test::setWindow;
 using vkf::test::Variation;
 
 VkfProblem weighted(const vkf::test::Shape& shape, uint32_t rows = 0) {
@@ -32,22 +35,6 @@ VkfProblem weighted(const vkf::test::Shape& shape, uint32_t rows = 0) {
     problem.weights = 1;
     problem.weightRows = rows;
     return problem;
-}
-
-void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys = 0) {
-    p.window.enabled = 1;
-    p.window.left = left;
-    p.window.right = right;
-    p.window.firstKeys = firstKeys;
-}
-
-VkfBias broadcast(VkfType type, uint64_t headStride, uint64_t rowStride) {
-    VkfBias bias{};
-    bias.enabled = 1;
-    bias.type = type;
-    bias.headStride = headStride;
-    bias.rowStride = rowStride;
-    return bias;
 }
 
 // All rows, a few chosen ones, and more than there are.
@@ -96,12 +83,12 @@ TEST_CASE("weights under everything that a call brings", "[weights]") {
         Data data;
         data.seed = seed++;
         VkfProblem biased = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
-        biased.bias = broadcast(VKF_TYPE_F16, 67 * 133, 133);
+        biased.bias = broadcast(biased, VKF_TYPE_F16, false, true, true, 2);
         biased.sinks = 1;
         biased.alibi = biased.alibiCustom = 1;
         checkEverywhere(biased, data);
         VkfProblem masked = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
-        masked.mask = broadcast(VKF_TYPE_BOOL1, 0, 131);
+        masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, false, true);
         masked.documents = 1;
         masked.causal = 1;
         masked.keyLengths = 1;
@@ -241,7 +228,7 @@ TEST_CASE("rows whose scores are all -infinity, and those that see their sink al
         VkfProblem problem = weighted({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
         problem.causal = 1;
         problem.sinks = sinks;
-        problem.bias = broadcast(VKF_TYPE_F32, 0, 3);
+        problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, true);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         for (uint64_t key = 0; key < 3; key++) {
             vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), 4 * 3 + key, -std::numeric_limits<double>::infinity());

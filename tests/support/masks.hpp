@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// What masks and adds to the scores of a problem under test.
+#pragma once
+
+#include <vkflash/problem.h>
+
+namespace vkf::test {
+
+inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys = 0) {
+    p.window.enabled = 1;
+    p.window.left = left;
+    p.window.right = right;
+    p.window.firstKeys = firstKeys;
+}
+
+// A bias or a mask of that type. Rows `gap` elements apart, of packed sequences the longest's; each dimension repeated
+// or not.
+inline VkfBias broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows, uint64_t gap = 0) {
+    const uint64_t row = (p.packed != 0 ? p.longestKeys : p.keys) + gap;
+    const uint64_t head = row * (p.packed != 0 ? p.longestRows : p.queryRows);
+    VkfBias bias{};
+    bias.enabled = 1;
+    bias.type = type;
+    bias.rowStride = rows ? row : 0;
+    bias.headStride = heads ? head : 0;
+    bias.batchStride = batches ? head * p.queryHeads : 0;
+    return bias;
+}
+
+} // namespace vkf::test
