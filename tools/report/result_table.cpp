@@ -2,6 +2,8 @@
 #include "result_table.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -16,7 +18,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Column gridColumns[] = {
+// Of every bench that times whole calls, at the end.
+constexpr Column lastColumns[] = {
+    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"runs left out", "runs_left_out", CellKind::number},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
+};
+
+template <size_t count> constexpr auto timedColumns(const Column (&columns)[count]) {
+    std::array<Column, count + std::size(lastColumns)> all{};
+    std::ranges::copy(lastColumns, std::ranges::copy(columns, all.begin()).out);
+    return all;
+}
+
+constexpr auto gridColumns = timedColumns({
     {"type", "type"},
     {"D", "headDim"},
     {"N", "queryRows"},
@@ -31,13 +47,9 @@ constexpr Column gridColumns[] = {
     {"TFLOP/s", "teraflops", CellKind::number},
     {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
     {"scratch", "scratchBytes", CellKind::bytes},
-    {"clock, MHz", "clock_mhz", CellKind::number},
-    {"runs left out", "runs_left_out", CellKind::number},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-};
+});
 
-constexpr Column studyColumns[] = {
+constexpr auto studyColumns = timedColumns({
     {"type", "type"},
     {"D", "headDim"},
     {"N", "queryRows"},
@@ -53,13 +65,9 @@ constexpr Column studyColumns[] = {
     {"traffic of the plan", "planBytes", CellKind::bytes},
     {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
     {"largest difference", "largestDifference", CellKind::error},
-    {"clock, MHz", "clock_mhz", CellKind::number},
-    {"runs left out", "runs_left_out", CellKind::number},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-};
+});
 
-constexpr Column decodeColumns[] = {
+constexpr auto decodeColumns = timedColumns({
     {"type", "type"},
     {"D", "headDim"},
     {"rows", "queryRows"},
@@ -77,13 +85,9 @@ constexpr Column decodeColumns[] = {
     {"share of reading", "shareOfRead", CellKind::share},
     {"others (ratio)", "peers", CellKind::peers},
     {"scratch", "scratchBytes", CellKind::bytes},
-    {"clock, MHz", "clock_mhz", CellKind::number},
-    {"runs left out", "runs_left_out", CellKind::number},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-};
+});
 
-constexpr Column variantColumns[] = {
+constexpr auto variantColumns = timedColumns({
     {"variant", "variant"},
     {"type", "type"},
     {"D", "headDim"},
@@ -103,11 +107,7 @@ constexpr Column variantColumns[] = {
     {"aim", "aimLimit", CellKind::ratio},
     {"met", "met"},
     {"TFLOP/s", "teraflops", CellKind::number},
-    {"clock, MHz", "clock_mhz", CellKind::number},
-    {"runs left out", "runs_left_out", CellKind::number},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-};
+});
 
 constexpr Column longColumns[] = {
     {"type", "type"},
