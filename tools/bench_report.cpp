@@ -32,6 +32,13 @@ void addReportOptions(CLI::App& command, ReportOptions& options) {
     command.add_option("--commit", options.commit, "what was measured, for that file");
 }
 
+void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report) {
+    addDeviceOptions(command, device);
+    addTuningOption(command, device.tuning);
+    addMeasureOptions(command, measure);
+    addReportOptions(command, report);
+}
+
 void checkReport(const ReportOptions& options) {
     try {
         if (!options.json.empty())

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_measure.hpp"
+#include "options.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -23,6 +24,8 @@ struct ReportOptions {
 };
 
 void addReportOptions(CLI::App& command, ReportOptions& options);
+// All that the benches that time whole calls have in common: device and tuning, how to measure, the report.
+void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report);
 
 // Before the work: ProgramError if the file could not be written.
 void checkReport(const ReportOptions& options);

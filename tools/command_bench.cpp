@@ -105,10 +105,7 @@ void addBenchOptions(CLI::App& command, BenchOptions& options) {
     addMaskBlockOption(command, options.grid.math.maskBlock);
     command.add_option("--block-density", options.blockDensities, "list of shares of open blocks (default: 1)")
         ->delimiter(',');
-    addDeviceOptions(command, options.device);
-    addTuningOption(command, options.device.tuning);
-    addMeasureOptions(command, options.measure);
-    addReportOptions(command, options.report);
+    addTimedBenchOptions(command, options.device, options.measure, options.report);
 }
 
 } // namespace

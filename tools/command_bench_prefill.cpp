@@ -141,10 +141,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
         "prefill", "Equal rows and keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half for causal.");
     addPrefillShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
-    addDeviceOptions(*command, options->device);
-    addTuningOption(*command, options->device.tuning);
-    addMeasureOptions(*command, options->measure);
-    addReportOptions(*command, options->report);
+    addTimedBenchOptions(*command, options->device, options->measure, options->report);
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);

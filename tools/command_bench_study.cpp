@@ -239,10 +239,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
         ->add_option("--most-memory", options->mostMemory,
                      "most of tensors and scratch together, as 2GiB or 500MB (default: what the device has)")
         ->transform(CLI::AsSizeValue(true));
-    addDeviceOptions(*command, options->device);
-    addTuningOption(*command, options->device.tuning);
-    addMeasureOptions(*command, options->measure);
-    addReportOptions(*command, options->report);
+    addTimedBenchOptions(*command, options->device, options->measure, options->report);
     command->callback([options, &action] {
         action = [options] {
             checkReport(options->report);

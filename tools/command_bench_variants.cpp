@@ -213,10 +213,7 @@ void addVariantOptions(CLI::App& command, VariantOptions& options) {
     command
         .add_option("--only", options.only, "list of variants (default: all); what they are compared with goes along")
         ->delimiter(',');
-    addDeviceOptions(command, options.device);
-    addTuningOption(command, options.device.tuning);
-    addMeasureOptions(command, options.measure);
-    addReportOptions(command, options.report);
+    addTimedBenchOptions(command, options.device, options.measure, options.report);
 }
 
 } // namespace
