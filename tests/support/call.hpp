@@ -69,8 +69,8 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensK{};
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{}; // one, if the problem wants it
-    std::vector<int32_t> weightRows{}; // in no order, some repeated, some of no row
-    bool vInK = false;                 // v is at the address of k
+    std::vector<int32_t> weightRows{};   // in no order, some repeated, some of no row
+    bool vInK = false;                   // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
