@@ -35,6 +35,40 @@ TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this ta
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
+TEST_CASE("of arithmetic in what was fp16 the first operand is left, all other arithmetic stays", "[schedule]") {
+    const std::vector<uint32_t> module = {
+        0x07230203,     0x00010500, 0,  99, 0,              // header
+        3 << 16 | 22U,  1,          32,                     // fp32
+        3 << 16 | 22U,  2,          16,                     // fp16
+        4 << 16 | 23U,  3,          2,  2,                  // a vector of two fp16
+        4 << 16 | 23U,  4,          1,  2,                  // of two fp32
+        5 << 16 | 131U, 3,          20, 10, 11,             // fp16: a difference
+        5 << 16 | 131U, 4,          21, 12, 13,             // fp32: the same
+        5 << 16 | 142U, 3,          22, 20, 14,             // fp16: a vector times a number
+        8 << 16 | 12U,  3,          23, 9,  50, 22, 10, 11, // fp16: fma
+        8 << 16 | 12U,  4,          24, 9,  50, 21, 12, 13, // fp32: the same
+        4 << 16 | 127U, 2,          25, 14,                 // fp16: a number negated
+        4 << 16 | 115U, 2,          26, 15,                 // fp16: a conversion
+        4 << 16 | 124U, 3,          27, 16,                 // fp16: bits
+    };
+    const std::vector<uint32_t> expected = {
+        0x07230203,     0x00010500, 0,  99, 0,              // header
+        3 << 16 | 22U,  1,          32,                     //
+        4 << 16 | 22U,  2,          16, 0,                  // in bf16's encoding
+        4 << 16 | 23U,  3,          2,  2,                  //
+        4 << 16 | 23U,  4,          1,  2,                  //
+        4 << 16 | 83U,  3,          20, 10,                 // a copy
+        5 << 16 | 131U, 4,          21, 12, 13,             //
+        4 << 16 | 83U,  3,          22, 20,                 // a copy
+        4 << 16 | 83U,  3,          23, 22,                 // a copy
+        8 << 16 | 12U,  4,          24, 9,  50, 21, 12, 13, //
+        4 << 16 | 83U,  2,          25, 14,                 // a copy
+        4 << 16 | 115U, 2,          26, 15,                 //
+        4 << 16 | 124U, 3,          27, 16,                 //
+    };
+    CHECK(vkf::withBfloat16Matrices(module) == expected);
+}
+
 TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alone", "[schedule]") {
     // Of SPIR-V's unified specification, and of SPV_KHR_cooperative_matrix.
     constexpr uint32_t typeFloat = 22;
