@@ -28,11 +28,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
-#ifdef VKF_MATRIX_BF16
-#extension GL_EXT_bfloat16 : require
-#else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#endif
 
 // Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
 // minds long code, and gets these loops with the other hint (src/rolled_loops.cpp).

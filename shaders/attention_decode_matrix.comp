@@ -22,13 +22,9 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#ifdef VKF_MATRIX_BF16
-#extension GL_EXT_bfloat16 : require
-#else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#define VKF_DEALT_BLOCKS
-#endif
 
+#define VKF_DEALT_BLOCKS
 #define VKF_PAGES
 
 // As in attention_coopmat.comp.

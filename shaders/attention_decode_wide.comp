@@ -213,7 +213,7 @@ vec2 pairOfScores(uint key_begin) {
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
 uint roundPair(vec2 p) {
     uvec2 bits = floatBitsToUint(p) + 0x8000u;
-    return TYPE_Q == VKF_STORED_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
+    return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 
 void placeFactor(const float factor) {

@@ -10,12 +10,6 @@
 
 #ifdef VKF_CACHES
 
-#ifdef VKF_MATRIX_BF16
-uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_minimum, const uint type) {
-    vec4 x = dequantize(codeBytes(codes, fifth, type), scale_minimum, type);
-    return uvec2(packBf16(x.xy), packBf16(x.zw));
-}
-#else
 uint scaledHalves(const uint bytes, const f16vec2 scale, const uint type) {
     f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
@@ -23,11 +17,14 @@ uint scaledHalves(const uint bytes, const f16vec2 scale, const uint type) {
 
 uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_minimum, const uint type) {
     uint bytes = codeBytes(codes, fifth, type);
+    if (MATRICES_ARE_BF16) {
+        vec4 x = dequantize(bytes, scale_minimum, type);
+        return uvec2(packBf16(x.xy), packBf16(x.zw));
+    }
     f16vec2 scale = unpackFloat2x16(scale_minimum);
     return uvec2(scaledHalves((bytes & 0xffu) | (bytes & 0xff00u) << 8, scale, type),
                  scaledHalves((bytes >> 16 & 0xffu) | (bytes & 0xff000000u) >> 8, scale, type));
 }
-#endif
 
 // One of the words of eight elements that a piece has: one of q8_0, else two.
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {

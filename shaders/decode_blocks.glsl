@@ -14,36 +14,6 @@
 #ifndef VKF_DECODE_BLOCKS_GLSL
 #define VKF_DECODE_BLOCKS_GLSL
 
-#ifndef VKF_DEALT_BLOCKS
-
-// Matrices of bf16 take no blocks and know the names alone.
-const bool K_BLOCKS = false;
-const bool V_BLOCKS = false;
-
-void fetchKeyBlocks(const uint slot, const uvec2 row) {}
-void fetchValueBlocks(const uint key, const uvec2 row) {}
-void forgetKeyBlocks() {}
-void forgetValueBlocks() {}
-void makeValues(const uint word, const bool cut) {}
-
-uvec4 keyWord(const uint slot, const uint word) {
-    return uvec4(0);
-}
-
-Half valueOfBlocks(const uint key, const uint column) {
-    return Half(0.0);
-}
-
-uint keyColumn(const uint word, const uint element) {
-    return 0;
-}
-
-uint valueColumn(const uint part, const uint word, const uint element) {
-    return 0;
-}
-
-#else
-
 layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 
 // How the rows of k or v are dealt.
@@ -297,6 +267,5 @@ uint valueColumn(const uint part, const uint word, const uint element) {
     return columnOf(word / V_EIGHTS * ROW_LANES + part, word % V_EIGHTS * (q8_0 ? 8 : 4) + byte,
                     !q8_0 && (element & 2) != 0, V_DEALT);
 }
-#endif
 
 #endif

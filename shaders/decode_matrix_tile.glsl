@@ -80,13 +80,12 @@ uint rowOfColumn(const uint row_tile, const uint column) {
 // Element 0 to 7 of a word. By comparing numbers, as vectors indexed by a variable may live in memory.
 Half halfOf(const uvec4 word, const uint element) {
     uint pair = element < 4 ? (element < 2 ? word.x : word.y) : (element < 6 ? word.z : word.w);
-#ifdef VKF_MATRIX_BF16
-    vec2 halves = unpackBf16(pair);
-    return Half(element % 2 == 0 ? halves.x : halves.y);
-#else
+    if (MATRICES_ARE_BF16) {
+        vec2 x = unpackBf16(pair);
+        return Half(element % 2 == 0 ? x.x : x.y);
+    }
     f16vec2 halves = unpackFloat2x16(pair);
     return element % 2 == 0 ? halves.x : halves.y;
-#endif
 }
 
 #endif

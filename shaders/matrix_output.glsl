@@ -73,11 +73,7 @@ const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a whole row
 
 // As packF16 and packBf16 round.
 Half storedHalf(const float x) {
-#ifdef VKF_MATRIX_BF16
-    return Half(uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u));
-#else
-    return Half(withinF16(vec2(x)).x);
-#endif
+    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u) : withinF16(vec2(x)).x);
 }
 
 void stageMatrixOfWords(const uint matrix, const uint begin) {

@@ -11,11 +11,7 @@ void takeScores() {}
 
 // To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
 Half roundToHalf(const float p) {
-#ifdef VKF_MATRIX_BF16
-    return Half(uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u));
-#else
-    return Half(p);
-#endif
+    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u) : p);
 }
 
 // p_tile of one depth.

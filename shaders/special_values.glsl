@@ -13,7 +13,7 @@
 shared uint special_values;
 
 uvec4 finiteHalves(const uvec4 word) {
-    const uint exponent = TYPE_Q == VKF_STORED_BF16 ? 0x7f80u : 0x7c00u; // matrices are of the type of q
+    const uint exponent = MATRICES_ARE_BF16 ? 0x7f80u : 0x7c00u;
     bvec4 low = equal(word & exponent, uvec4(exponent));
     bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
     if (any(low) || any(high)) {
@@ -24,12 +24,10 @@ uvec4 finiteHalves(const uvec4 word) {
 
 // Elements of block types may be past the largest fp16, and are infinite in a matrix.
 vec4 infiniteAsHalves(const vec4 x) {
-#ifndef VKF_MATRIX_BF16
-    if (VKF_IS_BLOCK_TYPE(TYPE_V)) {
+    if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
         vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
         return mix(x, infinite, greaterThanEqual(abs(x), vec4(VKF_OVERFLOW_F16)));
     }
-#endif
     return x;
 }
 

@@ -16,11 +16,10 @@ void stageBarrier() {
 
 // Two probabilities, to nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
 uint packProbabilities(const float low, const float high) {
-#ifdef VKF_MATRIX_BF16
-    return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
-#else
+    if (MATRICES_ARE_BF16) {
+        return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
+    }
     return packFloat2x16(f16vec2(low, high));
-#endif
 }
 
 #endif

@@ -19,10 +19,8 @@ namespace {
 std::string binaryName(const Variant& variant) {
     constexpr std::array kernelNames = {"attention_scalar",
                                         "attention_coopmat",
-                                        "attention_coopmat_bf16",
                                         "attention_decode",
                                         "attention_decode_matrix",
-                                        "attention_decode_matrix_bf16",
                                         "attention_decode_wide",
                                         "merge_splits",
                                         "merge_parts",

@@ -9,10 +9,6 @@
 namespace vkf {
 namespace {
 
-bool isFusedCoopmat(Kernel kernel) {
-    return kernel == Kernel::attentionCoopmat || kernel == Kernel::attentionCoopmatBf16;
-}
-
 // Kernels that are not built without 16-bit storage, which keeps the library small: paths decode and standard need it
 // whatever their types, and so do splits.
 bool isBuiltWithStorage16Alone(Kernel kernel) {
@@ -22,18 +18,17 @@ bool isBuiltWithStorage16Alone(Kernel kernel) {
 }
 
 bool isCoopmat(Kernel kernel) {
-    return isFusedCoopmat(kernel) || kernel == Kernel::standardScoresCoopmat || kernel == Kernel::standardOutputCoopmat;
+    return kernel == Kernel::attentionCoopmat || kernel == Kernel::standardScoresCoopmat ||
+           kernel == Kernel::standardOutputCoopmat;
 }
 
 bool isDecode(Kernel kernel) {
     return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
-           kernel == Kernel::attentionDecodeMatrixBf16 || kernel == Kernel::attentionDecodeWide;
+           kernel == Kernel::attentionDecodeWide;
 }
 
-// Kernels that leave every element of 16 bits to their matrices.
-bool takesEitherHalf(Kernel kernel) {
-    return kernel == Kernel::attentionDecodeWide || kernel == Kernel::standardScoresCoopmat ||
-           kernel == Kernel::standardOutputCoopmat;
+bool hasMatrices(Kernel kernel) {
+    return isCoopmat(kernel) || kernel == Kernel::attentionDecodeMatrix || kernel == Kernel::attentionDecodeWide;
 }
 
 bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isDecode(kernel) || isCoopmat(kernel); }
@@ -44,7 +39,7 @@ bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
 // Scores that are not capped may begin with their bias, divided by the scale, which a tiny one does not allow.
 bool takesBiasFirst(const Variant& variant, const VkfProblem& problem) {
     constexpr float leastScale = 1e-3F;
-    return isFusedCoopmat(variant.kernel) && !variant.exchange && problem.bias.enabled != 0 &&
+    return variant.kernel == Kernel::attentionCoopmat && !variant.exchange && problem.bias.enabled != 0 &&
            problem.softcap == 0.0F && std::abs(problem.scale) >= leastScale;
 }
 
@@ -74,8 +69,8 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
             return layout != nullptr && layout->type != VKF_TYPE_F32;
         });
     phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    phase.variant.bf16 = takesEitherHalf(kernel) && schedule_->productType == VKF_TYPE_BF16;
-    phase.variant.exchange = isFusedCoopmat(kernel) && schedule_->matrix.exchanged;
+    phase.variant.bf16 = hasMatrices(kernel) && schedule_->productType == VKF_TYPE_BF16;
+    phase.variant.exchange = kernel == Kernel::attentionCoopmat && schedule_->matrix.exchanged;
     phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);

@@ -22,7 +22,6 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
-    const bool bf16 = p.q.type == VKF_TYPE_BF16;
     const MatrixPlan chosen =
         chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
     const MatrixTile& tile = chosen.tile;
@@ -32,7 +31,6 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, tile.workgroupSize());
-    const Kernel kernel = bf16 ? Kernel::attentionCoopmatBf16 : Kernel::attentionCoopmat;
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
     const bool outputWords =
@@ -42,7 +40,7 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
     builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
-    return scheduleFused(caps, kernel, splits, problem, builder, message);
+    return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
 }
 
 } // namespace vkf

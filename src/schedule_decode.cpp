@@ -72,9 +72,7 @@ VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, Schedu
         builder.setMatrices(matrix->tile.layout);
         builder.setWholeWords(wholeWords);
         builder.setTuning(tileText(matrix->tile, splits), false);
-        const bool bf16 = p.q.type == VKF_TYPE_BF16;
-        return addPhases(caps, bf16 ? Kernel::attentionDecodeMatrixBf16 : Kernel::attentionDecodeMatrix, splits,
-                         problem, builder, message);
+        return addPhases(caps, Kernel::attentionDecodeMatrix, splits, problem, builder, message);
     }
     if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
         builder.setTile(wide->tile, wide->tile.workgroupSize());

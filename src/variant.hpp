@@ -14,10 +14,8 @@ namespace vkf {
 enum class Kernel : uint32_t {
     attentionScalar,
     attentionCoopmat,
-    attentionCoopmatBf16,
     attentionDecode,
     attentionDecodeMatrix,
-    attentionDecodeMatrixBf16,
     attentionDecodeWide,
     mergeSplits,
     mergeParts,

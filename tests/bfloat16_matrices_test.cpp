@@ -2,12 +2,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <set>
 #include <span>
-#include <string>
 
 #include "bfloat16_matrices.hpp"
-#include "shader_table.hpp"
 #include "spirv.hpp"
+#include "support/matrix_shaders.hpp"
 
 TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
     const std::vector<uint32_t> module = {
@@ -69,28 +69,32 @@ TEST_CASE("of arithmetic in what was fp16 the first operand is left, all other a
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
-TEST_CASE("shaders that are made bf16 have one type of 16 bits, of matrices alone", "[schedule]") {
-    // Of SPIR-V's unified specification, and of SPV_KHR_cooperative_matrix.
+TEST_CASE("shaders that are made bf16 have one type of 16 bits, without constants and comparisons", "[schedule]") {
+    // Of SPIR-V's unified specification: sections 3.42.6, 3.42.7 and 3.42.15.
     constexpr uint32_t typeFloat = 22;
-    constexpr uint32_t typeMatrix = 4456;
-    for (const std::string name : {"attention_decode_wide", "standard_scores_coopmat", "standard_output_coopmat"}) {
-        CAPTURE(name);
-        const vkf::ShaderBinary* binary =
-            vkf::findShader({vkf::shaderBinaries, vkf::shaderBinariesCount}, name + "_subgroups_storage16");
-        REQUIRE(binary != nullptr);
-        if (binary->units == nullptr) {
-            continue;
-        }
-        const std::vector<uint32_t> module = binary->words();
-        uint32_t half = 0;
-        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
+    constexpr uint32_t typeVector = 23;
+    const auto declaresMemory = [](uint32_t opcode) { return opcode >= 28 && opcode <= 30; }; // arrays, structures
+    const auto makesConstant = [](uint32_t opcode) { return opcode >= 41 && opcode <= 52; };
+    const auto compares = [](uint32_t opcode) { return opcode >= 156 && opcode <= 191; };
+    for (const vkf::test::MatrixShader& shader : vkf::test::matrixShaders()) {
+        CAPTURE(shader.name);
+        std::set<uint32_t> halves; // types: fp16 and vectors of it
+        std::set<uint32_t> values; // of these types
+        vkf::forEachInstruction(std::span(shader.module), [&](uint32_t opcode, std::span<const uint32_t> words) {
             if (opcode == typeFloat && words[2] == 16) {
-                CHECK(half == 0);
-                half = words[1];
-            } else if (half != 0 && opcode >= 20 && opcode <= 39 && opcode != typeMatrix) { // types are declared of it
-                CHECK(std::count(words.begin() + 2, words.end(), half) == 0);
+                CHECK(halves.empty());
+                halves.insert(words[1]);
+            } else if (opcode == typeVector && halves.count(words[2]) != 0) {
+                halves.insert(words[1]);
+            } else if (declaresMemory(opcode)) {
+                CHECK(std::none_of(words.begin() + 2, words.end(), [&](uint32_t id) { return halves.count(id) != 0; }));
+            } else if (compares(opcode)) {
+                CHECK(values.count(words[3]) == 0);
+            } else if (words.size() > 2 && halves.count(words[1]) != 0) {
+                CHECK_FALSE(makesConstant(opcode));
+                values.insert(words[2]);
             }
         });
-        CHECK(half != 0);
+        CHECK_FALSE(halves.empty());
     }
 }

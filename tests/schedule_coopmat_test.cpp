@@ -123,6 +123,24 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
 }
 
+TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores", "[schedule]") {
+    vkf::Caps caps = matrixCaps();
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.bf16Matrix = caps.f16Matrix;
+    for (const VkfQuirks quirks : {0U, static_cast<uint32_t>(VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT)}) {
+        caps.quirks = quirks;
+        caps.f16Matrix.exchanged = caps.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+            const vkf::Variant variant =
+                schedule(caps, problemOf({1, 16, 16, 4096, 4096, 64, 0, type})).phases[0].variant;
+            CHECK(variant.kernel == vkf::Kernel::attentionCoopmat);
+            CHECK(variant.exchange == (quirks != 0));
+            CHECK(variant.bf16 == (type == VKF_TYPE_BF16));
+            CHECK(variant.constants[VKF_ID_TYPE_Q] == static_cast<uint32_t>(type));
+        }
+    }
+}
+
 TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);

@@ -292,7 +292,9 @@ TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path d
         // In words of 8 bytes where rows are such.
         CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_UNIT] == 2);
     }
-    CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrixBf16);
+    CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).bf16);
+    CHECK_FALSE(phaseOf(128, VKF_TYPE_F16).bf16);
     CHECK(phaseOf(64, VKF_TYPE_Q8_0).constants[VKF_ID_BLOCK_UNIT] == 1);
     CHECK(phaseOf(64, VKF_TYPE_Q4_1).constants[VKF_ID_BLOCK_UNIT] == 2);
     CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 192).constants[VKF_ID_BLOCK_UNIT] == 1);
