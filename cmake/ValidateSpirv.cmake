@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-# cmake -D SPIRV_VAL=command -D FILES="target|file;..." -P ValidateSpirv.cmake
+# cmake -D SPIRV_VAL=command -D FILES="target|file;..." -D WRITER=command -D FOLDER=folder -P ValidateSpirv.cmake
+#
+# WRITER writes more files into FOLDER, for Vulkan 1.2.
 if(NOT SPIRV_VAL)
   message("spirv-val was not found")
   return()
 endif()
-foreach(item ${FILES})
+execute_process(COMMAND ${WRITER} "${FOLDER}" COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB written "${FOLDER}/*.spv")
+list(TRANSFORM written PREPEND "vulkan1.2|")
+foreach(item ${FILES} ${written})
   string(REPLACE "|" ";" item "${item}")
   list(GET item 0 target_env)
   list(GET item 1 file)

@@ -61,12 +61,15 @@ function(vkf_report_skipped_cases)
     SKIP_REGULAR_EXPRESSION "skipped test cases:")
 endfunction()
 
-# Adds the test "spirv_val": every shader variant of this build is valid SPIR-V.
+# Adds the test "spirv_val": every shader variant of this build is valid SPIR-V, and so is what the library makes of those
+# with matrices for bf16.
 function(vkf_add_spirv_test)
   get_property(spirv_val GLOBAL PROPERTY VKF_SPIRV_VAL_COMMAND)
   get_property(files GLOBAL PROPERTY VKF_SPIRV_FILES)
   add_test(NAME spirv_val
     COMMAND ${CMAKE_COMMAND} -D "SPIRV_VAL=${spirv_val}" -D "FILES=${files}"
+      -D "WRITER=${VKF_RUN_PREFIX};$<TARGET_FILE:vkflash_bfloat16_shaders>"
+      -D "FOLDER=${PROJECT_BINARY_DIR}/bfloat16_shaders"
       -P "${PROJECT_SOURCE_DIR}/cmake/ValidateSpirv.cmake")
   set_tests_properties(spirv_val PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "spirv-val was not found")
 endfunction()
