@@ -403,6 +403,7 @@ uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
         return uvec2(0);
     }
     if (STEPS_OVER) {
+        forgetMap();
         return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
     uint end = min(steps.y, wholeCount(walk));
@@ -412,6 +413,7 @@ uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
 // Of those that a mask cuts, likewise; whole ones may lie between.
 uvec2 cutTiles(const Walk walk, const uvec2 steps) {
     if (STEPS_OVER) {
+        forgetMap();
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
     uint whole = wholeCount(walk);

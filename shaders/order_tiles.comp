@@ -24,8 +24,9 @@ uint lengthOf(Item item, const uint tile) {
     beginMap(item);
     uint halves = 0;
     [[dont_unroll]] for (uint word = 0; word < mapWords(); word++) {
-        holdMap(word);
-        halves += 2 * bitCount(held_seen) + bitCount(held_seen & ~held_kept);
+        MapWord tiles = mapWord(word);
+        uint seen = tiles.seen;
+        halves += 2 * bitCount(seen) + bitCount(seen & ~tiles.kept);
     }
     return halves;
 }

@@ -20,8 +20,8 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
 };
 
 uvec2 map_row;  // address of the tile's row of words
-uint held_map;  // the word that was read last, and what it held
-uint held_seen;
+uint held_map;  // the word that was read last
+uint held_open; // of its tiles those of the walk
 uint held_kept;
 
 uint mapRowTiles() {
@@ -51,9 +51,13 @@ uvec2 orderAddress(const Item item, const uint place) {
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
 }
 
+void forgetMap() {
+    held_map = 0xffffffffu;
+}
+
 void beginMap(const Item item) {
     map_row = mapWordAddress(item, 0);
-    held_map = 0xffffffffu;
+    forgetMap();
 }
 
 // Exchanges the item's tile for the one in its place of the order, and turns to its row of the map.
@@ -66,14 +70,8 @@ void takeMappedTile(inout Item item) {
     }
 }
 
-// Words are held, because tiles that follow each other mostly ask for the same one.
-void holdMap(const uint word) {
-    if (word != held_map) {
-        MapWord at = MapWord(add64(map_row, uvec2(word * 8, 0)));
-        held_map = word;
-        held_seen = at.seen;
-        held_kept = at.kept;
-    }
+MapWord mapWord(const uint word) {
+    return MapWord(add64(map_row, uvec2(word * 8, 0)));
 }
 
 // Bits of those of a word's tiles that do not come before `tile`.
@@ -81,18 +79,28 @@ uint mapBitsFrom(const uint tile, const uint word) {
     return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
 }
 
-// The first seen tile from `tile` on, before `end`; `end` if there is none. `whole`: of those in [whole_first,
-// whole_end) that are kept as a whole; else of all others. The same in every invocation of the workgroup.
-uint mappedTile(const uint tile, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
-    for (uint begin = tile; begin < end; begin = (begin | 31u) + 1) {
-        uint word = begin / 32;
-        holdMap(word);
-        uint of_range = mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
-        uint all = held_kept & of_range;
-        uint open = held_seen & (whole ? all : ~all) & mapBitsFrom(begin, word);
-        if (open != 0) {
-            return min(word * 32 + uint(findLSB(open)), end);
+// Words are held, because tiles that follow each other mostly ask for the same one: its seen tiles before `end` that are of
+// [whole_first, whole_end) and kept as a whole, if `whole`, else all others.
+void holdMap(const uint word, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    MapWord at = mapWord(word);
+    held_map = word;
+    held_kept = at.kept;
+    uint all = held_kept & mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
+    held_open = at.seen & (whole ? all : ~all) & ~mapBitsFrom(end, word);
+}
+
+// The first tile of the walk from `tile` on, `end` if there is none. The same in every invocation of the workgroup. What is
+// held is of one walk: forgetMap before another.
+uint mappedTile(uint tile, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    while (tile < end) {
+        if (tile / 32 != held_map) {
+            holdMap(tile / 32, end, whole_first, whole_end, whole);
         }
+        uint open = held_open & 0xffffffffu << tile % 32;
+        if (open != 0) {
+            return held_map * 32 + uint(findLSB(open));
+        }
+        tile = (tile | 31u) + 1;
     }
     return end;
 }
