@@ -23,12 +23,6 @@ using namespace vkf::test;
 using namespace vkf::tools;
 using Catch::Matchers::ContainsSubstring;
 
-namespace {
-
-Tensor readNpy(const Workplace& place, const std::string& name) { return loadNpy(place / name); }
-
-} // namespace
-
 TEST_CASE("run computes, verifies and writes every kind of problem", "[program][gpu]") {
     needDevice();
     const Workplace place;
@@ -103,7 +97,7 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         CHECK(result.err.empty());
         CHECK_THAT(result.out, ContainsSubstring("bound"));
         REQUIRE(fs::exists(place / "o.npy"));
-        const Tensor o = readNpy(place, "o.npy");
+        const Tensor o = loadNpy(place / "o.npy");
         CHECK(o.type == test.type);
         CHECK(o.shape == test.shape);
         CHECK(fs::exists(place / "lse.npy") == (test.arguments.find("--lse") != std::string::npos));
@@ -116,8 +110,8 @@ TEST_CASE("a sequence of length zero gives zeros and an lse of minus infinity", 
     writeUsual(place);
     writeLengths(place, "lengths.npy", {33, 0});
     REQUIRE(place.run(usual + " --lengths lengths.npy --lse lse.npy").status == 0);
-    const Tensor o = readNpy(place, "o.npy");
-    const Tensor lse = readNpy(place, "lse.npy");
+    const Tensor o = loadNpy(place / "o.npy");
+    const Tensor lse = loadNpy(place / "lse.npy");
     REQUIRE(lse.shape == Shape{2, 6, 17});
     for (size_t i = 0; i < size_t{6} * 17; ++i) {
         CHECK(std::isfinite(element(lse, i)));
@@ -135,7 +129,7 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
     CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
-    const Tensor weights = readNpy(place, "weights.npy");
+    const Tensor weights = loadNpy(place / "weights.npy");
     REQUIRE(weights.shape == Shape{2, 6, 17, 33});
     CHECK(weights.type == ElementType::f32);
     for (size_t row = 0; row < size_t{2} * 6 * 17; row++) {
@@ -160,7 +154,7 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
         INFO(result.out << result.err);
         REQUIRE(result.status == 0);
         CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
-        const Tensor weights = readNpy(place, "weights.npy");
+        const Tensor weights = loadNpy(place / "weights.npy");
         REQUIRE(weights.shape == Shape{2, 6, 5, 33});
         for (size_t row = 0; row < size_t{2} * 6 * 5; row++) {
             double sum = 0;
@@ -183,8 +177,8 @@ TEST_CASE("a tensor without elements gives an output without elements", "[progra
     const ProgramResult result = place.run(usual + " --lse lse.npy --verify");
     INFO(result.err);
     REQUIRE(result.status == 0);
-    CHECK(readNpy(place, "o.npy").shape == Shape{1, 2, 0, 8});
-    CHECK(readNpy(place, "lse.npy").shape == Shape{1, 2, 0});
+    CHECK(loadNpy(place / "o.npy").shape == Shape{1, 2, 0, 8});
+    CHECK(loadNpy(place / "lse.npy").shape == Shape{1, 2, 0});
 }
 
 TEST_CASE("no keys give an output of zeros", "[program][gpu]") {
@@ -196,9 +190,9 @@ TEST_CASE("no keys give an output of zeros", "[program][gpu]") {
     const ProgramResult result = place.run(usual + " --lse lse.npy --verify");
     INFO(result.err);
     REQUIRE(result.status == 0);
-    const Tensor o = readNpy(place, "o.npy");
+    const Tensor o = loadNpy(place / "o.npy");
     CHECK(std::all_of(o.bytes.begin(), o.bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
-    CHECK(element(readNpy(place, "lse.npy"), 0) == -INFINITY);
+    CHECK(element(loadNpy(place / "lse.npy"), 0) == -INFINITY);
 }
 
 TEST_CASE("bf16 goes in and out through safetensors, o and lse in one file", "[program][gpu]") {

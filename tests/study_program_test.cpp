@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // `vkflash study` and `vkflash plan --explain` from outside.
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
-#include "npy.hpp"
 #include "support/program.hpp"
 #include "support/program_checks.hpp"
-#include "tensor_file.hpp"
+#include "support/program_files.hpp"
 
 using namespace vkf::test;
 using Catch::Matchers::ContainsSubstring;
@@ -28,23 +25,11 @@ nlohmann::json jsonOf(const Workplace& place, const std::string& arguments) {
     return document;
 }
 
-void writeArray(const Workplace& place, const std::string& name, const std::vector<uint64_t>& shape) {
-    uint64_t count = 1;
-    for (const uint64_t extent : shape) {
-        count *= extent;
-    }
-    std::vector<float> numbers(count);
-    for (size_t i = 0; i < count; i++) {
-        numbers[i] = static_cast<float>((i * 37 + static_cast<unsigned char>(name[0])) % 19) / 8.0F - 1.0F;
-    }
-    place.write(name, vkf::tools::npyHeader(vkf::tools::ElementType::f32, shape) +
-                          std::string(reinterpret_cast<const char*>(numbers.data()), count * sizeof(float)));
-}
-
-void writeUsual(const Workplace& place) {
-    writeArray(place, "q.npy", {2, 17, 24});
-    writeArray(place, "k.npy", {1, 33, 24});
-    writeArray(place, "v.npy", {1, 33, 24});
+void writeQkv(const Workplace& place) {
+    using vkf::tools::ElementType;
+    writeNpy(place, "q.npy", ElementType::f32, {2, 17, 24}, 1);
+    writeNpy(place, "k.npy", ElementType::f32, {1, 33, 24}, 2);
+    writeNpy(place, "v.npy", ElementType::f32, {1, 33, 24}, 3);
 }
 
 const std::string files = " --q q.npy --k k.npy --v v.npy";
@@ -53,7 +38,7 @@ const std::string files = " --q q.npy --k k.npy --v v.npy";
 
 TEST_CASE("study algorithms: all give one answer, on random tensors and on files", "[study]") {
     const Workplace place;
-    writeUsual(place);
+    writeQkv(place);
     for (const std::string& arguments :
          {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2"),
           std::string(" --rows 5 --window 3,1 --softcap 4 --type bf16 --tile-rows 2 --tile-keys 3"),
@@ -76,7 +61,7 @@ TEST_CASE("study algorithms: all give one answer, on random tensors and on files
 TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
     needDevice();
     const Workplace place;
-    writeUsual(place);
+    writeQkv(place);
     for (const std::string& arguments :
          {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2 --path scalar"),
           files + " --causal", std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
@@ -107,7 +92,7 @@ TEST_CASE("study recompute takes rows in parts where P is large, and misses none
 
 TEST_CASE("study refuses what it is not given right in one line", "[study]") {
     const Workplace place;
-    writeUsual(place);
+    writeQkv(place);
     for (const std::string study : {"study algorithms", "study recompute"}) {
         checkRefusals(place, {{study + " --q q.npy", "--k"},
                               {study + files + " --rows 5", "--rows: is about random tensors|--q q.npy"},
