@@ -19,7 +19,7 @@
 //
 // The m of a row is not its maximum but follows it lazily (RESCALE_THRESHOLD), so that o, most of the
 // registers, is left alone in nearly all tiles. Masks are looked at only in tiles that one cuts; these
-// come last, in a loop of their own.
+// have a loop of their own, which comes last, under ALiBi first.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
