@@ -16,8 +16,8 @@ layout(constant_id = VKF_ID_BIAS_FIRST) const bool BIAS_FIRST = false;
 const bool BIAS_LAST = HAS_BIAS && !BIAS_FIRST;
 
 const bool CAPS_LATE = HAS_SOFTCAP && !HAS_BIAS;
-// Factors that leave scores alone, -inf too: 0 times its square would not be a number.
-#define SETTLED vec3(1.0, 1e-36, 1e-36)
+// Factors that leave scores alone, and -inf too: 0 times its square would not be a number. The least ones that are normal.
+#define SETTLED vec3(1.0, 2e-38, 2e-38)
 
 const uint OWN_ROWS = ROW_TILES * SLOTS; // that an invocation has a part of
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;
