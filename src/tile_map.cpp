@@ -9,7 +9,7 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t workgroupSize = 1024; // a mask of bytes takes all the loads in flight that there may be
-constexpr uint64_t wordBytes = 8; // two bits for each of 32 tiles
+constexpr uint64_t wordBytes = 8;        // two bits for each of 32 tiles
 constexpr uint32_t wordTiles = 32;
 constexpr uint64_t pairOperations = 8;
 
