@@ -173,11 +173,7 @@ void makeScores(const bool whole) {
     late = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
                        : vec3(abs(params.score_scale), 0.0, 0.0);
     if (HAS_SOFTCAP && !(CAPS_LATE && whole)) {
-        bool near = areNearZero();
-        [[dont_unroll]] while (!subgroupAll(near)) { // once or not at all: see computeBoundedScores
-            capScores();
-            near = true;
-        }
+        capUnless(areNearZero());
     }
     if (BIAS_LAST) {
         addBias();
@@ -210,8 +206,8 @@ void computeScores(const bool whole) {
     }
 }
 
-// The same for whole tiles of which it takes less to tell what no score passes: mostly that is enough. Scores are capped in
-// place by a loop of one turn or none, because compilers were seen to move all of them in every tile for the sake of a branch.
+// The same for whole tiles of which it takes less to tell what no score passes: mostly that is enough. A function of its own,
+// because a second way out of the loop above costs plain calls, too, although they never take it.
 void computeBoundedScores() {
     for (;;) {
         makeScores(true);
@@ -219,9 +215,8 @@ void computeBoundedScores() {
         if (!outgrownOr(!near)) {
             break;
         }
-        [[dont_unroll]] while (CAPS_LATE && !subgroupAll(near)) {
-            capScores();
-            near = true;
+        if (CAPS_LATE) {
+            capUnless(near);
         }
         findLargest();
         if (!outgrownOr(false)) {
@@ -266,7 +261,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     }
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
-    lane_distance = distanceTo(tile * TILE_KEYS + laneKey(lane), first_row + lanePlace(lane).x);
+    lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
     [[dont_unroll]] for (;;) {
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);

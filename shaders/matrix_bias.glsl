@@ -47,7 +47,7 @@ void beginBias(const uint thread) {
 
 // Of the i-th of an invocation's rows.
 uvec2 biasRow(const uint i) {
-    return bias_rows[subgroup * SUBGROUP_ROWS + lanePlace(lane).x + (i / SLOTS * MATRIX_ROWS + slotRow(i % SLOTS))];
+    return bias_rows[subgroup * SUBGROUP_ROWS + lanePlace(lane).x + laneRow(i)];
 }
 
 void fetchBiasPieces(const uint key) {
@@ -67,14 +67,13 @@ void fetchBiasPieces(const uint key) {
 
 void fetchBiasElements(const uint key) {
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
-        uvec2 row = biasRow(i);
+        uvec2 address = biasRow(i);
+        BroadcastRow row = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
         UNROLL for (uint word = 0; word < BIAS_WORDS; word++) {
             uint bits = 0;
             UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // past the last key the last one's
                 uint of_key = min(key + (word * 32 + shift) / BIAS_BITS, item.keys - 1);
-                uvec2 address = add64(row, multiply64(of_key, BIAS_BITS / 8));
-                uint in_word = Word(uvec2(address.x & ~3u, address.y)).value >> (address.x & 3u) * 8;
-                bits |= (in_word & 0xffffffffu >> 32 - BIAS_BITS) << shift;
+                bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS) << shift;
             }
             fetched_bias[i * BIAS_WORDS + word] = bits;
         }

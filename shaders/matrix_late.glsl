@@ -22,8 +22,8 @@ const bool CAPS_LATE = HAS_SOFTCAP && !HAS_BIAS;
 const uint OWN_ROWS = ROW_TILES * SLOTS; // that an invocation has a part of
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;
 
-uint tile_begin;              // the first key of the tile at hand
-uint first_key;               // of the lane's in it
+uint tile_begin;          // the first key of the tile at hand
+uint first_key;           // of the lane's in it
 vec3 late;
 float slope_row[SLOPES];  // of the rows' heads, in units of log2
 float slope_step[SLOPES]; // from key to key
@@ -34,7 +34,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     float rest = -m;
     if (HAS_ALIBI) {
         float step = slope_step[PACKED_HEADS == 1 ? 0 : row];
-        uint rows = row / SLOTS * MATRIX_ROWS + slotRow(row % SLOTS); // from the first of the lane's to this one
+        uint rows = laneRow(row);
         if (PACKED_HEADS != 1) {
             uint first = first_row + lanePlace(lane).x;
             rows = queryRow(first + rows) - queryRow(first);

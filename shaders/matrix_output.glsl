@@ -15,7 +15,7 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
-        uint row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
+        uint row = first_row + place.x + laneRow(i);
         if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, row);

@@ -36,16 +36,21 @@ void computeProducts() {
     }
 }
 
+bool isNearZero(const float size) {
+    float scale = abs(params.score_scale);
+    return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
+}
+
 // What the largest scores of the invocation's rows come to if they are at the nearest key, and, under a softcap, as large as
 // any score is small. Whether all are near 0.
 bool boundScores() {
-    bool near = abs(params.score_scale) > LEAST_FOLDED_SCALE;
+    bool near = true;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = CAPS_LATE ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
             x = max(x, CAPS_LATE ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
         }
-        near = near && x * abs(params.score_scale) < NEAR_ZERO;
+        near = near && isNearZero(x);
         largest[row] = exponent(x, 0.0, row, 0);
         if (HAS_ALIBI) {
             largest[row] = max(largest[row], exponent(x, 0.0, row, LANE_KEYS - 1));
@@ -61,31 +66,34 @@ bool areNearZero() {
             largest_size = max(largest_size, abs(SCORE(i, e)));
         }
     }
-    float scale = abs(params.score_scale);
-    return largest_size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
+    return isNearZero(largest_size);
 }
 
-// The cap times tanh of the scores.
-void capScores() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+// The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none, because
+// compilers were seen to move all scores in every tile for the sake of a branch.
+void capUnless(bool near) {
+    [[dont_unroll]] while (!subgroupAll(near)) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+            }
         }
+        late = SETTLED;
+        near = true;
     }
-    late = SETTLED;
 }
 
 void setSlopes() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
-        slope_row[i] = slopeOf(queryHead(item, first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS)));
+        slope_row[i] = slopeOf(queryHead(item, first_row + place.x + laneRow(i)));
     }
 }
 
 void setDropout() {
     uvec2 place = lanePlace(lane);
-    UNROLL for (uint i = 0; i < (HAS_DROPOUT ? ROW_TILES * SLOTS : 0); i++) {
-        uint packed_row = first_row + i / SLOTS * MATRIX_ROWS + place.x + slotRow(i % SLOTS);
+    UNROLL for (uint i = 0; i < (HAS_DROPOUT ? OWN_ROWS : 0); i++) {
+        uint packed_row = first_row + place.x + laneRow(i);
         dropout_row[i] = rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
     }
 }
@@ -100,15 +108,10 @@ void addBias() {
     late = SETTLED;
 }
 
-// From the position of a row, that of its key if the last row stands at the last key, to a key.
-int distanceTo(const uint key, const uint packed_row) {
-    return int(key + SEQUENCE_ROWS(item)) - int(queryRow(packed_row) + item.keys);
-}
-
-// Whole tiles lie on one side of all rows. A loop of one turn or none: see computeBoundedScores.
+// Whole tiles lie on one side of all rows. A loop of one turn or none: see capUnless.
 void placeSlopes(const bool whole) {
-    bool before = distanceTo(tile_begin + TILE_KEYS - 1, first_row) <= 0;
-    bool after = distanceTo(tile_begin, first_row + SUBGROUP_ROWS - 1) >= 0;
+    bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
+    bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
     UNROLL for (uint i = 0; i < SLOPES; i++) {
         slope_step[i] = before ? slope_row[i] : -slope_row[i];
     }

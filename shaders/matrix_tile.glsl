@@ -42,6 +42,11 @@ uint laneKey(const uint lane) {
     return tileKey(lanePlace(lane).y);
 }
 
+// Of the rows that an invocation has a part of, as m_row counts: how far from the first, packed.
+uint laneRow(const uint row) {
+    return row / SLOTS * MATRIX_ROWS + placeOf(row % SLOTS * SLOT_ELEMENTS, ELEMENT_BASIS).x;
+}
+
 // The row of an element of scores, as m_row counts.
 uint rowOf(const uint matrix, const uint element) {
     return matrix / KEY_TILES * SLOTS + element / SLOT_ELEMENTS;

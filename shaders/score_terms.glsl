@@ -45,11 +45,15 @@ float slopeOf(const uint head) {
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }
 
+// From the position of a query row, that of its key if the last row stands at the last key, to a key.
+int distanceTo(const Item item, const uint key, const uint row) {
+    return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
+}
+
 // What the terms of a query row and some keys depend on.
 struct RowTerms {
     float slope;
-    float distance; // from the first of the keys to the row, whose position is that of its key if the last row stands
-                    // at the last key
+    float distance; // from the first of the keys to the row's position
     BroadcastRow bias;
     uint first_key;
     uint last_key; // of the sequence
@@ -59,7 +63,7 @@ struct RowTerms {
 RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
     RowTerms terms;
     terms.slope = slope;
-    terms.distance = float(int(row + item.keys) - int(SEQUENCE_ROWS(item) + first_key));
+    terms.distance = float(-distanceTo(item, first_key, row));
     terms.bias = BroadcastRow(uvec2(0), 0);
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;

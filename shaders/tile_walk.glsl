@@ -21,7 +21,7 @@ struct Walk {
 // Keys at which the rows of the workgroup stand, [x, y).
 ivec2 positions() {
     uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
-    return ivec2(-distanceTo(0, item.row_begin), 1 - distanceTo(0, last_row));
+    return ivec2(-distanceTo(item, 0, queryRow(item.row_begin)), 1 - distanceTo(item, 0, queryRow(last_row)));
 }
 
 Walk walkOf(const TileMask mask) {
