@@ -69,6 +69,7 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
 const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;
+const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // of a row tile
 const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a whole row
 
 // As packF16 and packBf16 round.
@@ -100,27 +101,27 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
     }
 }
 
+// One copy of the code that stores, here and below: the loop over matrices stays a loop, and picks its matrices by comparing
+// numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
+// driver's compiler does not inline.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint first = 0; first < VALUE_TILES; first += O_STAGED_MATRICES) {
-            UNROLL for (uint i = 0; i < O_STAGED_MATRICES; i++) {
-                if (first + i < VALUE_TILES) {
-                    stageMatrixOfWords(r * VALUE_TILES + first + i, begin + i * O_MATRIX_WORDS);
-                }
+    [[dont_unroll]] for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
+        UNROLL for (uint i = 0; i < MATRICES; i++) {
+            const uint column = i % VALUE_TILES;
+            if (i / VALUE_TILES * O_CHUNKS + column / O_STAGED_MATRICES == chunk) {
+                stageMatrixOfWords(i, begin + column % O_STAGED_MATRICES * O_MATRIX_WORDS);
             }
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-            storeWords(head, begin, first_row + r * MATRIX_ROWS, first * O_MATRIX_WORDS);
-            subgroupBarrier();
         }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_ROWS,
+                   chunk % O_CHUNKS * O_STAGED_MATRICES * O_MATRIX_WORDS);
+        subgroupBarrier();
     }
 }
 
 #endif
 
-// One copy of the code that stores: the loop over matrices stays a loop, and picks its matrices by comparing
-// numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
-// driver's compiler does not inline.
 void storeMatricesAsElements(const uvec2 head, const uint begin, const bool special) {
     bool aligned4 = isAligned4(uvec2(outputAlignment(head), 0), 0, TYPE_O);
     [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {

@@ -81,11 +81,13 @@ constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
-// With more keys the end of a workgroup counts for little, and 32 rows of a subgroup are faster with the registers that
-// the compiler then finds. Of large heads they are so with few keys too (D = 128, 512 to 4096 keys: 7, 13, 19, 20 %;
-// D = 64, 1024 keys: words 3 % faster).
-constexpr uint32_t mostWordOutputKeys = 2048;
-constexpr uint32_t mostWordOutputRegisters = 192;
+// Where registers are full, o leaves in words up to so many keys that a row sees: with more the end of a workgroup
+// counts for little, and the loop is faster with the registers that the compiler finds for it otherwise (D = 128: 512,
+// 1024, 2048, 8192 keys 3, 1, -1, -3 %, causal 4, 2, 0, -1). Of masks a row sees few keys, or the loop is not the usual
+// one: 16 documents 5 %, random masks 8 %, half of the squares closed 1 %. D = 64, whose registers are not full: 5 %,
+// causal 3.
+constexpr uint32_t mostWordOutputKeys = 1024;
+constexpr uint32_t fullRegisters = 192;
 
 MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
     MatrixTile tile;
@@ -227,9 +229,9 @@ uint32_t MatrixTile::registers() const {
     return rowTiles * (ofQ + layout.elements() * (keyMatrices() + valueTiles) + ofBias);
 }
 
-bool outputInWords(const MatrixTile& tile, uint32_t keys) {
-    const bool roomy = keys <= mostWordOutputKeys && tile.registers() <= mostWordOutputRegisters;
-    return !tile.layout.exchanged && (roomy || tile.rowTiles == 1);
+bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys) {
+    const bool full = tile.rowTiles > 1 && tile.registers() > fullRegisters;
+    return !tile.layout.exchanged && (!full || keys <= mostWordOutputKeys || asksKeys);
 }
 
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,

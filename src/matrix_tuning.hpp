@@ -38,9 +38,9 @@ struct MatrixPlan {
     bool tuned = false; // chosen by tuning data
 };
 
-// Whether o leaves in whole words, if its rows are made of them, rather than element by element. `keys` of a
-// workgroup.
-bool outputInWords(const MatrixTile& tile, uint32_t keys);
+// Whether o leaves in whole words, if its rows are made of them, rather than element by element. `keys` that a row sees
+// of a workgroup's; fewer than those, it is to be assumed, if the kernel asks masks about each of them.
+bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.
 MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,

@@ -22,8 +22,8 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
-    const MatrixPlan chosen =
-        chooseMatrixTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
+    const TileProblem tiled = tileProblem(builder.path(), problem);
+    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tiled, builder.considered());
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -33,8 +33,9 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     builder.setTile(tile, tile.workgroupSize());
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
+    const bool asksKeys = p.mask.enabled != 0 || p.documents != 0;
     const bool outputWords =
-        outputInWords(tile, typicalKeys(p) / splits) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+        outputInWords(tile, tiled.keys / splits, asksKeys) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
     builder.packHeads(packedHeads(builder.path(), problem));
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
