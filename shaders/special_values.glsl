@@ -12,14 +12,16 @@
 // Set where a value that some row of its tile must not see was NaN or infinite and became 0.
 shared uint special_values;
 
+// Zeros where a half's exponent is all ones: one more carries into the bit of the sign.
 uvec4 finiteHalves(const uvec4 word) {
-    const uint exponent = MATRICES_ARE_BF16 ? 0x7f80u : 0x7c00u;
-    bvec4 low = equal(word & exponent, uvec4(exponent));
-    bvec4 high = equal(word & (exponent << 16), uvec4(exponent << 16));
-    if (any(low) || any(high)) {
-        special_values = 1u;
+    const uint exponents = MATRICES_ARE_BF16 ? 0x7f807f80u : 0x7c007c00u;
+    const uint lowest = MATRICES_ARE_BF16 ? 0x00800080u : 0x04000400u;
+    uvec4 carried = (word & exponents) + lowest;
+    if (((carried.x | carried.y | carried.z | carried.w) & 0x80008000u) == 0) {
+        return word;
     }
-    return mix(word & 0xffffu, uvec4(0), low) | mix(word & 0xffff0000u, uvec4(0), high);
+    special_values = 1u;
+    return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
 }
 
 // Elements of block types may be past the largest fp16, and are infinite in a matrix.
