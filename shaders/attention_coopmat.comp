@@ -33,6 +33,7 @@
 // Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
 // minds long code, and gets these loops with the other hint (src/rolled_loops.cpp).
 #define UNROLL [[unroll]]
+#define EVERYWHERE(condition) subgroupAll(condition)
 
 #include "params.glsl"
 #include "matrix_tile.glsl"
@@ -135,9 +136,9 @@ void findLargest() {
     }
 }
 
-// Whether m has to be raised, or something else be done, in any invocation.
-bool outgrownOr(const bool other) {
-    bool grown = other;
+// Whether m has to be raised in any invocation.
+bool hasOutgrown() {
+    bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         grown = grown || largest[row] > m_row[row] + RESCALE_THRESHOLD;
     }
@@ -190,16 +191,21 @@ void computeScores(const bool whole) {
     for (;;) {
         makeScores(whole);
         if (!whole) {
-            if (HAS_KEEP && !(HAS_TILE_MAP && isKept(tile_begin / TILE_KEYS))) {
+            if (HAS_KEEP && !(HAS_TILE_MAP && EVERYWHERE(isKept(tile_begin / TILE_KEYS)))) {
                 dropUnkept();
             }
             dropInvisible();
         }
         findLargest();
-        if (!outgrownOr(false)) {
+        if (!hasOutgrown()) {
             break;
         }
         rescale();
+        if (HAS_ALIBI && !whole) {
+            // It is that already, or of a key that does not exist. But compilers that see nothing change make all
+            // comparisons of keys before this loop, and keep their outcome while products need the registers.
+            first_key = min(first_key, params.keys);
+        }
         if (HAS_BIAS) {
             fetchBias(tile_begin, whole);
         }
@@ -211,15 +217,15 @@ void computeScores(const bool whole) {
 void computeBoundedScores() {
     for (;;) {
         makeScores(true);
-        bool near = boundScores();
-        if (!outgrownOr(!near)) {
+        bool near = true;
+        if (!subgroupAny(mayOutgrow(near))) {
             break;
         }
         if (CAPS_LATE) {
             capUnless(near);
         }
         findLargest();
-        if (!outgrownOr(false)) {
+        if (!hasOutgrown()) {
             break;
         }
         rescale();
@@ -271,7 +277,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
             computeScores(whole);
         }
         uint next = nextTile(walk, tile, whole);
-        bool more = STEPS_OVER ? next <= last : tile != last;
+        bool more = STEPS_OVER ? EVERYWHERE(next <= last) : tile != last;
         tile = next;
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0); // in the place of scores
@@ -318,7 +324,7 @@ uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
         return uvec2(0);
     }
     if (STEPS_OVER) {
-        forgetMap();
+        beginMapWalk(walk.whole_first);
         return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
     }
     uint end = min(steps.y, wholeCount(walk));
@@ -328,7 +334,7 @@ uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
 // Of those that a mask cuts, likewise; whole ones may lie between.
 uvec2 cutTiles(const Walk walk, const uvec2 steps) {
     if (STEPS_OVER) {
-        forgetMap();
+        beginMapWalk(walk.first);
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
     uint whole = wholeCount(walk);

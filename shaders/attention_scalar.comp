@@ -113,7 +113,7 @@ uint nextTile(uint key_begin) {
     }
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
     if (HAS_TILE_MAP) {
-        return mappedTile(key_begin / TILE_KEYS, end, 0, 0, false) * TILE_KEYS;
+        return nextMappedTile(end, 0, 0, false) * TILE_KEYS;
     }
     return !HAS_BLOCK_MASK ? key_begin : openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
@@ -183,7 +183,9 @@ void main() {
         }
     }
     if (keys.x < keys.y) {
-        uint first = nextTile(uint(keys.x) / TILE_KEYS * TILE_KEYS);
+        uint first = uint(keys.x) / TILE_KEYS * TILE_KEYS;
+        beginMapWalk(first / TILE_KEYS);
+        first = nextTile(first);
         if (DIM_CHUNKS == 1) {
             fetchQ(q, item.row_begin, 0, thread);
             placeQ(q, item.row_begin, 0, thread);

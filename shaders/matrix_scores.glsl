@@ -41,22 +41,28 @@ bool isNearZero(const float size) {
     return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
 
-// What the largest scores of the invocation's rows come to if they are at the nearest key, and, under a softcap, as large as
-// any score is small. Whether all are near 0.
-bool boundScores() {
-    bool near = true;
+// Whether m might have to be raised if the largest scores of the invocation's rows were those of the nearest key and, under a
+// softcap, as large as a small score becomes; or whether they are not all near 0.
+bool mayOutgrow(out bool near) {
+    float largest_size = 0.0;
+    bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = CAPS_LATE ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
             x = max(x, CAPS_LATE ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
         }
-        near = near && isNearZero(x);
-        largest[row] = exponent(x, 0.0, row, 0);
-        if (HAS_ALIBI) {
-            largest[row] = max(largest[row], exponent(x, 0.0, row, LANE_KEYS - 1));
+        largest_size = max(largest_size, x);
+        bool passes;
+        if (HAS_ALIBI) { // m by itself, as findLargest has it: in both exponents it takes registers, and a tenth of the time
+            x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
+            passes = x > m_row[row] + RESCALE_THRESHOLD;
+        } else {
+            passes = exponent(x, m_row[row], row, 0) > RESCALE_THRESHOLD;
         }
+        grown = grown || passes;
     }
-    return !CAPS_LATE || near;
+    near = !CAPS_LATE || isNearZero(largest_size);
+    return grown || !near;
 }
 
 bool areNearZero() {
@@ -153,6 +159,14 @@ void dropUnkept() {
     }
 }
 
+// Bit i: whether the range has the i-th key.
+uint visibleBits(const ivec2 visible) {
+    uint from_first = visible.x < 32 ? 0xffffffffu << max(visible.x, 0) : 0;
+    uint to_last = visible.y > 0 ? 0xffffffffu >> 32 - min(visible.y, 32) : 0;
+    return from_first & to_last;
+}
+
+// A row's keys as bits of a register, because compilers keep the outcome of each comparison while products are made.
 void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -161,12 +175,16 @@ void dropInvisible() {
             // The visible range, counted from the first key of this lane.
             uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
-            uint count = uint(max(visible.y - visible.x, 0));
+            uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + elementKey(key, 0));
+                const uint first = elementKey(key, 0);
+                if (first % 32 == 0) {
+                    seen = visibleBits(visible - int(first));
+                }
+                bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + first);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    if (closed || uint(int(elementKey(key, e)) - visible.x) >= count) {
+                    if (closed || (seen & 1u << elementKey(key, e) % 32) == 0) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }

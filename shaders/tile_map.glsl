@@ -8,6 +8,12 @@
 
 #include "call_table.glsl"
 
+// What is the same in all invocations of the workgroup. Kernels that have votes take one: compilers cannot know it of what
+// comes from memory, and a branch that may divide a subgroup costs matrices a tenth of their time.
+#ifndef EVERYWHERE
+#define EVERYWHERE(condition) (condition)
+#endif
+
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
@@ -20,8 +26,9 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
 };
 
 uvec2 map_row;  // address of the tile's row of words
+uint map_first; // tile with which the walk began
 uint held_map;  // the word that was read last
-uint held_open; // of its tiles those of the walk
+uint held_open; // of its tiles those of the walk that were not taken yet
 uint held_kept;
 
 uint mapRowTiles() {
@@ -51,13 +58,8 @@ uvec2 orderAddress(const Item item, const uint place) {
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
 }
 
-void forgetMap() {
-    held_map = 0xffffffffu;
-}
-
 void beginMap(const Item item) {
     map_row = mapWordAddress(item, 0);
-    forgetMap();
 }
 
 // Exchanges the item's tile for the one in its place of the order, and turns to its row of the map.
@@ -79,30 +81,31 @@ uint mapBitsFrom(const uint tile, const uint word) {
     return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
 }
 
-// Words are held, because tiles that follow each other mostly ask for the same one: its seen tiles before `end` that are of
+// Turns to a walk over tiles from `first` on.
+void beginMapWalk(const uint first) {
+    map_first = first;
+    held_map = first / 32 - 1;
+    held_open = 0;
+}
+
+// Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are of
 // [whole_first, whole_end) and kept as a whole, if `whole`, else all others.
 void holdMap(const uint word, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
     MapWord at = mapWord(word);
     held_map = word;
     held_kept = at.kept;
     uint all = held_kept & mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
-    held_open = at.seen & (whole ? all : ~all) & ~mapBitsFrom(end, word);
+    held_open = at.seen & (whole ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
-// The first tile of the walk from `tile` on, `end` if there is none. The same in every invocation of the workgroup. What is
-// held is of one walk: forgetMap before another.
-uint mappedTile(uint tile, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
-    while (tile < end) {
-        if (tile / 32 != held_map) {
-            holdMap(tile / 32, end, whole_first, whole_end, whole);
-        }
-        uint open = held_open & 0xffffffffu << tile % 32;
-        if (open != 0) {
-            return held_map * 32 + uint(findLSB(open));
-        }
-        tile = (tile | 31u) + 1;
+// The next tile of the walk; `end` if there is none. The same in every invocation of the workgroup.
+uint nextMappedTile(const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    [[dont_unroll]] while (EVERYWHERE(held_open == 0 && (held_map + 1) * 32 < end)) {
+        holdMap(held_map + 1, end, whole_first, whole_end, whole);
     }
-    return end;
+    uint tile = held_open == 0 ? end : held_map * 32 + uint(findLSB(held_open));
+    held_open &= held_open - 1;
+    return tile;
 }
 
 // Of the tile that was found last.

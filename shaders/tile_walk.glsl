@@ -51,10 +51,11 @@ Walk walkOf(const TileMask mask) {
     return walk;
 }
 
-// The first open tile from `tile` on, of the whole or of the cut ones; walk.whole_end or walk.end if there is none.
+// The first open tile from `tile` on, of the whole or of the cut ones; walk.whole_end or walk.end if there is none. A map
+// knows itself where the walk stands.
 uint openTileOfWalk(const Walk walk, const uint tile, const bool whole) {
     if (HAS_TILE_MAP) {
-        return mappedTile(tile, whole ? walk.whole_end : walk.end, walk.whole_first, walk.whole_end, whole);
+        return nextMappedTile(whole ? walk.whole_end : walk.end, walk.whole_first, walk.whole_end, whole);
     }
     if (whole) {
         return openTile(tile, walk.whole_end);
