@@ -217,7 +217,7 @@ void computeScores(const bool whole) {
 void computeBoundedScores() {
     for (;;) {
         makeScores(true);
-        bool near = true;
+        bool near;
         if (!subgroupAny(mayOutgrow(near))) {
             break;
         }

@@ -53,7 +53,7 @@ bool mayOutgrow(out bool near) {
         }
         largest_size = max(largest_size, x);
         bool passes;
-        if (HAS_ALIBI) { // m by itself, as findLargest has it: in both exponents it takes registers, and a tenth of the time
+        if (HAS_ALIBI) { // m by itself, as after findLargest: in both exponents it took registers, and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
             passes = x > m_row[row] + RESCALE_THRESHOLD;
         } else {
