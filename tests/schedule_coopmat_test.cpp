@@ -141,6 +141,32 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores
     }
 }
 
+TEST_CASE("o leaves in words where registers are left, keys are few or masks are asked about each", "[schedule]") {
+    const auto leavesInWords = [](const VkfProblem& problem) {
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        REQUIRE(made.path == VKF_PATH_COOPMAT);
+        const size_t attention = made.phases.size() - 1; // behind a map
+        REQUIRE(made.phases[attention].variant.kernel == vkf::Kernel::attentionCoopmat);
+        return made.phases[attention].variant.constants[VKF_ID_OUTPUT_WORDS] != 0;
+    };
+    const auto large = [](uint32_t keys, uint32_t dim) {
+        return problemOf({16384 / keys, 2048 / dim, 2048 / dim, keys, keys, dim, 0, VKF_TYPE_F16});
+    };
+    CHECK(leavesInWords(large(8192, 64)));
+    CHECK(leavesInWords(large(1024, 128)));
+    CHECK_FALSE(leavesInWords(large(2048, 128)));
+    VkfProblem documents = large(8192, 128);
+    CHECK_FALSE(leavesInWords(documents));
+    documents.documents = 1;
+    CHECK(leavesInWords(documents));
+    VkfProblem window = large(8192, 128);
+    window.window.enabled = 1;
+    window.window.left = 1023;
+    CHECK(leavesInWords(window));
+    window.window.left = 1024;
+    CHECK_FALSE(leavesInWords(window));
+}
+
 TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
