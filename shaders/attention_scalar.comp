@@ -106,14 +106,15 @@ bool isCutTile(const uint key_begin) {
     return asked || isCut(mask, key_begin, key_begin + TILE_KEYS);
 }
 
-// First key of the first tile from key_begin on that some row sees; past the last key if there is none.
+// First key of the first tile from key_begin on that some row sees; past the last key if there is none. A map knows itself
+// where the walk stands, and what nobody sees between the first keys and the window.
 uint nextTile(uint key_begin) {
-    if (FIRST_KEYS != 0 && int(key_begin) >= unseen.x) {
-        key_begin = max(key_begin, uint(unseen.y) / TILE_KEYS * TILE_KEYS);
-    }
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
     if (HAS_TILE_MAP) {
         return nextMappedTile(end, 0, 0, false) * TILE_KEYS;
+    }
+    if (FIRST_KEYS != 0 && int(key_begin) >= unseen.x) {
+        key_begin = max(key_begin, uint(unseen.y) / TILE_KEYS * TILE_KEYS);
     }
     return !HAS_BLOCK_MASK ? key_begin : openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
@@ -183,9 +184,9 @@ void main() {
         }
     }
     if (keys.x < keys.y) {
-        uint first = uint(keys.x) / TILE_KEYS * TILE_KEYS;
-        beginMapWalk(first / TILE_KEYS);
-        first = nextTile(first);
+        uint first_tile = uint(keys.x) / TILE_KEYS;
+        beginMapWalk(first_tile);
+        uint first = nextTile(first_tile * TILE_KEYS);
         if (DIM_CHUNKS == 1) {
             fetchQ(q, item.row_begin, 0, thread);
             placeQ(q, item.row_begin, 0, thread);

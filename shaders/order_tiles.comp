@@ -21,7 +21,7 @@ shared uint lengths[WORKGROUP_SIZE];
 // Tiles of keys that a tile of rows sees; one in which keys are asked about takes about half as long again.
 uint lengthOf(Item item, const uint tile) {
     item.row_begin = tile * TILE_ROWS;
-    beginMap(item);
+    turnToRow(item);
     uint halves = 0;
     [[dont_unroll]] for (uint word = 0; word < mapWords(); word++) {
         MapWord tiles = mapWord(word);

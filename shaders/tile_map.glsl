@@ -58,7 +58,8 @@ uvec2 orderAddress(const Item item, const uint place) {
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
 }
 
-void beginMap(const Item item) {
+// To the words of the item's tile of rows.
+void turnToRow(const Item item) {
     map_row = mapWordAddress(item, 0);
 }
 
@@ -68,7 +69,7 @@ void takeMappedTile(inout Item item) {
         uint place = item.row_begin / TILE_ROWS;
         place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // as itemOf counts
         item.row_begin = Word(orderAddress(item, place)).value * TILE_ROWS;
-        beginMap(item);
+        turnToRow(item);
     }
 }
 
@@ -81,7 +82,7 @@ uint mapBitsFrom(const uint tile, const uint word) {
     return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
 }
 
-// Turns to a walk over tiles from `first` on.
+// To the beginning of a walk over tiles from `first` on.
 void beginMapWalk(const uint first) {
     map_first = first;
     held_map = first / 32 - 1;

@@ -13,10 +13,7 @@ namespace {
 constexpr uint64_t mostHeads = 16;
 constexpr uint64_t cacheBytes = uint64_t{32} << 20;
 
-bool tilesDiffer(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
-    return problem.windowed() || p.mask.enabled != 0 || p.documents != 0;
-}
+bool tilesDiffer(const CheckedProblem& problem) { return problem.windowed() || problem.asksKeys(); }
 
 uint64_t keyBytes(const CheckedProblem& problem) {
     const VkfTensorLayout& k = problem.layout(VKF_TENSOR_K);

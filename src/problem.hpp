@@ -40,6 +40,8 @@ struct CheckedProblem {
         return given.window.enabled != 0 && windowed() ? std::min<uint32_t>(given.window.firstKeys, given.keys) : 0;
     }
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
+    // Whether masks are asked about each key, as no range of keys nor blocks tell them: boolean ones and documents.
+    bool asksKeys() const { return given.mask.enabled != 0 || given.documents != 0; }
 };
 
 // Of q and o as tensors, and of k and v that are not in pages: packed sequences are one.

@@ -33,9 +33,8 @@ VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, Sched
     builder.setTile(tile, tile.workgroupSize());
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     const bool split = splits > 1 && !problem.empty;
-    const bool asksKeys = p.mask.enabled != 0 || p.documents != 0;
-    const bool outputWords =
-        outputInWords(tile, tiled.keys / splits, asksKeys) && hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+    const bool outputWords = outputInWords(tile, tiled.keys / splits, problem.asksKeys()) &&
+                             hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
     builder.packHeads(packedHeads(builder.path(), problem));
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));

@@ -16,8 +16,7 @@ constexpr uint64_t pairOperations = 8;
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
     // Of packed sequences every key is asked about: tiles of rows stand in slots there.
-    const bool asksKeys = p.mask.enabled != 0 || p.documents != 0;
-    return walksTiles(schedule.path) && asksKeys && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
+    return walksTiles(schedule.path) && problem.asksKeys() && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
 }
 
 bool differsByHead(const VkfProblem& p) {

@@ -145,9 +145,9 @@ TEST_CASE("o leaves in words where registers are left, keys are few or masks are
     const auto leavesInWords = [](const VkfProblem& problem) {
         const vkf::Schedule made = schedule(matrixCaps(), problem);
         REQUIRE(made.path == VKF_PATH_COOPMAT);
-        const size_t attention = made.phases.size() - 1; // behind a map
-        REQUIRE(made.phases[attention].variant.kernel == vkf::Kernel::attentionCoopmat);
-        return made.phases[attention].variant.constants[VKF_ID_OUTPUT_WORDS] != 0;
+        const vkf::Variant& attention = made.phases.back().variant; // behind a map
+        REQUIRE(attention.kernel == vkf::Kernel::attentionCoopmat);
+        return attention.constants[VKF_ID_OUTPUT_WORDS] != 0;
     };
     const auto large = [](uint32_t keys, uint32_t dim) {
         return problemOf({16384 / keys, 2048 / dim, 2048 / dim, keys, keys, dim, 0, VKF_TYPE_F16});
