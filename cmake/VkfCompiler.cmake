@@ -68,7 +68,7 @@ function(vkf_add_library target)
   vkf_target_defaults(${target})
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${arg_HEADERS})
-  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/shaders")
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${arg_NAME}
     VERSION ${PROJECT_VERSION}

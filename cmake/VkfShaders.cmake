@@ -3,7 +3,7 @@
 #
 # An entry of "variants":
 #   name         of the variant; the library finds it by this
-#   file         GLSL entry point, relative to the table
+#   file         GLSL entry point, relative to the root folder of the includes
 #   defines      macros, "NAME" or "NAME=VALUE"
 #   target_env   as glslang's --target-env takes it
 #   extensions   GLSL extensions that not every glslang knows. If this one does not, the variant is
@@ -80,16 +80,16 @@ function(vkf_compile_shader entry source_dir)
   set_property(GLOBAL APPEND PROPERTY VKF_SPIRV_FILES "${target_env}|${spv}")
 endfunction()
 
-# vkf_add_shaders(<table> <target> <array>): defines the target, which makes a C++ source with the array of
-# vkf::ShaderBinary.
-function(vkf_add_shaders table target array)
+# vkf_add_shaders(<table> <root> <target> <array>): defines the target, which makes a C++ source with the array of
+# vkf::ShaderBinary. Entry points and includes are named from the folder `root`.
+function(vkf_add_shaders table root target array)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} json)
   string(JSON count LENGTH "${json}" variants)
   math(EXPR last "${count} - 1")
   foreach(i RANGE ${last})
     string(JSON entry GET "${json}" variants ${i})
-    vkf_compile_shader("${entry}" "${CMAKE_CURRENT_SOURCE_DIR}")
+    vkf_compile_shader("${entry}" "${root}")
     list(APPEND entries "${VKF_ENTRY}")
   endforeach()
 
@@ -104,7 +104,7 @@ function(vkf_add_shaders table target array)
     COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "ARRAY=${array}" -D "OUTPUT=${cpp}"
       -P "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
     DEPENDS "${list_file}" ${spirv} "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
-            "${PROJECT_SOURCE_DIR}/src/common_words.hpp"
+            "${PROJECT_SOURCE_DIR}/src/pipelines/common_words.hpp"
     COMMENT "Embedding shaders"
     VERBATIM)
   add_custom_target(${target} DEPENDS "${cpp}")

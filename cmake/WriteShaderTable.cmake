@@ -2,7 +2,7 @@
 # cmake -D LIST=variants.txt -D ARRAY=shaderBinaries -D OUTPUT=shader_table.cpp -P WriteShaderTable.cmake
 # Writes the C++ source that holds the SPIR-V of every line "name|spv file|missing reason" of LIST.
 file(STRINGS "${LIST}" lines)
-file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/common_words.hpp" common_words REGEX "^    0x")
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/pipelines/common_words.hpp" common_words REGEX "^    0x")
 set(arrays "")
 set(rows "")
 foreach(line ${lines})
@@ -18,7 +18,7 @@ foreach(line ${lines})
   endif()
   # SPIR-V files of glslang are little-endian words.
   file(READ "${spv}" hex HEX)
-  # As src/shader_table.hpp tells: common words, small ones, the rest.
+  # As src/pipelines/shader_table.hpp tells: common words, small ones, the rest.
   string(REGEX REPLACE "(........)" "\\1;" units "${hex}")
   set(number 0)
   foreach(word ${common_words})
@@ -33,7 +33,7 @@ foreach(line ${lines})
 endforeach()
 
 file(WRITE "${OUTPUT}.new" "// Generated from a table in shaders/.
-#include \"shader_table.hpp\"
+#include \"pipelines/shader_table.hpp\"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "npy.hpp"
+#include "tensors/npy.hpp"
 
 using namespace vkf::tools;
 

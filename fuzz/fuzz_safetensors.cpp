@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "safetensors.hpp"
+#include "tensors/safetensors.hpp"
 
 using namespace vkf::tools;
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "../shaders/shared/attention_params.h"
-#include "caps.hpp"
-#include "matrix_tuning.hpp"
-#include "tuning.hpp"
+#include "device/caps.hpp"
+#include "shared/attention_params.h"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/scalar_tile.hpp"
 
 namespace {
 

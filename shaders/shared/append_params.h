@@ -6,7 +6,7 @@
 #ifndef VKF_APPEND_PARAMS_H
 #define VKF_APPEND_PARAMS_H
 
-#include "attention_params.h"
+#include "shared/attention_params.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {

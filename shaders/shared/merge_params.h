@@ -4,7 +4,7 @@
 #ifndef VKF_MERGE_PARAMS_H
 #define VKF_MERGE_PARAMS_H
 
-#include "attention_params.h"
+#include "shared/attention_params.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "allocator.hpp"
+#include "host/allocator.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "error.hpp"
+#include "host/error.hpp"
 
 // VMA goes into an unnamed namespace, so that an application that links a VMA of its own, of whatever
 // version, never meets this one. What it includes must then have been included before.

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "logical_device.hpp"
+#include "host/logical_device.hpp"
 
 namespace vkf::host {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "device_state.hpp"
-#include "error.hpp"
+#include "host/device_state.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 namespace {

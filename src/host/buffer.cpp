@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device_state.hpp"
-#include "error.hpp"
+#include "host/device_state.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 

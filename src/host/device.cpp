@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Device: opens the state and answers from it. Its transfers are in buffer.cpp.
-#include "device_state.hpp"
+#include "host/device_state.hpp"
 
 namespace vkf::host {
 

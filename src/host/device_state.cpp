@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "device_state.hpp"
+#include "host/device_state.hpp"
 
 #include <algorithm>
 
-#include "error.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 namespace {

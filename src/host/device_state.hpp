@@ -5,9 +5,9 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "allocator.hpp"
-#include "submitter.hpp"
-#include "summary.hpp"
+#include "host/allocator.hpp"
+#include "host/submitter.hpp"
+#include "host/summary.hpp"
 
 namespace vkf::host {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "error.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 

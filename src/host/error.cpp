@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "error.hpp"
+#include "host/error.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "functions.hpp"
+#include "host/functions.hpp"
 
 #include <string>
 
-#include "error.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "instance.hpp"
+#include "host/instance.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "enumerate.hpp"
+#include "host/enumerate.hpp"
 
 namespace vkf::host {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "loader.hpp"
-#include "validation.hpp"
+#include "host/loader.hpp"
+#include "host/validation.hpp"
 
 namespace vkf::host {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "loader.hpp"
+#include "host/loader.hpp"
 
 #include <string>
 

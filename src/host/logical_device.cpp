@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "logical_device.hpp"
+#include "host/logical_device.hpp"
 
 #include <vkflash/vkflash.hpp>
 
-#include "enumerate.hpp"
+#include "host/enumerate.hpp"
 
 namespace vkf::host {
 namespace {

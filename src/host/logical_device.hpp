@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "instance.hpp"
+#include "host/instance.hpp"
 
 namespace vkf::host {
 

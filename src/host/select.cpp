@@ -3,7 +3,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "summary.hpp"
+#include "host/summary.hpp"
 
 namespace vkf::host {
 namespace {

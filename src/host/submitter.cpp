@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "submitter.hpp"
+#include "host/submitter.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
-#include "error.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 namespace {

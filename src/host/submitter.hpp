@@ -6,7 +6,7 @@
 #include <array>
 #include <functional>
 
-#include "logical_device.hpp"
+#include "host/logical_device.hpp"
 
 namespace vkf::host {
 

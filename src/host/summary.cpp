@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "summary.hpp"
+#include "host/summary.hpp"
 
 #include <vkflash/vkflash.hpp>
 
-#include "enumerate.hpp"
+#include "host/enumerate.hpp"
 
 namespace vkf::host {
 namespace {

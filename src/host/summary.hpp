@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "instance.hpp"
+#include "host/instance.hpp"
 
 namespace vkf::host {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "validation.hpp"
+#include "host/validation.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "enumerate.hpp"
-#include "error.hpp"
+#include "host/enumerate.hpp"
+#include "host/error.hpp"
 
 namespace vkf::host {
 namespace {

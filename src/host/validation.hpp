@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "functions.hpp"
+#include "host/functions.hpp"
 
 namespace vkf::host {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "kv_head.hpp"
+#include "reference/kv_head.hpp"
 
 namespace vkf::reference {
 

@@ -8,8 +8,8 @@
 
 #include <vkflash/reference.h>
 
-#include "../boundary.hpp"
-#include "../versioned.hpp"
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
 
 namespace vkf::reference {
 namespace {

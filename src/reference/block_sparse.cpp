@@ -9,10 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "algorithm.hpp"
-#include "dropout.hpp"
-#include "element.hpp"
-#include "score_terms.hpp"
+#include "reference/algorithm.hpp"
+#include "reference/dropout.hpp"
+#include "reference/element.hpp"
+#include "reference/score_terms.hpp"
 
 namespace vkf::reference {
 namespace {

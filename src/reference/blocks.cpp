@@ -11,8 +11,8 @@
 
 #include <vkflash/reference.h>
 
-#include "../problem.hpp"
-#include "element.hpp"
+#include "problem/problem.hpp"
+#include "reference/element.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "call.hpp"
+#include "reference/call.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <thread>
 
-#include "../dropout.hpp"
-#include "../versioned.hpp"
+#include "base/versioned.hpp"
+#include "problem/dropout.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <vkflash/reference.h>
 
-#include "visible.hpp"
+#include "reference/visible.hpp"
 
 namespace vkf::reference {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "call.hpp"
+#include "reference/call.hpp"
 
 namespace vkf::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "dropout.hpp"
+#include "reference/dropout.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Which of a row's probabilities dropout leaves out of o, bit for bit as the kernels do (shaders/dropout.glsl).
+// Which of a row's probabilities dropout leaves out of o, bit for bit as the kernels do (shaders/scores/dropout.glsl).
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "../dropout.hpp"
-#include "call.hpp"
+#include "problem/dropout.hpp"
+#include "reference/call.hpp"
 
 namespace vkf::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "element.hpp"
+#include "reference/element.hpp"
 
 #include <array>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include <vkflash/reference.h>
 
-#include "../problem.hpp"
+#include "problem/problem.hpp"
 
 namespace vkf::reference {
 namespace {

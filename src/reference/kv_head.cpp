@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "kv_head.hpp"
+#include "reference/kv_head.hpp"
 
-#include "element.hpp"
+#include "reference/element.hpp"
 
 namespace vkf::reference {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "call.hpp"
-#include "visible.hpp"
+#include "reference/call.hpp"
+#include "reference/visible.hpp"
 
 namespace vkf::reference {
 

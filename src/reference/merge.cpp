@@ -8,7 +8,7 @@
 
 #include <vkflash/reference.h>
 
-#include "../boundary.hpp"
+#include "base/boundary.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "rows.hpp"
+#include "reference/rows.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "../boundary.hpp"
-#include "chosen_rows.hpp"
-#include "parallel.hpp"
+#include "base/boundary.hpp"
+#include "reference/chosen_rows.hpp"
+#include "reference/parallel.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -3,7 +3,7 @@
 // Computes the selected rows of every head: shares the work out over threads and tells progress.
 #pragma once
 
-#include "algorithm.hpp"
+#include "reference/algorithm.hpp"
 
 namespace vkf::reference {
 

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "call.hpp"
-#include "kv_head.hpp"
+#include "reference/call.hpp"
+#include "reference/kv_head.hpp"
 
 namespace vkf::reference {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "algorithm.hpp"
-#include "row_scores.hpp"
+#include "reference/algorithm.hpp"
+#include "reference/row_scores.hpp"
 
 namespace vkf::reference {
 namespace {

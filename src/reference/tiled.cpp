@@ -2,7 +2,7 @@
 //
 // FlashAttention-2's forward pass (Dao 2023, arXiv 2307.08691, algorithm 1): a tile of query rows walks
 // over the tiles of keys and carries (m, l, o) of each row. For Real = float every rounding is the one of
-// shaders/attention_scalar.comp, but for the order in which l is summed up: scores are in units of
+// shaders/scalar/attention_scalar.comp, but for the order in which l is summed up: scores are in units of
 // log2, so that an exponential is one exp2, a p is rounded to productType between l and the product p v, and
 // o is rounded to its storage type.
 #include <algorithm>
@@ -12,10 +12,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "algorithm.hpp"
-#include "dropout.hpp"
-#include "element.hpp"
-#include "score_terms.hpp"
+#include "reference/algorithm.hpp"
+#include "reference/dropout.hpp"
+#include "reference/element.hpp"
+#include "reference/score_terms.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -7,12 +7,12 @@
 #include <limits>
 #include <vector>
 
-#include "../boundary.hpp"
-#include "../versioned.hpp"
-#include "chosen_rows.hpp"
-#include "comparison.hpp"
-#include "element.hpp"
-#include "rows.hpp"
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
+#include "reference/chosen_rows.hpp"
+#include "reference/comparison.hpp"
+#include "reference/element.hpp"
+#include "reference/rows.hpp"
 
 namespace vkf::reference {
 namespace {

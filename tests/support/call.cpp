@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "call.hpp"
+#include "support/call.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "guarded.hpp"
+#include "support/guarded.hpp"
 
 namespace vkf::test {
 namespace {

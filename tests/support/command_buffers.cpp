@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "command_buffers.hpp"
+#include "support/command_buffers.hpp"
 
 #include <stdexcept>
 

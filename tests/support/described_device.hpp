@@ -3,8 +3,8 @@
 // A device that is only described, for tests of decisions.
 #pragma once
 
-#include "caps.hpp"
-#include "matrix_layout.hpp"
+#include "device/caps.hpp"
+#include "device/matrix_layout.hpp"
 
 namespace vkf::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device.hpp"
+#include "support/device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>

@@ -5,8 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "call.hpp"
-#include "variations.hpp"
+#include "support/call.hpp"
+#include "support/variations.hpp"
 
 namespace vkf::test {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "shader_table.hpp"
-#include "spirv.hpp"
+#include "pipelines/shader_table.hpp"
+#include "pipelines/spirv.hpp"
 
 namespace vkf::test {
 

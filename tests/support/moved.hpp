@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "traffic.hpp"
+#include "model/traffic.hpp"
 
 namespace vkf::test {
 

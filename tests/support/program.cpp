@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "program.hpp"
+#include "support/program.hpp"
 
 #include <algorithm>
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "program_checks.hpp"
+#include "support/program_checks.hpp"
 
 #include <algorithm>
 #include <optional>

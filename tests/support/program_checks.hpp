@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "program.hpp"
+#include "support/program.hpp"
 
 namespace vkf::test {
 

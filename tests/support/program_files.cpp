@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "program_files.hpp"
+#include "support/program_files.hpp"
 
 #include <cmath>
 
-#include "npy.hpp"
-#include "safetensors.hpp"
+#include "tensors/npy.hpp"
+#include "tensors/safetensors.hpp"
 #include "vkflash/reference.h"
 
 namespace vkf::test {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "program.hpp"
-#include "tensor_file.hpp"
+#include "support/program.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::test {
 

@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "call.hpp"
+#include "support/call.hpp"
 
 namespace vkf::test {
 

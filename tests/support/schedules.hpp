@@ -3,7 +3,7 @@
 // Schedules for a described device, for tests of decisions.
 #pragma once
 
-#include "schedule.hpp"
+#include "schedule/schedule.hpp"
 
 namespace vkf::test {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "call.hpp"
-#include "variations.hpp"
+#include "support/call.hpp"
+#include "support/variations.hpp"
 
 namespace vkf::test {
 

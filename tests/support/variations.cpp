@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "variations.hpp"
+#include "support/variations.hpp"
 
-#include "device.hpp"
+#include "support/device.hpp"
 
 namespace vkf::test {
 

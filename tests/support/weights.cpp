@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weights.hpp"
+#include "support/weights.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "call.hpp"
+#include "support/call.hpp"
 
 namespace vkf::test {
 

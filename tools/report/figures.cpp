@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "figures.hpp"
+#include "report/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "../text.hpp"
-#include "html.hpp"
-#include "svg_plot.hpp"
+#include "cli/text.hpp"
+#include "report/html.hpp"
+#include "report/svg_plot.hpp"
 
 namespace vkf::tools {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "result_files.hpp"
+#include "report/result_files.hpp"
 
 namespace vkf::tools {
 

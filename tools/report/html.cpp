@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "html.hpp"
+#include "report/html.hpp"
 
 #include <fmt/format.h>
 

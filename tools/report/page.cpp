@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "page.hpp"
+#include "report/page.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "figures.hpp"
-#include "html.hpp"
-#include "page_template.hpp"
-#include "result_table.hpp"
+#include "report/page_template.hpp"
+#include "report/figures.hpp"
+#include "report/html.hpp"
+#include "report/result_table.hpp"
 
 namespace vkf::tools {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "result_files.hpp"
+#include "report/result_files.hpp"
 
 namespace vkf::tools {
 

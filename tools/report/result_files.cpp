@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "result_files.hpp"
+#include "report/result_files.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "../tensor_file.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 

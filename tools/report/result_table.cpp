@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "result_table.hpp"
+#include "report/result_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "../text.hpp"
-#include "html.hpp"
+#include "cli/text.hpp"
+#include "report/html.hpp"
 
 namespace vkf::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "svg_plot.hpp"
+#include "report/svg_plot.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "../text.hpp"
-#include "html.hpp"
+#include "cli/text.hpp"
+#include "report/html.hpp"
 
 namespace vkf::tools {
 

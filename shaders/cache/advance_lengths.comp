@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// Each sequence's length counts the rows that were appended to it.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+#include "shared/append_params.h"
+
+layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
+
+layout(constant_id = VKF_APPEND_ID_KEYS) const uint KEYS = 1;
+
+layout(push_constant, std430) uniform PushConstants {
+    AppendParams params;
+};
+
+#include "common/address64.glsl"
+
+void main() {
+    uint batch = gl_GlobalInvocationID.x;
+    if (batch < params.row_count) {
+        Word length = Word(add64(params.lengths, multiply64(batch, 4)));
+        length.value = min(uint(clamp(int(length.value), 0, int(KEYS))) + params.rows, KEYS);
+    }
+}

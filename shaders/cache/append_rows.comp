@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+//
+// New rows of k and v on their way into a cache, or rows of q on their way to be rotated. LANES invocations take a
+// row through shared memory: loaded, rotated pair by pair, stored in the target's type. gl_WorkGroupID.y is the tensor.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+#include "shared/append_params.h"
+
+layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
+
+layout(constant_id = VKF_APPEND_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
+layout(constant_id = VKF_APPEND_ID_LANES) const uint LANES = 8;
+layout(constant_id = VKF_APPEND_ID_HEADS) const uint HEADS = 1;
+layout(constant_id = VKF_APPEND_ID_SOURCE_TYPE) const uint SOURCE_TYPE_0 = VKF_STORED_F32;
+layout(constant_id = VKF_APPEND_ID_SOURCE_TYPE + 1) const uint SOURCE_TYPE_1 = VKF_STORED_F32;
+layout(constant_id = VKF_APPEND_ID_TARGET_TYPE) const uint TARGET_TYPE_0 = VKF_STORED_F32;
+layout(constant_id = VKF_APPEND_ID_TARGET_TYPE + 1) const uint TARGET_TYPE_1 = VKF_STORED_F32;
+layout(constant_id = VKF_APPEND_ID_DIM) const uint DIM_0 = 64;
+layout(constant_id = VKF_APPEND_ID_DIM + 1) const uint DIM_1 = 64;
+layout(constant_id = VKF_APPEND_ID_CACHE) const bool CACHE = true;
+layout(constant_id = VKF_APPEND_ID_KEYS) const uint KEYS = 1;
+layout(constant_id = VKF_APPEND_ID_PAGE_SIZE) const uint PAGE_SIZE = 0;
+layout(constant_id = VKF_APPEND_ID_MAX_PAGES) const uint MAX_PAGES = 1;
+layout(constant_id = VKF_APPEND_ID_PAGES) const uint PAGES = 1;
+layout(constant_id = VKF_APPEND_ID_PAIRS) const uint PAIRS = 0;
+layout(constant_id = VKF_APPEND_ID_ROTARY_DIM) const uint ROTARY_DIM = 64;
+layout(constant_id = VKF_APPEND_ID_RATIO_LOW) const uint RATIO_LOW = 0;
+layout(constant_id = VKF_APPEND_ID_RATIO_HIGH) const uint RATIO_HIGH = 0;
+layout(constant_id = VKF_APPEND_ID_TABLE_ROWS) const uint TABLE_ROWS = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE) const uint CACHE_STRIDE_0 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 1) const uint CACHE_STRIDE_1 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 2) const uint CACHE_STRIDE_2 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 3) const uint CACHE_STRIDE_3 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 4) const uint CACHE_STRIDE_4 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 5) const uint CACHE_STRIDE_5 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 6) const uint CACHE_STRIDE_6 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 7) const uint CACHE_STRIDE_7 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 8) const uint CACHE_STRIDE_8 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 9) const uint CACHE_STRIDE_9 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 10) const uint CACHE_STRIDE_10 = 0;
+layout(constant_id = VKF_APPEND_ID_CACHE_STRIDE + 11) const uint CACHE_STRIDE_11 = 0;
+
+layout(push_constant, std430) uniform PushConstants {
+    AppendParams params;
+};
+
+const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
+const uint STAGED = (VKF_MAX_WORDS(DIM_0, DIM_1) + 3) / 4 * 4;
+
+shared float staged[ROWS * STAGED];
+
+#include "common/address64.glsl"
+#include "common/element.glsl"
+#include "cache/round16.glsl"
+#include "cache/rotary.glsl"
+#include "cache/quantize.glsl"
+
+// Batch, head and row.
+uvec2 placeOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride, const uvec2 row_stride,
+              const uvec3 place) {
+    uvec2 address = add64(base, multiply64(place.x, batch_stride));
+    return add64(add64(address, multiply64(place.y, head_stride)), multiply64(place.z, row_stride));
+}
+
+uvec2 sourceRow(const uint tensor, const uvec3 place) {
+    uint s = tensor * 3;
+    return placeOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2], place);
+}
+
+uvec2 targetRow(const uint tensor, const uvec3 place) {
+    if (!CACHE) {
+        return placeOf(params.target[0], params.stride[3], params.stride[4], params.stride[5], place);
+    }
+    if (tensor == 0) {
+        return placeOf(params.target[0], uvec2(CACHE_STRIDE_0, CACHE_STRIDE_1), uvec2(CACHE_STRIDE_2, CACHE_STRIDE_3),
+                       uvec2(CACHE_STRIDE_4, CACHE_STRIDE_5), place);
+    }
+    return placeOf(params.target[1], uvec2(CACHE_STRIDE_6, CACHE_STRIDE_7), uvec2(CACHE_STRIDE_8, CACHE_STRIDE_9),
+                   uvec2(CACHE_STRIDE_10, CACHE_STRIDE_11), place);
+}
+
+// Where a position lies in the cache; false if nowhere.
+bool findPlace(const uint position, inout uvec3 place) {
+    if (position >= KEYS) {
+        return false;
+    }
+    place.z = position;
+    if (PAGE_SIZE != 0) {
+        uvec2 entry = add64(params.block_table, multiply64(place.x, MAX_PAGES * 4));
+        place.x = Word(add64(entry, uvec2(position / PAGE_SIZE * 4, 0))).value;
+        place.z = position % PAGE_SIZE;
+        return place.x < PAGES;
+    }
+    return true;
+}
+
+vec2 cosineSineAt(const uint position, const uint t) {
+    if (TABLE_ROWS == 0) {
+        return cosineSine(multiply64(position, frequency(uvec2(RATIO_LOW, RATIO_HIGH), t)).y);
+    }
+    uvec2 bytes = multiply64(min(position, TABLE_ROWS - 1), ROTARY_DIM * 2);
+    bytes = add64(bytes, uvec2(t * 4, 0));
+    return uintBitsToFloat(uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
+}
+
+void rotateRow(const uint begin, const uint lane, const uint position) {
+    for (uint t = lane; t < ROTARY_DIM / 2; t += LANES) {
+        uint first = begin + (PAIRS == VKF_PAIRS_HALVES ? t : 2 * t);
+        uint second = PAIRS == VKF_PAIRS_HALVES ? first + ROTARY_DIM / 2 : first + 1;
+        vec2 turned = cosineSineAt(position, t);
+        float x = staged[first];
+        float y = staged[second];
+        staged[first] = x * turned.x - y * turned.y;
+        staged[second] = x * turned.y + y * turned.x;
+    }
+}
+
+// Four elements, as storeRow4 does, but rounded the same on every device.
+void storeRounded4(const uvec2 row, const uint column, const uint dim, const uint type, const vec4 x) {
+    uvec4 words = roundWords(x, type);
+    if (!isAligned4(row, 0, type) || column + 4 > dim) {
+        for (uint i = 0; i < 4; i++) {
+            storeElement(row, column, dim, type, words, i);
+        }
+        return;
+    }
+    uvec2 address = add64(row, uvec2(column * elementBytes(type), 0));
+    if (type == VKF_STORED_F32) {
+        Word4(address).value = words;
+    } else {
+        Word2(address).value = words.xy;
+    }
+}
+
+void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane) {
+    for (uint word = lane; word * 4 < dim; word += LANES) {
+        uint first = begin + word * 4;
+#ifdef VKF_STORAGE_16BIT
+        if (type == VKF_STORED_Q8_0 || type == VKF_STORED_Q4_0) {
+            uvec2 block = add64(row, uvec2(word / 8 * VKF_BLOCK_BYTES(type), 0));
+            storeBlockPiece(block, type, begin + word / 8 * VKF_BLOCK_ELEMENTS, word % 8);
+            continue;
+        }
+#endif
+        vec4 x = vec4(staged[first], staged[first + 1], staged[first + 2], staged[first + 3]);
+        storeRounded4(row, word * 4, dim, type, x);
+    }
+}
+
+void main() {
+    uint tensor = gl_WorkGroupID.y;
+    uint slot = gl_LocalInvocationIndex / LANES;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    uint number = (gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x) * ROWS + slot;
+    bool exists = number < params.row_count;
+    uint head = number / params.rows;
+    uvec3 place = uvec3(head / HEADS, head % HEADS, number % params.rows);
+    uint dim = tensor == 0 ? DIM_0 : DIM_1;
+    uint begin = slot * STAGED;
+    uint position = 0;
+    if (exists) {
+        int length = int(Word(add64(params.lengths, multiply64(place.x, 4))).value);
+        position = uint(clamp(length, 0, int(KEYS))) + place.z;
+        uint type = tensor == 0 ? SOURCE_TYPE_0 : SOURCE_TYPE_1;
+        uvec2 row = sourceRow(tensor, place);
+        bool aligned4 = isAligned4(row, 0, type);
+        for (uint word = lane; word * 4 < dim; word += LANES) {
+            vec4 x = aligned4 && word * 4 + 4 <= dim
+                         ? loadAligned4(add64(row, uvec2(word * 4 * elementBytes(type), 0)), type)
+                         : loadRow4(row, word * 4, dim, type);
+            for (uint i = 0; i < 4; i++) {
+                staged[begin + word * 4 + i] = x[i];
+            }
+        }
+    }
+    barrier();
+    if (PAIRS != 0 && exists && tensor == 0) {
+        rotateRow(begin, lane, position);
+    }
+    barrier();
+    if (!exists) {
+        return;
+    }
+    if (CACHE && tensor == 0 && place.y == 0 && place.z == 0 && lane == 0 && params.new_lengths != uvec2(0)) {
+        Word(add64(params.new_lengths, multiply64(place.x, 4))).value = min(position + params.rows, KEYS);
+    }
+    if (!CACHE || findPlace(position, place)) {
+        storeStaged(targetRow(tensor, place), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane);
+    }
+}

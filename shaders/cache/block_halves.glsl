@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Pieces of block types (block_types.glsl) as the 16-bit words of eight elements that a matrix unit takes: in fp16
+// arithmetic where matrices are fp16, because a code and its offset are exact there and the one rounding left is that
+// of the element. One that is past the largest fp16 becomes infinite.
+#ifndef VKF_BLOCK_HALVES_GLSL
+#define VKF_BLOCK_HALVES_GLSL
+
+#include "cache/block_types.glsl"
+
+#ifdef VKF_CACHES
+
+uint scaledHalves(const uint bytes, const f16vec2 scale, const uint type) {
+    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
+    return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
+}
+
+uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_minimum, const uint type) {
+    uint bytes = codeBytes(codes, fifth, type);
+    if (MATRICES_ARE_BF16) {
+        vec4 x = dequantize(bytes, scale_minimum, type);
+        return uvec2(packBf16(x.xy), packBf16(x.zw));
+    }
+    f16vec2 scale = unpackFloat2x16(scale_minimum);
+    return uvec2(scaledHalves((bytes & 0xffu) | (bytes & 0xff00u) << 8, scale, type),
+                 scaledHalves((bytes >> 16 & 0xffu) | (bytes & 0xff000000u) >> 8, scale, type));
+}
+
+// One of the words of eight elements that a piece has: one of q8_0, else two.
+uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
+    uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
+    uint fifth = piece.w >> 8 * word;
+    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type),
+                 dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
+}
+
+// Eight elements of any row, from a multiple of eight on.
+uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type) {
+    uint in_block = column % VKF_BLOCK_ELEMENTS;
+    if (type == VKF_STORED_Q8_0) {
+        return pieceWord(gatherPiece(row_address, column / 8, type), 0, type);
+    }
+    uint piece = column / VKF_BLOCK_ELEMENTS * 2 + in_block % 16 / 8;
+    return pieceWord(gatherPiece(row_address, piece, type), in_block / 16, type);
+}
+
+#else
+
+uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
+    return uvec4(0);
+}
+
+uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type) {
+    return uvec4(0);
+}
+
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Where the keys of a sequence lie: one row after the other, or in pages that the block table tells. Pages are
+// numbers to look up once for a key, and for all columns of its k and its v.
+#ifndef VKF_PAGING_GLSL
+#define VKF_PAGING_GLSL
+
+#include "common/call_table.glsl"
+
+layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequence
+
+const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
+
+// Found once, before all branches: llvmpipe was seen to follow the address of a table in one that no invocation takes.
+uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
+
+// The key must be one of the sequence's, else there may be no page. 0 without pages.
+uint pageOf(const uint batch, const uint key) {
+#ifdef VKF_PAGES
+    if (!PAGED) {
+        return 0;
+    }
+    uvec2 of_sequence = add64(block_table, multiply64(batch, MAX_PAGES * 4));
+    return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
+#else
+    return 0;
+#endif
+}
+
+// Of the item's KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
+uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
+    return headAddress(base, tensor, PAGED ? 0 : item.batch, item.kv_head, item.first_key);
+}
+
+// Address of a key's row, given the head's and its page.
+uvec2 keyAddress(uvec2 head_address, const uint tensor, const uint page, uint key) {
+#ifdef VKF_PAGES
+    if (PAGED) {
+        head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
+        key %= PAGE;
+    }
+#endif
+    return rowAddress(head_address, tensor, key);
+}
+
+#endif

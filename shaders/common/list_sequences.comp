@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Writes which sequence each slot of packed sequences is of (VKF_FIRST_SLOT in shared/call_table.h). A workgroup takes
+// a sequence at a time. The first sequence has the slots before its own too, and the last one those behind, so that all
+// are written, whatever the lengths.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "shared/call_table.h"
+
+layout(local_size_x = 64) in;
+
+layout(push_constant, std430) uniform PushConstants {
+    SequenceList params;
+};
+
+#include "common/address64.glsl"
+
+uint firstSlot(const uint sequence) {
+    uvec2 address = add64(params.row_starts, multiply64(sequence, 4));
+    uint first_row = uint(clamp(int(Word(address).value), 0, int(params.query_rows)));
+    return VKF_FIRST_SLOT(first_row, params.packed_heads, params.tile_rows, sequence);
+}
+
+void main() {
+    [[dont_unroll]] for (uint sequence = gl_WorkGroupID.x; sequence < params.sequences;
+                         sequence += gl_NumWorkGroups.x) {
+        uint begin = sequence == 0 ? 0 : firstSlot(sequence);
+        uint end = sequence + 1 == params.sequences ? params.slot_count : firstSlot(sequence + 1);
+        [[dont_unroll]] for (uint slot = begin + gl_LocalInvocationIndex; slot < end; slot += gl_WorkGroupSize.x) {
+            Word(add64(params.slots, multiply64(slot, 4))).value = sequence;
+        }
+    }
+}

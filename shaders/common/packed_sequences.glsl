@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// Packed sequences: which one a work item's slot is of (VKF_FIRST_SLOT in shared/call_table.h), and where its rows and
+// keys lie among those of all. Whatever the lengths in memory, it stays inside of the tensors.
+#ifndef VKF_PACKED_SEQUENCES_GLSL
+#define VKF_PACKED_SEQUENCES_GLSL
+
+#include "common/call_table.glsl"
+
+uint slotCount() {
+    return CallTableAt(placedAddress()).table.slot_count;
+}
+
+uint sequenceOf(const uint slot) {
+    return Word(add64(CallTableAt(placedAddress()).table.slots, multiply64(slot, 4))).value;
+}
+
+// [x, y) of so many rows or keys.
+uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
+    uvec2 address = add64(starts, multiply64(sequence, 4));
+    int begin = clamp(int(Word(address).value), 0, int(count));
+    int end = clamp(int(Word(add64(address, uvec2(4, 0))).value), begin, int(count));
+    return uvec2(begin, end);
+}
+
+// The rows and keys of item.batch.
+void setSequence(inout Item item) {
+    CallTable table = CallTableAt(placedAddress()).table;
+    uvec2 rows = boundsOf(table.row_starts, item.batch, params.query_rows);
+    item.first_row = rows.x;
+    item.rows = min(rows.y - rows.x, table.longest_rows);
+    item.first_key = 0;
+    item.keys = min(keysOf(item.batch), table.longest_keys);
+    if (!PAGED) {
+        uvec2 keys = boundsOf(table.key_starts, item.batch, params.keys);
+        item.first_key = keys.x;
+        item.keys = min(item.keys, keys.y - keys.x);
+    }
+}
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// Writes a piece of a call's table (shared/call_table.h).
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+#include "shared/call_table.h"
+
+layout(local_size_x = 32) in;
+
+layout(push_constant, std430) uniform PushConstants {
+    TablePiece piece;
+};
+
+#include "common/address64.glsl"
+
+void main() {
+    uint index = gl_LocalInvocationIndex;
+    if (index < piece.count) {
+        Word(add64(piece.to, uvec2(index * 4, 0))).value = piece.word[index];
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// Elements of matrices where the driver's layout is not known: the subgroup stores a row of matrices to
+// shared memory, and each invocation takes the elements that a layout of our own gives it; back to matrices
+// the same way. A slot is then as many neighbouring columns as there are, at least four.
+#ifndef VKF_MATRIX_EXCHANGE_GLSL
+#define VKF_MATRIX_EXCHANGE_GLSL
+
+#include "matrix/subgroup_stage.glsl"
+
+const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
+const uint P_ROW = TILE_KEYS / 8 + 1;
+const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, TILE_KEYS);
+
+shared uvec4 exchange[SUBGROUPS * EXCHANGE_WORDS];
+
+float score[ROW_TILES * KEY_TILES * ELEMENTS];
+#define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
+
+void takeScores() {
+    uint begin = subgroup * EXCHANGE_WORDS;
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        stageBarrier();
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            coopMatStore(s_tile[r * KEY_TILES + key], exchange, begin + key * MATRIX_COLUMNS / 4, S_ROW,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+        stageBarrier();
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
+                uvec2 step = elementPlace(e);
+                vec4 x = uintBitsToFloat(exchange[begin + place.x * S_ROW + place.y / 4 +
+                                                  (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
+                UNROLL for (uint i = 0; i < 4; i++) {
+                    SCORE(r * KEY_TILES + key, e + i) = x[i];
+                }
+            }
+        }
+    }
+}
+
+// Elements [e, e + 4) of a matrix, as they lie in memory.
+uvec2 packProbabilities4(const uint matrix, const uint e) {
+    return uvec2(packProbabilities(SCORE(matrix, e), SCORE(matrix, e + 1)),
+                 packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
+}
+
+// A row of matrices: whole words, or halves of words where a slot is no longer.
+void placeProbabilities(const uint r, const uint begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+        uint matrix = r * KEY_TILES + key;
+        UNROLL for (uint e = 0; e < ELEMENTS; e += min(SLOT_ELEMENTS, 8)) {
+            uvec2 step = elementPlace(e);
+            uint word = begin + place.x * P_ROW + place.y / 8 +
+                        (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
+            if (SLOT_ELEMENTS % 8 == 0) {
+                exchange[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
+            } else {
+                uvec2 half_word = packProbabilities4(matrix, e);
+                exchange[word][place.y / 4 % 2 * 2] = half_word.x;
+                exchange[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+            }
+        }
+    }
+}
+
+// p_tile, all depths at once. Probabilities take the place of the scores.
+void makeProbabilities(const uint depth) {
+    if (depth != 0) {
+        return;
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+        const uint row = rowOf(i / ELEMENTS, i % ELEMENTS);
+        const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
+        score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
+    }
+    uint begin = subgroup * EXCHANGE_WORDS;
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        stageBarrier();
+        placeProbabilities(r, begin);
+        stageBarrier();
+        UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
+            coopMatLoad(p_tile[r * KEY_DEPTHS + d], exchange, begin + d * TILE_WORDS, P_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+}
+
+// factors from row_factor.
+void makeFactors() {
+    uint begin = subgroup * EXCHANGE_WORDS;
+    uvec2 place = lanePlace(lane);
+    stageBarrier();
+    UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
+        uvec2 at = place + elementPlace(e);
+        exchange[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / SLOT_ELEMENTS]));
+    }
+    stageBarrier();
+    coopMatLoad(factors, exchange, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// Scores of the cooperative-matrix kernel: what they begin with, the products, and what becomes of them before the softmax
+// sees them (softcap, ALiBi, bias, masks), unless it waits for the exponent (deferred_scores.glsl). An invocation finds its
+// own by SCORE.
+#ifndef VKF_MATRIX_SCORES_GLSL
+#define VKF_MATRIX_SCORES_GLSL
+
+// The i-th of the scores that an invocation has of a row.
+#define ROW_SCORE(row, i)                                                                                        \
+    SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
+
+// What s begins with: nothing, or the bias, divided by the scale that s still waits for.
+void beginScores() {
+    float unit = LOG2E / abs(params.score_scale);
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        s_tile[i] = ResultMatrix(0.0);
+        UNROLL for (uint e = 0; e < (BIAS_FIRST ? ELEMENTS : 0); e++) {
+            s_tile[i][e] = fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) * unit;
+        }
+    }
+}
+
+// s += q k^T, not scaled.
+void computeProducts() {
+    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            RightMatrix k_tile;
+            coopMatLoad(k_tile, stage, key * MATRIX_COLUMNS * K_ROW + d * TILE_WORDS, K_ROW,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                s_tile[r * KEY_TILES + key] =
+                    coopMatMulAdd(q_tile[r * DIM_TILES + d], k_tile, s_tile[r * KEY_TILES + key]);
+            }
+        }
+    }
+}
+
+bool isNearZero(const float size) {
+    float scale = abs(params.score_scale);
+    return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
+}
+
+// Whether m might have to be raised if the largest scores of the invocation's rows were those of the nearest key and, under a
+// softcap, as large as a small score becomes; or whether they are not all near 0.
+bool mayOutgrow(out bool near) {
+    float largest_size = 0.0;
+    bool grown = false;
+    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
+        float x = CAPS_LATE ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
+        UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
+            x = max(x, CAPS_LATE ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
+        }
+        largest_size = max(largest_size, x);
+        bool passes;
+        if (HAS_ALIBI) { // m by itself, as after findLargest: in both exponents it took registers, and a tenth of the time
+            x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
+            passes = x > m_row[row] + RESCALE_THRESHOLD;
+        } else {
+            passes = exponent(x, m_row[row], row, 0) > RESCALE_THRESHOLD;
+        }
+        grown = grown || passes;
+    }
+    near = !CAPS_LATE || isNearZero(largest_size);
+    return grown || !near;
+}
+
+bool areNearZero() {
+    float largest_size = 0.0;
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            largest_size = max(largest_size, abs(SCORE(i, e)));
+        }
+    }
+    return isNearZero(largest_size);
+}
+
+// The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none, because
+// compilers were seen to move all scores in every tile for the sake of a branch.
+void capUnless(bool near) {
+    [[dont_unroll]] while (!subgroupAll(near)) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+            }
+        }
+        late = SETTLED;
+        near = true;
+    }
+}
+
+void setSlopes() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
+        slope_row[i] = slopeOf(queryHead(item, first_row + place.x + laneRow(i)));
+    }
+}
+
+void setDropout() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (HAS_DROPOUT ? OWN_ROWS : 0); i++) {
+        uint packed_row = first_row + place.x + laneRow(i);
+        dropout_row[i] = rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
+    }
+}
+
+void addBias() {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(late, SCORE(i, e)) : abs(params.score_scale));
+            SCORE(i, e) = fma(fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)), LOG2E, s);
+        }
+    }
+    late = SETTLED;
+}
+
+// Whole tiles lie on one side of all rows. A loop of one turn or none: see capUnless.
+void placeSlopes(const bool whole) {
+    bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
+    bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
+    UNROLL for (uint i = 0; i < SLOPES; i++) {
+        slope_step[i] = before ? slope_row[i] : -slope_row[i];
+    }
+    bool settled = before || after;
+    [[dont_unroll]] while (!whole && !subgroupAll(settled)) {
+        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                const uint row = rowOf(i, e);
+                uint slope = PACKED_HEADS == 1 ? 0 : row;
+                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
+                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
+                SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
+            }
+        }
+        late = SETTLED;
+        UNROLL for (uint i = 0; i < SLOPES; i++) {
+            slope_step[i] = 0.0;
+        }
+        settled = true;
+    }
+}
+
+// Those of keys that a mask drops which is asked key by key.
+void dropUnkept() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    if (!keeps(keep, first_key + elementKey(key, e))) {
+                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Bit i: whether the range has the i-th key.
+uint visibleBits(const ivec2 visible) {
+    uint from_first = visible.x < 32 ? 0xffffffffu << max(visible.x, 0) : 0;
+    uint to_last = visible.y > 0 ? 0xffffffffu >> 32 - min(visible.y, 32) : 0;
+    return from_first & to_last;
+}
+
+// A row's keys as bits of a register, because compilers keep the outcome of each comparison while products are made.
+void dropInvisible() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
+        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+            // The visible range, counted from the first key of this lane.
+            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
+            uint seen = 0;
+            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+                const uint first = elementKey(key, 0);
+                if (first % 32 == 0) {
+                    seen = visibleBits(visible - int(first));
+                }
+                bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + first);
+                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+                    uint e = slot * SLOT_ELEMENTS + i;
+                    if (closed || (seen & 1u << elementKey(key, e) % 32) == 0) {
+                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#endif

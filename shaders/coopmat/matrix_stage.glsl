@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of q, k and v from device memory to shared memory, in their storage type, as words of eight
+// elements, and from there into matrices.
+//
+//     TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey; before and after the walk over the
+//     keys each subgroup's own STAGE_WORDS, for q on its way in and o on its way out
+//
+// Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
+// registers, all loads in flight at once, and placed in shared memory when its readers are done with the
+// tile before. Rows that are not whole words are loaded element by element when the tile is placed.
+//
+// Of block types pieces are fetched, and dequantised when they are placed: rounded to the type of the matrices.
+#ifndef VKF_MATRIX_STAGE_GLSL
+#define VKF_MATRIX_STAGE_GLSL
+
+#include "matrix/half_rows.glsl"
+#include "cache/block_halves.glsl"
+#include "matrix/special_values.glsl"
+
+const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
+const uint V_WORDS = (VALUE_DIM + 7) / 8;
+const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // that make up a row: as many, or pieces
+const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
+const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // that one of these holds
+const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
+const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
+const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
+const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
+const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS);
+const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, a column of k
+const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // in a row of a matrix of v
+const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
+
+shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
+
+uvec4 fetched_k[K_FETCHES];
+uvec4 fetched_v[V_FETCHES];
+
+// Address of a row of a tile of k or v. One page is looked up where no tile lies in several.
+uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
+    if (PAGED && PAGE % TILE_KEYS != 0) {
+        uint key = key_begin + row;
+        return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+    }
+    uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);
+    return add64(first, uvec2(row * rows.row_stride, 0));
+}
+
+// Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
+// row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
+uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
+                const uint index, const bool whole, const uint thread) {
+    Words tile = Words(halfRowAddress(rows, key_begin));
+    uint place = index * WORKGROUP_SIZE + thread;
+    if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
+        place = min(place, TILE_KEYS * row_words - 1);
+    }
+    uint row = tileKey(place / row_words);
+    if (!whole) {
+        row = min(row, rows.count - 1 - key_begin);
+    }
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadPiece(tileRowAddress(rows, tensor, key_begin, row), place % row_words, type);
+    }
+    if (PAGED) {
+        return Words(tileRowAddress(rows, tensor, key_begin, row)).word[place % row_words];
+    }
+    return tile.word[row * (rows.row_stride / 16) + place % row_words];
+}
+
+void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+    if (WHOLE_WORDS) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            fetched_k[i] = fetchWord(k, VKF_K, TYPE_K, key_begin, K_LOADS, i, whole, thread);
+        }
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            fetched_v[i] = fetchWord(v, VKF_V, TYPE_V, key_begin, V_LOADS, i, whole, thread);
+        }
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetTile() {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        fetched_k[i] = uvec4(0);
+    }
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        fetched_v[i] = uvec4(0);
+    }
+}
+
+// One of the words of eight elements that were fetched as one, and which of the row's it is.
+uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return pieceWord(fetched, word, type);
+    }
+    return fetched;
+}
+
+uint placeOfLoad(const uint load, const uint word, const uint type) {
+    return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
+}
+
+void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
+            if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
+                stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, part, TYPE_K)] =
+                    wordOfLoad(fetched_k[i], part, TYPE_K);
+            }
+        }
+    }
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
+            uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
+            if (!whole) {
+                word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
+            }
+            if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
+                stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, part, TYPE_V)] = word;
+            }
+        }
+    }
+}
+
+// Rows that need not be whole words, eight elements at a time.
+void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
+                   const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
+    [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
+        uint key = key_begin + tileKey(place / words);
+        uint column = place % words * 8;
+        uvec4 word = uvec4(0); // where there is nothing
+        if (key < rows.count && column < dim) {
+            uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+            if (VKF_IS_BLOCK_TYPE(type)) {
+                word = loadBlockWord(address, column, type);
+            } else {
+                word = gatherHalves(address, column, dim);
+            }
+        }
+        stage[begin + place / words * row_words + place % words] = finite ? finiteHalves(word) : word;
+    }
+}
+
+// `whole` says that every row of the tile of rows sees all of these keys.
+void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+    if (WHOLE_WORDS) {
+        placeWholeWords(v, key_begin, whole, thread);
+    } else {
+        placeElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !whole,
+                      thread);
+    }
+}
+
+// Zeros in the columns past the last word, which no tile writes.
+void clearStage(const uint thread) {
+    if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
+        return;
+    }
+    [[dont_unroll]] for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
+        stage[i] = uvec4(0);
+    }
+}
+
+// Eight elements of q, negated where the scale is negative: the kernel multiplies by its magnitude, so
+// that the largest product is the largest score.
+uvec4 signedWord(const uvec4 word) {
+    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
+}
+
+// `q` is the first head of the tile's.
+uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
+    HalfRows head = q;
+    if (PACKED_HEADS != 1) {
+        head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
+    }
+    return signedWord(wordOrZero(head, queryRow(packed_row), column, HEAD_DIM, WHOLE_WORDS));
+}
+
+// Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.
+const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
+const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
+const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;
+const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
+
+uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];
+
+void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+        uint chunk = i / Q_LANE_WORDS;
+        uint place = i % Q_LANE_WORDS * LANES + lane;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS;
+        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
+        fetched_q[i] = queryWord(q, row, word * 8);
+    }
+}
+
+void placeQueries(const uint chunk, const uint begin, const uint lane) {
+    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
+        uint place = i * LANES + lane;
+        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+            fetched_q[chunk * Q_LANE_WORDS + i];
+    }
+}
+
+#endif

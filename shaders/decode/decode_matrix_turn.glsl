@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// The decode kernel on cooperative matrices between its two products: maxima and sums over keys, which are rows of the
+// scores, and p from the layout of a result to that of a right operand, by way of the subgroup's own shared memory.
+#ifndef VKF_DECODE_MATRIX_TURN_GLSL
+#define VKF_DECODE_MATRIX_TURN_GLSL
+
+#include "matrix/subgroup_stage.glsl"
+
+// An invocation has two elements at a time side by side in a row of the result, or one below the other, and so p is
+// staged by rows or by columns, without a pad: they are of 16 or 32 bytes, which matrices are loaded from at full speed.
+const bool ROWS_OF_PAIRS = ROW_ELEMENTS > 1;
+const uint STAGED_SIDE = ROWS_OF_PAIRS ? MATRIX_COLUMNS : MATRIX_ROWS;
+const uint SIDE_WORDS = STAGED_SIDE / 8;
+const uint P_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 8; // of a matrix
+
+shared uvec4 p_stage[SUBGROUPS * ROW_TILES * P_WORDS];
+
+vec4 maxOverKeys(vec4 x) {
+    UNROLL for (uint bit = 0; bit < 7; bit++) {
+        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+            x = max(x, subgroupShuffleXor(x, 1u << bit));
+        }
+    }
+    return x;
+}
+
+vec4 sumOverKeys(vec4 x) {
+    UNROLL for (uint bit = 0; bit < 7; bit++) {
+        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+            x += subgroupShuffleXor(x, 1u << bit);
+        }
+    }
+    return x;
+}
+
+// p_tile from the probabilities in s_tile.
+void turnProbabilities() {
+    const uint begin = subgroup * ROW_TILES * P_WORDS;
+    stageBarrier();
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e += 2) {
+            uint key = slotKey(e / ROW_ELEMENTS);
+            uint row = lane_place.y + elementPlace(e % ROW_ELEMENTS).y; // of the matrix
+            uint side = ROWS_OF_PAIRS ? key : row;
+            uint in_side = ROWS_OF_PAIRS ? row : key;
+            p_stage[begin + r * P_WORDS + side * SIDE_WORDS + in_side / 8][in_side / 2 % 4] =
+                packProbabilities(s_tile[r][e], s_tile[r][e + 1]);
+        }
+    }
+    stageBarrier();
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        if (ROWS_OF_PAIRS) {
+            coopMatLoad(p_tile[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutRowMajor);
+        } else {
+            coopMatLoad(p_tile[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutColumnMajor);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// Masks that are asked key by key, inside the range that mask.glsl tells: the boolean mask,
+// documents, and what lies between the first keys and the window.
+#ifndef VKF_KEEP_GLSL
+#define VKF_KEEP_GLSL
+
+#include "masks/broadcast_rows.glsl"
+#include "common/call_table.glsl"
+
+layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // of an element; 0 = no mask
+
+const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
+layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
+
+const bool HAS_KEEP = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
+
+// What of the masks belongs to one query row.
+struct RowKeep {
+    BroadcastRow mask;
+    uint last_key;   // of the sequence
+    uvec2 documents; // address of its keys'
+    uint document;   // of the row
+    bool is_position; // whether the row stands at a key and so has one
+    uint first_keys; // that the row sees beside its window
+    ivec2 window;
+};
+
+// Rows past the last one are the last one.
+RowKeep rowKeep(const Item item, const uint head, const uint row) {
+    RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
+    if (MASK_BITS != 0) {
+        CallTable table = CallTableAt(placedAddress()).table;
+        keep.mask = broadcastRow(table.mask, table.mask_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
+                                 LOG_MASK_BITS);
+    }
+    if (HAS_DOCUMENTS) {
+        int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
+        uvec2 first = PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
+        keep.documents = add64(VKF_TABLE_ADDRESS(documents), first);
+        keep.is_position = position >= 0;
+        keep.document = Word(add64(keep.documents, uvec2(max(position, 0) * 4, 0))).value;
+    }
+    if (FIRST_KEYS != 0) {
+        keep.first_keys = uint(firstKeysOf(item, row));
+        keep.window = windowKeys(item, row);
+    }
+    return keep;
+}
+
+// Whether the row may see the key, as far as these masks go. There must be keys; past the last one it says nothing.
+bool keeps(const RowKeep keep, const uint key) {
+    bool kept = true;
+    uint existing = min(key, keep.last_key);
+    if (MASK_BITS != 0) {
+        kept = (broadcastBits(keep.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
+    }
+    if (HAS_DOCUMENTS) {
+        uint document = Word(add64(keep.documents, uvec2(existing * 4, 0))).value;
+        kept = kept && keep.is_position && document == keep.document;
+    }
+    if (FIRST_KEYS != 0) {
+        kept = kept && (key < keep.first_keys || isVisible(keep.window, key));
+    }
+    return kept;
+}
+
+#endif

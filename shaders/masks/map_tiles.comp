@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+//
+// Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of it: one tile of rows against
+// 32 tiles of keys. It sees keys in groups, a word of 4 bytes of the boolean mask, with a flag for each key where the mask
+// has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group.
+//
+// Pairs outside the rows' visible ranges are neither seen nor have to be kept. Where a group's keys are of one document
+// with all rows, or of none that a row has, and nothing else asks about keys, no row is looked at.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
+
+#include "common/params.glsl"
+
+layout(constant_id = VKF_ID_THREAD_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
+layout(constant_id = VKF_ID_THREAD_KEYS) const uint TILE_KEYS = 64;
+
+#include "common/address.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/block_mask.glsl"
+#include "masks/keep.glsl"
+#include "masks/tile_map.glsl"
+
+const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // from flag to flag
+const uint GROUP_KEYS = 32 / FLAG_BITS;
+const uint ALL_FLAGS = MASK_BITS == 1 ? 0xffffffffu : 0x80808080u;
+const uint GROUPS = MAP_WORD_KEYS / GROUP_KEYS;
+const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations that share a group
+const uint ROWS_AT_ONCE = 8;
+const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
+
+// Of an atomic operation on shared memory: no other scope is sure to be there where a device has Vulkan's memory model.
+#define OF_WORKGROUP gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed
+
+shared uint seen_flags[GROUPS];
+shared uint kept_flags[GROUPS];
+shared uint least_document; // of the tile's rows
+shared uint most_document;
+shared uint seen_tiles;
+shared uint kept_tiles;
+
+Item item;
+TileMask mask;
+uint first_row; // that the map asks about: packed ones if heads have masks of their own, else query rows
+uint rows;
+uint first_key; // of the word
+
+uint queryRowOf(const uint index) {
+    return MAPS_HEADS ? queryRow(first_row + index) : first_row + index;
+}
+
+uint queryHeadOf(const uint index) {
+    return MAPS_HEADS ? queryHead(item, first_row + index) : item.head;
+}
+
+void beginItem() {
+    uint number = params.first_item + gl_WorkGroupID.x;
+    uint word = number % mapWords();
+    number /= mapWords();
+    item.row_begin = number % mapRowTiles() * TILE_ROWS;
+    number /= mapRowTiles();
+    item.head = number % mapHeads() * PACKED_HEADS;
+    item.batch = number / mapHeads();
+    item.keys = keysOf(item.batch);
+    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    uint end = min(item.row_begin + TILE_ROWS, packedRows(item));
+    first_row = MAPS_HEADS ? item.row_begin : queryRow(item.row_begin);
+    rows = (MAPS_HEADS ? end : queryRow(end - 1) + 1) - first_row;
+    first_key = word * MAP_WORD_KEYS;
+    mask = tileMask(item);
+    beginBlocks(item);
+}
+
+// Flags of the keys of [begin, end), counted from the group's first.
+uint flagsOf(const int begin, const int end) {
+    uint first = uint(clamp(begin, 0, int(GROUP_KEYS))) * FLAG_BITS;
+    uint last = uint(clamp(end, 0, int(GROUP_KEYS))) * FLAG_BITS;
+    uint after_first = first < 32 ? 0xffffffffu << first : 0;
+    uint after_last = last < 32 ? 0xffffffffu << last : 0;
+    return after_first & ~after_last & ALL_FLAGS;
+}
+
+// What the boolean mask keeps. A row's keys may begin within a word of it; the word after the last key is not read.
+uint maskFlags(const RowKeep keep, const uint key) {
+    uint element = keep.mask.first + key;
+    uint shift = element % GROUP_KEYS * FLAG_BITS;
+    uvec2 address = add64(keep.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
+    uint bits = Word(address).value >> shift;
+    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= keep.last_key) {
+        bits |= Word(add64(address, uvec2(4, 0))).value << 32 - shift;
+    }
+    return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
+}
+
+// What the other masks keep, key by key.
+uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
+    uint flags = 0;
+    [[dont_unroll]] for (uint i = 0; i < GROUP_KEYS; i++) {
+        bool kept = true;
+        if (documents) {
+            uint existing = min(key + i, keep.last_key);
+            kept = keep.is_position && Word(add64(keep.documents, uvec2(existing * 4, 0))).value == keep.document;
+        }
+        if (HAS_BLOCK_MASK) {
+            kept = kept && isOpen(openBlocks(row, min(key + i, keep.last_key)), key + i, key + i);
+        }
+        flags |= kept ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
+    }
+    return flags;
+}
+
+// Which keys of a group the masks keep for one of the rows; x: of those that its range leaves, y: and all others.
+uvec2 rowFlags(const uint index, const uint key, const bool documents) {
+    uint row = queryRowOf(index);
+    RowKeep keep = rowKeep(item, queryHeadOf(index), row);
+    uint kept = MASK_BITS != 0 ? maskFlags(keep, key) : ALL_FLAGS;
+    if (documents || HAS_BLOCK_MASK) {
+        kept &= askedFlags(keep, row, key, documents);
+    }
+    if (FIRST_KEYS != 0) {
+        ivec2 window = keep.window - int(key);
+        kept &= flagsOf(0, int(keep.first_keys) - int(key)) | flagsOf(window.x, window.y);
+    }
+    ivec2 visible = visibleKeys(item, row) - int(key);
+    uint in_range = flagsOf(visible.x, visible.y);
+    return uvec2(kept & in_range, kept | ALL_FLAGS & ~in_range);
+}
+
+// Takes in a group's rows, every ROW_LANES-th from `lane` on.
+void askRows(const uint group, const uint key, const uint lane, const bool documents) {
+    uvec2 flags = uvec2(0, ALL_FLAGS);
+    for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
+        uvec2 of_row[ROWS_AT_ONCE];
+        [[unroll]] for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+            of_row[i] = rowFlags(min(first + i * ROW_LANES, rows - 1), key, documents);
+        }
+        [[unroll]] for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+            flags = uvec2(flags.x | of_row[i].x, flags.y & of_row[i].y);
+        }
+    }
+    atomicOr(seen_flags[group], flags.x, OF_WORKGROUP);
+    atomicAnd(kept_flags[group], flags.y, OF_WORKGROUP);
+}
+
+const uint OF_ALL_ROWS = 0; // the group's keys are of the one document of all rows
+const uint OF_NO_ROW = 1;
+const uint OF_SOME_ROWS = 2;
+
+uint documentOf(const uint key) {
+    uvec2 documents = add64(VKF_TABLE_ADDRESS(documents), multiply64(item.batch, params.keys * 4));
+    return Word(add64(documents, uvec2(min(key, item.keys - 1) * 4, 0))).value;
+}
+
+uint documentsOf(const uint key) {
+    if (!HAS_DOCUMENTS) {
+        return OF_ALL_ROWS;
+    }
+    bool of_all = true;
+    bool of_none = true;
+    [[unroll]] for (uint i = 0; i < GROUP_KEYS; i++) {
+        uint document = documentOf(key + i);
+        of_all = of_all && document == least_document && document == most_document;
+        of_none = of_none && (document < least_document || document > most_document);
+    }
+    return of_none ? OF_NO_ROW : of_all ? OF_ALL_ROWS : OF_SOME_ROWS;
+}
+
+void askGroup(const uint group, const uint lane) {
+    uint key = first_key + group * GROUP_KEYS;
+    ivec2 any = mask.any - int(key);
+    uint in_range = flagsOf(any.x, any.y);
+    if (in_range == 0) {
+        return;
+    }
+    uint documents = documentsOf(key);
+    if (documents == OF_NO_ROW) {
+        atomicAnd(kept_flags[group], 0, OF_WORKGROUP);
+    } else if (MASK_BITS != 0 || HAS_BLOCK_MASK || FIRST_KEYS != 0 || documents == OF_SOME_ROWS) {
+        askRows(group, key, lane, documents == OF_SOME_ROWS);
+    } else {
+        atomicOr(seen_flags[group], in_range, OF_WORKGROUP);
+    }
+}
+
+// Documents of the rows: those of the keys at their positions. A row before the first key is of none.
+void findDocuments(const uint thread) {
+    int offset = int(item.keys) - int(params.query_rows);
+    for (uint i = thread; i < rows; i += WORKGROUP_SIZE) {
+        int position = int(queryRowOf(i)) + offset;
+        if (position >= 0) {
+            uint document = documentOf(uint(position));
+            atomicMin(least_document, document, OF_WORKGROUP);
+            atomicMax(most_document, document, OF_WORKGROUP);
+        } else {
+            atomicMin(least_document, 0u, OF_WORKGROUP);
+            atomicMax(most_document, 0xffffffffu, OF_WORKGROUP);
+        }
+    }
+}
+
+void joinTile(const uint tile) {
+    uint begin = tile * TILE_KEYS;
+    uint end = begin + TILE_KEYS;
+    bool seen = false;
+    bool kept = true;
+    for (uint group = begin / GROUP_KEYS; group * GROUP_KEYS < end; group++) {
+        int first = int(group * GROUP_KEYS);
+        uint of_tile = flagsOf(int(begin) - first, int(end) - first);
+        seen = seen || (seen_flags[group] & of_tile) != 0;
+        kept = kept && (kept_flags[group] & of_tile) == of_tile;
+    }
+    atomicOr(seen_tiles, seen ? 1u << tile : 0, OF_WORKGROUP);
+    atomicOr(kept_tiles, kept ? 1u << tile : 0, OF_WORKGROUP);
+}
+
+void main() {
+    uint thread = gl_LocalInvocationIndex;
+    beginItem();
+    [[dont_unroll]] for (uint group = thread; group < GROUPS; group += WORKGROUP_SIZE) {
+        seen_flags[group] = 0;
+        kept_flags[group] = ALL_FLAGS;
+    }
+    if (thread == 0) {
+        least_document = 0xffffffffu;
+        most_document = 0;
+        seen_tiles = 0;
+        kept_tiles = 0;
+    }
+    barrier();
+    bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
+    if (reached) {
+        if (HAS_DOCUMENTS) {
+            findDocuments(thread);
+            barrier();
+        }
+        [[dont_unroll]] for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
+            askGroup(i % GROUPS, i / GROUPS);
+        }
+        barrier();
+        [[dont_unroll]] for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
+            joinTile(tile);
+        }
+        barrier();
+    }
+    if (thread == 0) {
+        MapWord word = MapWord(mapWordAddress(item, first_key / MAP_WORD_KEYS));
+        word.seen = seen_tiles;
+        word.kept = kept_tiles;
+    }
+}

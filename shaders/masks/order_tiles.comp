@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most first, so that no long one is left for the
+// end. A workgroup takes those of one head, or of all that share masks: the place of a tile is the number of others that
+// come before it.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "common/params.glsl"
+
+layout(constant_id = VKF_ID_THREAD_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
+layout(constant_id = VKF_ID_THREAD_KEYS) const uint TILE_KEYS = 64;
+
+#include "common/address.glsl"
+#include "common/item.glsl"
+#include "masks/tile_map.glsl"
+
+shared uint lengths[WORKGROUP_SIZE];
+
+// Tiles of keys that a tile of rows sees; one in which keys are asked about takes about half as long again.
+uint lengthOf(Item item, const uint tile) {
+    item.row_begin = tile * TILE_ROWS;
+    turnToRow(item);
+    uint halves = 0;
+    [[dont_unroll]] for (uint word = 0; word < mapWords(); word++) {
+        MapWord tiles = mapWord(word);
+        uint seen = tiles.seen;
+        halves += 2 * bitCount(seen) + bitCount(seen & ~tiles.kept);
+    }
+    return halves;
+}
+
+void main() {
+    uint thread = gl_LocalInvocationIndex;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    Item item;
+    item.head = number % mapHeads() * PACKED_HEADS;
+    item.batch = number / mapHeads();
+    uint tiles = mapRowTiles();
+    [[dont_unroll]] for (uint first = 0; first < tiles; first += WORKGROUP_SIZE) {
+        uint tile = first + thread;
+        uint own = tile < tiles ? lengthOf(item, tile) : 0;
+        uint place = 0;
+        [[dont_unroll]] for (uint other_first = 0; other_first < tiles; other_first += WORKGROUP_SIZE) {
+            barrier();
+            lengths[thread] = other_first + thread < tiles ? lengthOf(item, other_first + thread) : 0;
+            barrier();
+            uint others = min(WORKGROUP_SIZE, tiles - other_first);
+            [[dont_unroll]] for (uint i = 0; i < others; i++) {
+                bool before = lengths[i] > own || (lengths[i] == own && other_first + i < tile);
+                place += before ? 1 : 0;
+            }
+        }
+        if (tile < tiles) {
+            Word(orderAddress(item, place)).value = tile;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// The map that map_tiles.comp makes of masks that are asked key by key: two bits for each tile of rows and tile of keys.
+// One says whether any row sees any of the keys, the other whether those masks keep all that the visible ranges leave.
+// With it a tile of rows passes over what it does not see, and asks about keys only where it must.
+#ifndef VKF_TILE_MAP_GLSL
+#define VKF_TILE_MAP_GLSL
+
+#include "common/call_table.glsl"
+
+// What is the same in all invocations of the workgroup. Kernels that have votes take one: compilers cannot know it of what
+// comes from memory, and a branch that may divide a subgroup costs matrices a tenth of their time.
+#ifndef EVERYWHERE
+#define EVERYWHERE(condition) (condition)
+#endif
+
+layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
+
+const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
+const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
+
+// Bits of 32 tiles of keys side by side.
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
+    uint seen;
+    uint kept;
+};
+
+uvec2 map_row;  // address of the tile's row of words
+uint map_first; // tile with which the walk began
+uint held_map;  // the word that was read last
+uint held_open; // of its tiles those of the walk that were not taken yet
+uint held_kept;
+
+uint mapRowTiles() {
+    return (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+// Of tiles of heads, if each has its own.
+uint mapHeads() {
+    return TILE_MAP == VKF_MAP_BY_HEAD ? (params.heads & 0xffffu) / PACKED_HEADS : 1;
+}
+
+uint mapWords() {
+    return (params.keys + MAP_WORD_KEYS - 1) / MAP_WORD_KEYS;
+}
+
+// Words of a row lie side by side, then rows of tiles, heads, sequences.
+uvec2 mapWordAddress(const Item item, const uint word) {
+    uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
+    uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / TILE_ROWS;
+    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 8));
+}
+
+// Where the number of the tile stands that has this place in the order of order_tiles.comp.
+uvec2 orderAddress(const Item item, const uint place) {
+    uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
+    uint first = (item.batch * mapHeads() + head) * mapRowTiles();
+    return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
+}
+
+// To the words of the item's tile of rows.
+void turnToRow(const Item item) {
+    map_row = mapWordAddress(item, 0);
+}
+
+// Exchanges the item's tile for the one in its place of the order, and turns to its row of the map.
+void takeMappedTile(inout Item item) {
+    if (HAS_TILE_MAP) {
+        uint place = item.row_begin / TILE_ROWS;
+        place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // as itemOf counts
+        item.row_begin = Word(orderAddress(item, place)).value * TILE_ROWS;
+        turnToRow(item);
+    }
+}
+
+MapWord mapWord(const uint word) {
+    return MapWord(add64(map_row, uvec2(word * 8, 0)));
+}
+
+// Bits of those of a word's tiles that do not come before `tile`.
+uint mapBitsFrom(const uint tile, const uint word) {
+    return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
+}
+
+// To the beginning of a walk over tiles from `first` on.
+void beginMapWalk(const uint first) {
+    map_first = first;
+    held_map = first / 32 - 1;
+    held_open = 0;
+}
+
+// Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are of
+// [whole_first, whole_end) and kept as a whole, if `whole`, else all others.
+void holdMap(const uint word, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    MapWord at = mapWord(word);
+    held_map = word;
+    held_kept = at.kept;
+    uint all = held_kept & mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
+    held_open = at.seen & (whole ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
+}
+
+// The next tile of the walk; `end` if there is none. The same in every invocation of the workgroup.
+uint nextMappedTile(const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+    [[dont_unroll]] while (EVERYWHERE(held_open == 0 && (held_map + 1) * 32 < end)) {
+        holdMap(held_map + 1, end, whole_first, whole_end, whole);
+    }
+    uint tile = held_open == 0 ? end : held_map * 32 + uint(findLSB(held_open));
+    held_open &= held_open - 1;
+    return tile;
+}
+
+// Of the tile that was found last.
+bool isKept(const uint tile) {
+    return (held_kept >> tile % 32 & 1u) != 0;
+}
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of 16-bit elements in device memory, as words of eight elements: 16 bytes, where a row is made of whole
+// words.
+#ifndef VKF_HALF_ROWS_GLSL
+#define VKF_HALF_ROWS_GLSL
+
+#include "cache/paging.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
+    uvec4 word[];
+};
+
+// One head of a 16-bit tensor, or of k or v of a block type, of one sequence.
+struct HalfRows {
+    uvec2 address; // of row 0
+    uint row_stride;
+    uint count; // rows that exist
+    uint batch;
+};
+
+// Of VKF_K and VKF_V the item's KV head, else its query head.
+HalfRows halfRowsOf(const uvec2 base, const uint tensor, const Item item, const uint count) {
+    uvec2 address = tensor == VKF_K || tensor == VKF_V
+                        ? keyHeadAddress(base, tensor, item)
+                        : headAddress(base, tensor, item.batch, item.head, item.first_row);
+    return HalfRows(address, params.row_stride[tensor], count, item.batch);
+}
+
+uvec2 halfRowAddress(const HalfRows rows, const uint row) {
+    return add64(rows.address, multiply64(row, rows.row_stride));
+}
+
+uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
+    return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
+}
+
+// Eight elements from `column` on, zeros where there is nothing.
+uvec4 gatherHalves(const uvec2 row_address, const uint column, const uint dim) {
+    uvec4 word;
+    UNROLL for (uint i = 0; i < 4; i++) {
+        word[i] = halfAt(row_address, column + 2 * i, dim) | halfAt(row_address, column + 2 * i + 1, dim) << 16;
+    }
+    return word;
+}
+
+uvec4 halvesAt(const HalfRows rows, const uint row, const uint column, const uint dim) {
+    if (row >= rows.count) {
+        return uvec4(0);
+    }
+    return gatherHalves(halfRowAddress(rows, row), column, dim);
+}
+
+// The word at (row, column) of a head whose rows are whole words.
+uvec4 wordAt(const HalfRows rows, const uint row, const uint column) {
+    return Words(halfRowAddress(rows, row)).word[column / 8];
+}
+
+// The word at (row, column), in one load or eight; zeros where there is nothing. With whole words a word that
+// exists is loaded in any case, so that loads need no branches and go out together.
+uvec4 wordOrZero(const HalfRows rows, const uint row, const uint column, const uint dim, const bool whole_words) {
+    if (!whole_words) {
+        return halvesAt(rows, row, column, dim);
+    }
+    uvec4 word = wordAt(rows, min(row, rows.count - 1), min(column, dim - 8));
+    return row < rows.count && column < dim ? word : uvec4(0);
+}
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// Values that are no finite numbers, on their way to a matrix unit that would multiply them by the zero
+// probability of a row that does not see their key: zeros instead, and what they add to o at the end.
+#ifndef VKF_SPECIAL_VALUES_GLSL
+#define VKF_SPECIAL_VALUES_GLSL
+
+#include "cache/block_types.glsl"
+#include "scores/dropout.glsl"
+#include "cache/paging.glsl"
+
+// Set where a value that some row of its tile must not see was NaN or infinite and became 0.
+shared uint special_values;
+
+// Zeros where a half's exponent is all ones: one more carries into the bit of the sign.
+uvec4 finiteHalves(const uvec4 word) {
+    const uint exponents = MATRICES_ARE_BF16 ? 0x7f807f80u : 0x7c007c00u;
+    const uint lowest = MATRICES_ARE_BF16 ? 0x00800080u : 0x04000400u;
+    uvec4 carried = (word & exponents) + lowest;
+    if (((carried.x | carried.y | carried.z | carried.w) & 0x80008000u) == 0) {
+        return word;
+    }
+    special_values = 1u;
+    return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
+}
+
+// Elements of block types may be past the largest fp16, and are infinite in a matrix.
+vec4 infiniteAsHalves(const vec4 x) {
+    if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
+        vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+        return mix(x, infinite, greaterThanEqual(abs(x), vec4(VKF_OVERFLOW_F16)));
+    }
+    return x;
+}
+
+// What the values that became zeros add to four columns of a row of the item's head: infinity or NaN, whatever their
+// probability.
+vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
+    ivec2 visible = visibleKeys(item, row);
+#ifdef VKF_KEEP_GLSL
+    RowKeep keep = rowKeep(item, item.head, row);
+#endif
+    RowDropout dropout = rowDropout(item, item.head, row);
+    vec4 sum = vec4(0.0);
+    [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
+#ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
+        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
+            continue;
+        }
+#endif
+#ifdef VKF_KEEP_GLSL
+        if (!keeps(keep, uint(key))) {
+            continue;
+        }
+#endif
+        uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, uint(key)), uint(key));
+        vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));
+        bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
+        if (HAS_DROPOUT && !staysIn(dropout, uint(key))) {
+            x = vec4(uintBitsToFloat(0x7fc00000u)); // 0 times infinity
+        }
+        sum += mix(vec4(0.0), x, special);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// The end of path key_outer: o is divided by l, and o and lse go where the caller wants them. The state of the rows
+// stands in the place of q (o, fp32, rows of whole words) and k (m and l); a row without a visible key has none.
+//
+// An invocation has four columns of one row; LANES invocations, a power of two, share a row.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "common/params.glsl"
+
+layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;
+const uint TILE_ROWS = 1;
+
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "scores/final_score.glsl"
+#include "scalar/row_state.glsl"
+#include "scores/sink.glsl"
+#include "scores/dropout.glsl"
+
+const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
+const uint WORDS = (VALUE_DIM + 3) / 4;
+
+void main() {
+    uint number = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / LANES;
+    uint word = gl_LocalInvocationIndex % LANES;
+    if (number / params.query_rows / (params.heads & 0xffffu) >= SEQUENCES || word >= WORDS) {
+        return;
+    }
+    Item item = itemOf(number);
+    uint row = item.row_begin;
+    ivec2 visible = visibleKeys(item, row);
+    vec2 state = vec2(MINUS_INFINITY, 0.0);
+    vec4 o = vec4(0.0);
+    if (visible.x < visible.y) {
+        state = loadRowState(params.k, item, row);
+        uvec2 address = rowAddress(headAddress(params.q, VKF_Q, item.batch, item.head), VKF_Q, row);
+        o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
+    }
+    vec3 ended = withSink(item.head, state.x, state.y);
+    o *= scaledByDropout(ended.z);
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
+              isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / ended.y);
+    if (HAS_LSE && word == 0) {
+        storeLse(item, row, ended.x, ended.y);
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of q, k and v from device memory to shared memory, as fp32 whatever the storage type, in two
+// halves: fetch into registers, all loads in flight at once, and place in shared memory. A kernel fetches
+// the next piece, multiplies the present one, and places the next when everybody is done.
+//
+// Only a piece of which every word exists, in rows that can be loaded four elements at a time, goes that
+// way. Any other is loaded when it is placed: rows and columns that do not exist become zeros, and their
+// bytes are never read.
+#ifndef VKF_STAGE_GLSL
+#define VKF_STAGE_GLSL
+
+#include "cache/block_types.glsl"
+#include "cache/paging.glsl"
+
+const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
+const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // of a row of v; the tile's columns past it are not staged
+
+// Words that an invocation fetches of each piece.
+const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+
+shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
+
+// The row of the stage that holds the tile's key number `key`.
+#ifndef VKF_STAGED_KEY
+#define VKF_STAGED_KEY(key) (key)
+#endif
+
+vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
+
+// One head of a tensor, of one sequence.
+struct Rows {
+    uvec2 address; // of row 0, or of that of page 0
+    uint row_stride;
+    uint count;   // rows that exist
+    bool vectors; // four elements can be loaded at once, everywhere, and a tile of rows spans under 4 GiB
+    uint tensor;
+    uint batch;
+};
+
+bool hasPages(const uint tensor) {
+    return PAGED && (tensor == VKF_K || tensor == VKF_V);
+}
+
+// Of VKF_K and VKF_V the item's KV head, else its query head.
+Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const Item item, const uint count) {
+    uvec2 address = tensor == VKF_K || tensor == VKF_V
+                        ? keyHeadAddress(base, tensor, item)
+                        : headAddress(base, tensor, item.batch, item.head, item.first_row);
+    uint row_stride = params.row_stride[tensor];
+    bool spans = row_stride <= 0xffffffffu / VKF_MAX_WORDS(TILE_ROWS, TILE_KEYS) - 4 * VKF_MAX_DIM;
+    uint strides = row_stride | (hasPages(tensor) ? params.batch_stride[tensor] << STRIDE_SHIFT : 0);
+    bool vectors = VKF_IS_BLOCK_TYPE(type) || (spans && dim % 4 == 0 && isAligned4(address, strides, type));
+    return Rows(address, row_stride, count, vectors, tensor, item.batch);
+}
+
+// The row must exist.
+uvec2 addressOfRow(const Rows source, uint row) {
+    uvec2 address = source.address;
+    if (hasPages(source.tensor)) {
+        address = add64(address, strideOffset(pageOf(source.batch, row), params.batch_stride[source.tensor]));
+        row %= PAGE;
+    }
+    return add64(address, multiply64(row, source.row_stride));
+}
+
+// A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
+bool isWhole(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
+             const uint dim) {
+    return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
+}
+
+uvec2 pieceAddress(const Rows source, const uint type, const uint first_row, const uint first_word) {
+    uvec2 row = add64(source.address, multiply64(first_row, source.row_stride));
+    return add64(row, uvec2(first_word * 4 * elementBytes(type), 0));
+}
+
+// A word of a row of which four elements can be loaded at once.
+vec4 rowWord(const uvec2 row_address, const uint type, const uint word) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadBlockQuad(row_address, word, type);
+    }
+    return loadAligned4(add64(row_address, uvec2(word * 4 * elementBytes(type), 0)), type);
+}
+
+// The word at (row, word) of a whole piece.
+vec4 fetchWord(const uvec2 piece, const uint row_stride, const uint type, const uint row, const uint word) {
+    return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
+}
+
+// The same of k or v, whose rows may lie in pages and be made of blocks.
+vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const uint first_row, const uint first_word,
+                  const uint row, const uint word) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadBlockQuad(addressOfRow(source, first_row + row), first_word + word, type);
+    }
+    if (PAGED) {
+        uvec2 address = addressOfRow(source, first_row + row);
+        return loadAligned4(add64(address, uvec2((first_word + word) * 4 * elementBytes(type), 0)), type);
+    }
+    return fetchWord(piece, source.row_stride, type, row, word);
+}
+
+// The word at (row, word) of a head, zeros where there is nothing.
+vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row, const uint word) {
+    if (row >= source.count || word * 4 >= dim) {
+        return vec4(0.0);
+    }
+    uvec2 address = addressOfRow(source, row);
+    return source.vectors ? rowWord(address, type, word) : loadRow4(address, word * 4, dim, type);
+}
+
+// Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
+void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
+            fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
+                                                  place / CHUNK_DIM4, place % CHUNK_DIM4);
+        }
+    }
+}
+
+void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < TILE_KEYS * CHUNK_DIM4) {
+                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
+                    fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+            uint row = place / CHUNK_DIM4;
+            uint word = place % CHUNK_DIM4;
+            kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
+                loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
+        }
+    }
+}
+
+// All columns of CHUNK_KEYS rows of v.
+void fetchV(const Rows v, const uint key_begin, const uint thread) {
+    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
+            fetched[Q_FETCHES + i] =
+                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
+        }
+    }
+}
+
+void placeV(const Rows v, const uint key_begin, const uint thread) {
+    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < CHUNK_KEYS * VALUE_WORDS) {
+                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        [[dont_unroll]] for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
+            uint row = place / VALUE_WORDS;
+            uint word = place % VALUE_WORDS;
+            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
+        }
+    }
+}
+
+#endif

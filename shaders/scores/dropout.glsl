@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// Dropout: which probabilities stay out of o, by the generator of VkfDropout (include/vkflash/problem.h) or by a mask
+// that the call brings. A key that is left out stays a visible one, of weight 0: l has it in full. The others are
+// scaled where o is divided by l.
+#ifndef VKF_DROPOUT_GLSL
+#define VKF_DROPOUT_GLSL
+
+#include "masks/broadcast_rows.glsl"
+#include "common/call_table.glsl"
+
+layout(constant_id = VKF_ID_DROPOUT) const uint DROPOUT = VKF_DROPOUT_NONE;
+layout(constant_id = VKF_ID_DROPOUT_THRESHOLD) const uint DROPOUT_THRESHOLD = 0;
+layout(constant_id = VKF_ID_DROPOUT_SCALE) const float DROPOUT_SCALE = 1.0;
+
+const bool HAS_DROPOUT = DROPOUT != VKF_DROPOUT_NONE;
+const bool HAS_DROPOUT_MASK = DROPOUT == VKF_DROPOUT_BYTES || DROPOUT == VKF_DROPOUT_BITS;
+const uint LOG_DROPOUT_BITS = DROPOUT == VKF_DROPOUT_BYTES ? 3 : 0;
+
+// What of it belongs to one query row.
+struct RowDropout {
+    uvec2 key; // of the generator
+    BroadcastRow mask;
+    uint last_key; // of the sequence
+};
+
+// Two words of Philox4x32-10 (Salmon et al. 2011), as many multiplications as a row can afford and an element cannot.
+uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const uint row) {
+    uvec4 counter = uvec4(row, head, batch, 0);
+    uvec2 key = seed;
+    [[dont_unroll]] for (uint i = 0; i < 10; i++) {
+        uvec2 high, low;
+        umulExtended(uvec2(0xd2511f53u, 0xcd9e8d57u), counter.xz, high, low);
+        counter = uvec4(high.y ^ counter.y ^ key.x, low.y, high.x ^ counter.w ^ key.y, low.x);
+        key += uvec2(0x9e3779b9u, 0xbb67ae85u);
+    }
+    return counter.xy;
+}
+
+// Rows past the last one are the last one.
+RowDropout rowDropout(const Item item, const uint head, const uint row) {
+    RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
+    if (HAS_DROPOUT) {
+        CallTable table = CallTableAt(placedAddress()).table;
+        uint existing = min(row, SEQUENCE_ROWS(item) - 1);
+        if (HAS_DROPOUT_MASK) {
+            dropout.mask = broadcastRow(table.dropout, table.dropout_stride, item.batch, head, existing,
+                                        LOG_DROPOUT_BITS);
+        } else {
+            uvec2 seed = DROPOUT == VKF_DROPOUT_DEVICE_SEED ? Word2(table.dropout).value : table.dropout;
+            dropout.key = generatorKey(seed, item.batch, head, existing);
+        }
+    }
+    return dropout;
+}
+
+// Whether the key's probability enters o. There must be keys; past the last one it says nothing.
+bool staysIn(const RowDropout dropout, const uint key) {
+    if (HAS_DROPOUT_MASK) {
+        const uint bits = DROPOUT == VKF_DROPOUT_BYTES ? 0xffu : 1u;
+        return (broadcastBits(dropout.mask, min(key, dropout.last_key), LOG_DROPOUT_BITS) & bits) != 0;
+    }
+    uint x = key * 0x9e3779b9u + dropout.key.x;
+    x = (x ^ x >> 16) * 0x21f0aaadu;
+    x = ((x ^ x >> 15) ^ dropout.key.y) * 0x735a2d97u;
+    return (x ^ x >> 15) >= DROPOUT_THRESHOLD;
+}
+
+// What a row of o is divided by l with, where some of its probabilities were left out.
+float scaledByDropout(const float factor) {
+    return HAS_DROPOUT ? factor * DROPOUT_SCALE : factor;
+}
+
+#endif

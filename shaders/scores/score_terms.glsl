@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// What is added to a score once it is scaled and capped, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409)
+// and the additive bias.
+#ifndef VKF_SCORE_TERMS_GLSL
+#define VKF_SCORE_TERMS_GLSL
+
+#include "masks/broadcast_rows.glsl"
+#include "common/call_table.glsl"
+
+layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
+
+layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements plus 1; 0 = no bias
+
+const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
+const bool HAS_BIAS = BIAS != 0;
+const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
+// Whether more becomes of a score than a multiple, which can wait for the exponential.
+const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
+const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
+
+// What a score is still multiplied by where the kernel lets that wait for the exponential.
+float lateScale() {
+    return SCALED_EARLY ? 1.0 : abs(params.score_scale);
+}
+
+// The usual slope of a head times log2(e), 2^(-8 (h + 1) / n) for the first n of H heads, n the largest power of two in
+// H, and 2^(-4 (2 (h - n) + 1) / n) for the others. The exponent's fraction is exact; the polynomial is a fit of
+// log2(e) 2^-x at Chebyshev nodes, error under 2^-28, because a built-in exponential may be off by many units.
+float usualSlope(const uint head) {
+    uint log_n = uint(findMSB(params.heads & 0xffffu));
+    uint n = 1u << log_n;
+    uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
+    float x = float(eighths & n - 1) / float(n);
+    float y = fma(fma(fma(0.000157728296, x, -0.00184021541), x, 0.0138208168), x, -0.080056496);
+    y = fma(fma(fma(y, x, 0.346570462), x, -0.999999821), x, 1.44269502);
+    return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
+}
+
+// Of a query head, in units of log2; 0 without ALiBi.
+float slopeOf(const uint head) {
+    if (ALIBI == VKF_ALIBI_CUSTOM) {
+        return uintBitsToFloat(Word(add64(VKF_TABLE_ADDRESS(slopes), uvec2(head * 4, 0))).value) * LOG2E;
+    }
+    return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
+}
+
+// From the position of a query row, that of its key if the last row stands at the last key, to a key.
+int distanceTo(const Item item, const uint key, const uint row) {
+    return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
+}
+
+// What the terms of a query row and some keys depend on.
+struct RowTerms {
+    float slope;
+    float distance; // from the first of the keys to the row's position
+    BroadcastRow bias;
+    uint first_key;
+    uint last_key; // of the sequence
+};
+
+// Rows past the last one have the bias of the last one.
+RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
+    RowTerms terms;
+    terms.slope = slope;
+    terms.distance = float(-distanceTo(item, first_key, row));
+    terms.bias = BroadcastRow(uvec2(0), 0);
+    terms.first_key = first_key;
+    terms.last_key = item.keys - 1;
+    if (HAS_BIAS) {
+        CallTable table = CallTableAt(placedAddress()).table;
+        terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
+                                  LOG_BIAS_BITS);
+    }
+    return terms;
+}
+
+// Of a key past the last one it is the last one's.
+float biasOf(const RowTerms terms, const uint key) {
+    uint bits = broadcastBits(terms.bias, min(terms.first_key + key, terms.last_key), LOG_BIAS_BITS);
+    if (BIAS == VKF_STORED_F32 + 1) {
+        return uintBitsToFloat(bits);
+    }
+    return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
+}
+
+// The key counts from the first one: a constant costs no conversion.
+float withSlope(const RowTerms terms, const uint key, const float s) {
+    return HAS_ALIBI ? s - terms.slope * abs(terms.distance - float(key)) : s;
+}
+
+// The score of a key and what is added to it.
+float withTerms(const RowTerms terms, const uint key, const float s) {
+    float sum = withSlope(terms, key, s);
+    return HAS_BIAS ? fma(biasOf(terms, key), LOG2E, sum) : sum;
+}
+
+#endif

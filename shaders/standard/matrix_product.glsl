@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// One tile of a product a b on cooperative matrices, both read from device memory as 16-bit rows, as the unfused
+// path makes two of. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices; a subgroup owns
+// SUBGROUP_ROWS of the rows. The depth is walked in steps:
+//
+//     a   TILE_ROWS rows of A_WORDS words of 16 bytes
+//     b   B_ROWS rows of B_WORDS words, each a row of b or, if B_IN_COLUMNS, one of its columns
+//
+// A step comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory
+// when the readers of the step before are done. The including shader has defined the names above.
+#ifndef VKF_MATRIX_PRODUCT_GLSL
+#define VKF_MATRIX_PRODUCT_GLSL
+
+#include "matrix/half_rows.glsl"
+
+const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
+const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
+const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // products of matrices in a step
+const uint A_ROW = A_WORDS + 1;                 // from row to row in shared memory: odd, so that rows start in different banks
+const uint B_ROW = B_WORDS + 1;
+const uint B_STAGE = TILE_ROWS * A_ROW;
+const uint A_FETCHES = (TILE_ROWS * A_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint B_FETCHES = (B_ROWS * B_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+
+shared uvec4 stage[VKF_MAX_WORDS(VKF_PRODUCT_WORDS(TILE_ROWS, A_WORDS, B_ROWS, B_WORDS),
+                                 VKF_PRODUCT_OUTPUT_WORDS(SUBGROUPS, MATRIX_ROWS, MATRIX_COLUMNS))];
+
+uvec4 fetched_a[A_FETCHES];
+uvec4 fetched_b[B_FETCHES];
+
+ResultMatrix sum_tile[ROW_TILES * COLUMN_TILES];
+
+void clearProduct() {
+    UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {
+        sum_tile[i] = ResultMatrix(0.0);
+    }
+}
+
+// From (row, column) on, of rows with `dim` elements.
+void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
+            const uint thread) {
+    UNROLL for (uint i = 0; i < A_FETCHES; i++) {
+        uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
+        fetched_a[i] =
+            wordOrZero(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, whole_words);
+    }
+}
+
+void fetchB(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
+            const uint thread) {
+    UNROLL for (uint i = 0; i < B_FETCHES; i++) {
+        uint place = min(i * WORKGROUP_SIZE + thread, B_ROWS * B_WORDS - 1);
+        fetched_b[i] =
+            wordOrZero(rows, row_begin + place / B_WORDS, column + place % B_WORDS * 8, dim, whole_words);
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetStep() {
+    UNROLL for (uint i = 0; i < A_FETCHES; i++) {
+        fetched_a[i] = uvec4(0);
+    }
+    UNROLL for (uint i = 0; i < B_FETCHES; i++) {
+        fetched_b[i] = uvec4(0);
+    }
+}
+
+void placeStep(const uint thread) {
+    UNROLL for (uint i = 0; i < A_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (TILE_ROWS * A_WORDS % WORKGROUP_SIZE == 0 || place < TILE_ROWS * A_WORDS) {
+            stage[place / A_WORDS * A_ROW + place % A_WORDS] = fetched_a[i];
+        }
+    }
+    UNROLL for (uint i = 0; i < B_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (B_ROWS * B_WORDS % WORKGROUP_SIZE == 0 || place < B_ROWS * B_WORDS) {
+            stage[B_STAGE + place / B_WORDS * B_ROW + place % B_WORDS] = fetched_b[i];
+        }
+    }
+}
+
+void multiplyStep(const uint subgroup) {
+    UNROLL for (uint d = 0; d < STEP_DEPTHS; d++) {
+        LeftMatrix a_tile[ROW_TILES];
+        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            coopMatLoad(a_tile[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * DEPTH_WORDS,
+                        A_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        }
+        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
+            RightMatrix b_tile;
+            if (B_IN_COLUMNS) {
+                coopMatLoad(b_tile, stage, B_STAGE + c * MATRIX_COLUMNS * B_ROW + d * DEPTH_WORDS, B_ROW,
+                            gl_CooperativeMatrixLayoutColumnMajor);
+            } else {
+                coopMatLoad(b_tile, stage, B_STAGE + d * MATRIX_DEPTH * B_ROW + c * COLUMN_WORDS, B_ROW,
+                            gl_CooperativeMatrixLayoutRowMajor);
+            }
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                sum_tile[r * COLUMN_TILES + c] =
+                    coopMatMulAdd(a_tile[r], b_tile, sum_tile[r * COLUMN_TILES + c]);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P, in the type of v, and l read
+// from memory. P stands in the place of q, its rows padded to whole chunks of keys, and (m, l) in that of k. One
+// workgroup makes one tile of query rows.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "matrix/matrix_extensions.glsl"
+#include "common/params.glsl"
+layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
+#include "matrix/matrix_tile.glsl"
+
+const uint COLUMN_TILES = VALUE_TILES;
+const uint A_WORDS = CHUNK_KEYS / 8;
+const uint B_ROWS = CHUNK_KEYS;
+const uint B_WORDS = VALUE_TILES * MATRIX_COLUMNS / 8;
+const bool B_IN_COLUMNS = false;
+const uint TYPE_P = TYPE_Q;
+
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/block_mask.glsl"
+#include "standard/matrix_product.glsl"
+#include "matrix/special_values.glsl"
+#include "standard/standard_p.glsl"
+
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
+
+// Values that some row of the tile must not see.
+void makeFinite() {
+    UNROLL for (uint i = 0; i < B_FETCHES; i++) {
+        fetched_b[i] = finiteHalves(fetched_b[i]);
+    }
+}
+
+// Stores one matrix of the subgroup's part of the stage; rows and columns that do not exist are left out.
+void storeStaged(const Item item, const HalfRows v, const uint first_row, const uint first_column, const uint begin,
+                 const uint lane) {
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
+    UNROLL for (uint i = 0; i < (MATRIX_WORDS + LANES - 1) / LANES; i++) {
+        uint place = i * LANES + lane;
+        uint row = first_row + place / (MATRIX_COLUMNS / 4);
+        uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
+        if (place < MATRIX_WORDS && row < params.query_rows && column < VALUE_DIM) {
+            float factor = rowFactor(loadRowState(params.k, item, row).y);
+            vec4 o = factor == 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + place]) * factor;
+            if (special_values != 0u && factor != 0.0) {
+                o += specialValues(item, v.address, row, column);
+            }
+            storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, o);
+        }
+    }
+}
+
+// One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by comparing
+// numbers, because matrices indexed by a variable would live in memory.
+void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
+    uint begin = subgroup * MATRIX_WORDS;
+    [[dont_unroll]] for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
+        UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {
+            if (i == matrix) {
+                coopMatStore(sum_tile[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS + matrix / COLUMN_TILES * MATRIX_ROWS;
+        storeStaged(item, v, first_row, matrix % COLUMN_TILES * MATRIX_COLUMNS, begin, lane);
+        subgroupBarrier();
+    }
+}
+
+void main() {
+    uint thread = threadIndex();
+    uint subgroup = thread / LANES;
+    Item item = itemOf(params.first_item + gl_WorkGroupID.x);
+    HalfRows p = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
+    HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
+    uint p_columns = (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
+    TileMask mask = tileMask(item);
+    if (thread == 0) {
+        special_values = 0u;
+    }
+    barrier();
+
+    clearProduct();
+    if (mask.any.x < mask.any.y) {
+        uint key_begin = uint(mask.any.x) / CHUNK_KEYS * CHUNK_KEYS;
+        fetchA(p, item.row_begin, key_begin, p_columns, true, thread);
+        fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
+        [[dont_unroll]] for (; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
+            if (isCut(mask, key_begin, key_begin + CHUNK_KEYS)) {
+                makeFinite();
+            }
+            placeStep(thread);
+            barrier();
+            if (int(key_begin + CHUNK_KEYS) < mask.any.y) { // keeps the loads here, as in the first pass
+                fetchA(p, item.row_begin, key_begin + CHUNK_KEYS, p_columns, true, thread);
+                fetchB(v, key_begin + CHUNK_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
+            } else {
+                forgetStep();
+            }
+            multiplyStep(subgroup);
+            barrier(); // the step's last readers are done
+        }
+    }
+    storeOutput(item, v, subgroup, thread % LANES);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. The matrix S
+// stands in the place of o: o's address and strides are those of S. One workgroup makes one tile; keys
+// that a row does not see are left to the second pass, which does not read them.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "common/params.glsl"
+#include "scalar/scalar_tile.glsl"
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "scalar/stage.glsl"
+#include "scores/final_score.glsl"
+#include "scalar/scores.glsl"
+
+void storeScores(const Item item, const uint key_begin, const uint group, const uint lane) {
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        uint i = item.row_begin + tileRow(group, row);
+        if (i < params.query_rows) {
+            uvec2 address = rowAddress(head, VKF_O, i);
+            [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+                uint j = key_begin + lane + key * LANES;
+                if (j < params.keys) {
+                    float s = finalScore(s_tile[row * THREAD_KEYS + key]);
+                    Word(add64(address, uvec2(j * 4, 0))).value = floatBitsToUint(s);
+                }
+            }
+        }
+    }
+}
+
+void main() {
+    uint thread = threadIndex();
+    uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    uint key_begin = number % key_tiles * TILE_KEYS;
+    Item item = itemOf(number / key_tiles);
+    TileMask mask = tileMask(item);
+    if (int(key_begin) >= mask.any.y || int(key_begin + TILE_KEYS) <= mask.any.x) {
+        return; // no row of the tile sees these keys
+    }
+
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, params.query_rows);
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
+    clearScores();
+    fetchQ(q, item.row_begin, 0, thread);
+    fetchK(k, key_begin, 0, thread);
+    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+        barrier(); // the last readers of the stages are done
+        placeQ(q, item.row_begin, chunk, thread);
+        placeK(k, key_begin, chunk, thread);
+        barrier();
+        if (chunk + 1 < DIM_CHUNKS) {
+            fetchQ(q, item.row_begin, chunk + 1, thread);
+            fetchK(k, key_begin, chunk + 1, thread);
+        }
+        accumulateScores(thread / LANES, thread % LANES);
+    }
+    storeScores(item, key_begin, thread / LANES, thread % LANES);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. The
+// matrix S stands in the place of o; its rows and columns are padded to whole matrices. One workgroup makes one
+// tile; keys that a row does not see are left to the second pass, which does not read them.
+//
+// S is fp32 although P is not: half a unit in the last place of an fp16 score of 16 is 0.8 % of its probability.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "matrix/matrix_extensions.glsl"
+#include "common/params.glsl"
+layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 8;
+#include "matrix/matrix_tile.glsl"
+
+const uint COLUMN_TILES = KEY_TILES;
+const uint A_WORDS = CHUNK_DIM4 / 2;
+const uint B_ROWS = TILE_KEYS;
+const uint B_WORDS = A_WORDS;
+const bool B_IN_COLUMNS = true; // rows of k are columns of k^T
+const uint DIM_STEPS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "scores/final_score.glsl"
+#include "standard/matrix_product.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer ScoreWords {
+    uvec4 word[];
+};
+
+void storeScores(const Item item, const uint key_begin, const uint subgroup) {
+    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                sum_tile[r * COLUMN_TILES + c][e] = finalScore(sum_tile[r * COLUMN_TILES + c][e]);
+            }
+            uint row = first_row + r * MATRIX_ROWS;
+            uint key = key_begin + c * MATRIX_COLUMNS;
+            if (row < params.query_rows && key < params.keys) {
+                uvec2 address = add64(rowAddress(head, VKF_O, row), uvec2(key * 4, 0));
+                coopMatStore(sum_tile[r * COLUMN_TILES + c], ScoreWords(address).word, 0,
+                             params.row_stride[VKF_O] / 16, gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+    }
+}
+
+void main() {
+    uint thread = threadIndex();
+    uint subgroup = thread / LANES;
+    uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    uint key_begin = number % key_tiles * TILE_KEYS;
+    Item item = itemOf(number / key_tiles);
+    TileMask mask = tileMask(item);
+    if (int(key_begin) >= mask.any.y || int(key_begin + TILE_KEYS) <= mask.any.x) {
+        return; // no row of the tile sees these keys
+    }
+
+    HalfRows q = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
+    HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
+    clearProduct();
+    fetchA(q, item.row_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
+    fetchB(k, key_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
+    [[dont_unroll]] for (uint step = 0; step < DIM_STEPS; step++) {
+        placeStep(thread);
+        barrier();
+        // A branch although there is a next step in most cases: it keeps the loads here, ahead of the products.
+        if (step + 1 < DIM_STEPS) {
+            uint column = (step + 1) * CHUNK_DIM4 * 4;
+            fetchA(q, item.row_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
+            fetchB(k, key_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
+        } else {
+            forgetStep();
+        }
+        multiplyStep(subgroup);
+        barrier(); // the step's last readers are done
+    }
+    storeScores(item, key_begin, subgroup);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// Unfused attention, second of three passes: each row of S becomes a row of P, in place (standard_p.glsl), and
+// (m, l) of the row, lse and weights are written. S and P stand in the place of o, of the type of P; (m, l) in that
+// of k; the weights, fp32, in that of q. One workgroup works on one row.
+//
+// A row of S is read once if the workgroup's registers hold what is visible of it, else twice. P is written for
+// the keys that any row of the next pass's tile sees; what lies past them is never read.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
+
+#include "common/params.glsl"
+
+layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
+layout(constant_id = VKF_ID_ROW_WORDS) const uint ROW_WORDS = 1;
+layout(constant_id = VKF_ID_READER_ROWS) const uint READER_ROWS = 1;
+layout(constant_id = VKF_ID_WEIGHTS) const bool HAS_WEIGHTS = false;
+
+const uint TILE_ROWS = 1;
+const uint TYPE_P = TYPE_O;
+const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // that the registers hold
+
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "scores/sink.glsl"
+#include "standard/standard_p.glsl"
+
+shared float m_lane[WORKGROUP_SIZE];
+shared float l_lane[WORKGROUP_SIZE];
+
+vec4 s_row[ROW_WORDS];
+float slope; // of the item's head
+RowDropout dropout;
+
+// Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
+// are weights to write.
+uvec2 keysToWrite(const Item item, const uint row) {
+    uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
+                                        : (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
+    if (HAS_WEIGHTS) {
+        return uvec2(0, end);
+    }
+    uint first_row = row / READER_ROWS * READER_ROWS;
+    int first = visibleKeys(item, first_row).x;
+    int last = visibleKeys(item, min(first_row + READER_ROWS, params.query_rows) - 1).y;
+    if (last <= first) {
+        return uvec2(0);
+    }
+    return uvec2(uint(first) / CHUNK_KEYS * CHUNK_KEYS, min((uint(last) + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS, end));
+}
+
+uint keyOf(const uint begin, const uint word, const uint lane) {
+    return begin + (word * WORKGROUP_SIZE + lane) * 4;
+}
+
+bvec4 areVisible(const ivec2 visible, const uint key) {
+    ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
+    return bvec4(isVisible(visible, key), isVisible(visible, key + 1), isVisible(visible, key + 2),
+                 isVisible(visible, key + 3));
+}
+
+bvec4 stayIn(const uint key) {
+    return bvec4(staysIn(dropout, key), staysIn(dropout, key + 1), staysIn(dropout, key + 2),
+                 staysIn(dropout, key + 3));
+}
+
+// Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
+// visible score, so that loads need no branches, and those of invisible keys cost no traffic.
+void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin,
+                 const uint lane) {
+    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        uint key = keyOf(begin, i, lane);
+        uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
+        s_row[i] = uintBitsToFloat(Word4(add64(row_address, uvec2(word * 16, 0))).value);
+    }
+    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        uint key = keyOf(begin, i, lane);
+        RowTerms terms = rowTerms(item, item.head, slope, row, key);
+        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y),
+                      withTerms(terms, 2, s_row[i].z), withTerms(terms, 3, s_row[i].w));
+        s_row[i] = mix(vec4(MINUS_INFINITY), s, areVisible(visible, key));
+    }
+}
+
+float largestOf(const vec4 s) {
+    return max(max(s.x, s.y), max(s.z, s.w));
+}
+
+// The unit in which l and P count: the row's maximum, to the next whole number if p is rounded, so that factors
+// between units change no rounding. Of nothing but -infinity it is 0, since the difference of two has no value.
+float unitOf(const float m) {
+    return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
+}
+
+// l of a lane, or of some, in another unit.
+float inUnit(const float unit, const float m, const float l) {
+    return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
+}
+
+// This lane's part of the row's m and l.
+vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
+               const uint lane) {
+    float m = MINUS_INFINITY;
+    float l = 0.0;
+    for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
+        fetchScores(item, row, row_address, visible, begin, lane);
+        float m_new = m;
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            m_new = max(m_new, largestOf(s_row[i]));
+        }
+        float unit = unitOf(m_new);
+        l = inUnit(unit, m, l);
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            l += dot(exp2(s_row[i] - unit), vec4(1.0));
+        }
+        m = m_new;
+    }
+    return vec2(m, l);
+}
+
+// Merges the lanes' states in pairs, in a fixed order.
+vec2 mergeLanes(const vec2 state, const uint lane) {
+    m_lane[lane] = state.x;
+    l_lane[lane] = state.y;
+    for (uint distance = WORKGROUP_SIZE / 2; distance > 0; distance /= 2) {
+        barrier();
+        if (lane < distance) {
+            float m = max(m_lane[lane], m_lane[lane + distance]);
+            l_lane[lane] = inUnit(unitOf(m), m_lane[lane], l_lane[lane]) +
+                           inUnit(unitOf(m), m_lane[lane + distance], l_lane[lane + distance]);
+            m_lane[lane] = m;
+        }
+    }
+    barrier();
+    return vec2(m_lane[0], l_lane[0]);
+}
+
+void storeP(const uvec2 row_address, const uint key, const vec4 p) {
+    uvec4 words = packWords(p, TYPE_P);
+    if (TYPE_P == VKF_STORED_F32) {
+        Word4(add64(row_address, uvec2(key * 4, 0))).value = words;
+    } else {
+        Word2(add64(row_address, uvec2(key * 2, 0))).value = words.xy;
+    }
+}
+
+void storeWeights(const Item item, const uint row, const uint key, const vec4 weights) {
+    uvec2 head = headAddress(params.q, VKF_Q, item.batch, item.head);
+    storeRow4(rowAddress(head, VKF_Q, row), key, params.keys, VKF_STORED_F32,
+              isAligned4(head, params.row_stride[VKF_Q], VKF_STORED_F32), weights);
+}
+
+void writeRow(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
+              const vec2 state, const uint lane) {
+    float unit = unitOf(state.x);
+    float normalizer = state.y == 0.0 ? 0.0 : 1.0 / state.y;
+    bool kept = keys.y - keys.x <= ROW_KEYS; // laneState() left the scores in registers
+    for (uint begin = keys.x; begin < keys.y; begin += ROW_KEYS) {
+        if (!kept && visible.x < visible.y) {
+            fetchScores(item, row, row_address, visible, begin, lane);
+        }
+        // P takes less room than S: its words lie over scores that other lanes have loaded.
+        controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
+        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+            uint key = keyOf(begin, i, lane);
+            bvec4 seen = areVisible(visible, key);
+            if (key < keys.y) {
+                vec4 p = exp2(s_row[i] - unit) * exp2(P_EXPONENT);
+                if (HAS_DROPOUT) {
+                    p = mix(vec4(0.0), p, stayIn(key));
+                }
+                storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
+            }
+            if (HAS_WEIGHTS && key < params.keys) {
+                storeWeights(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
+            }
+        }
+    }
+}
+
+void main() {
+    uint lane = gl_LocalInvocationIndex;
+    Item item = itemOf(params.first_item + gl_WorkGroupID.x);
+    uint row = item.row_begin;
+    uvec2 address = rowAddress(headAddress(params.o, VKF_O, item.batch, item.head), VKF_O, row);
+    ivec2 visible = visibleKeys(item, row);
+    uvec2 keys = keysToWrite(item, row);
+
+    slope = slopeOf(item.head);
+    dropout = rowDropout(item, item.head, row);
+    vec2 state = vec2(MINUS_INFINITY, 0.0);
+    if (visible.x < visible.y) {
+        state = laneState(item, row, address, visible, keys, lane);
+    }
+    state = mergeLanes(state, lane);
+    vec3 ended = withSink(item.head, unitOf(state.x), state.y);
+    state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // in the row's own unit, in which P counts
+    writeRow(item, row, address, visible, keys, state, lane);
+    if (lane == 0) {
+        storeRowState(params.k, item, row, unitOf(state.x), state.y);
+        if (HAS_LSE) {
+            storeLse(item, row, ended.x, ended.y);
+        }
+    }
+}

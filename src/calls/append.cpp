@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "calls/append.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
+#include "calls/binding.hpp"
+#include "calls/context.hpp"
+#include "problem/append_problem.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t workgroupSize = 128; // what every device has
+constexpr uint32_t maxLanes = 64;
+constexpr uint32_t advanceWorkgroupSize = 64;
+
+uint64_t bytesOf(const VkfTensorLayout& layout, uint64_t elements) { return vkfStoredBytes(layout.type, elements); }
+
+std::array<uint64_t, 3> strideBytes(const VkfTensorLayout& layout) {
+    return {bytesOf(layout, layout.batchStride), bytesOf(layout, layout.headStride), bytesOf(layout, layout.rowStride)};
+}
+
+// base^(-2 / dim) as a 64-bit fraction.
+uint64_t rotaryRatio(const VkfRotary& rotary) {
+    const double ratio = std::pow(static_cast<double>(rotary.base), -2.0 / rotary.dim);
+    return ratio < 1.0 ? static_cast<uint64_t>(std::ldexp(ratio, 64)) : UINT64_MAX;
+}
+
+void setRotary(const VkfRotary& rotary, Constants& constants) {
+    if (rotary.pairs == VKF_ROTARY_OFF) {
+        return;
+    }
+    const uint64_t ratio = rotaryRatio(rotary);
+    constants[VKF_APPEND_ID_PAIRS] = static_cast<uint32_t>(rotary.pairs);
+    constants[VKF_APPEND_ID_ROTARY_DIM] = rotary.dim;
+    constants[VKF_APPEND_ID_RATIO_LOW] = static_cast<uint32_t>(ratio);
+    constants[VKF_APPEND_ID_RATIO_HIGH] = static_cast<uint32_t>(ratio >> 32);
+    constants[VKF_APPEND_ID_TABLE_ROWS] = rotary.tableRows;
+}
+
+void setCache(const VkfAppendProblem& p, const VkfAppendLayout& layout, Constants& constants) {
+    constants[VKF_APPEND_ID_CACHE] = 1;
+    constants[VKF_APPEND_ID_PAGE_SIZE] = p.paging.enabled != 0 ? p.paging.pageSize : 0;
+    constants[VKF_APPEND_ID_MAX_PAGES] = p.paging.maxPages;
+    constants[VKF_APPEND_ID_PAGES] = p.paging.pages;
+    uint32_t id = VKF_APPEND_ID_CACHE_STRIDE;
+    for (const VkfTensorLayout* cache : {&layout.k, &layout.v}) {
+        for (const uint64_t stride : strideBytes(*cache)) {
+            constants[id++] = static_cast<uint32_t>(stride);
+            constants[id++] = static_cast<uint32_t>(stride >> 32);
+        }
+    }
+}
+
+// From sources to targets: k and v, or q alone.
+struct Move {
+    const VkfTensorLayout* source;
+    const VkfTensorLayout* target;
+};
+
+VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool toCache, AppendPass* pass,
+                  VkfMessage* message) {
+    const VkfAppendProblem& p = append.problem;
+    const VkfTensorLayout& first = *moves.front().source;
+    uint32_t dim = 0;
+    Variant variant;
+    Constants& constants = variant.constants;
+    variant.kernel = Kernel::appendRows;
+    for (size_t i = 0; i < moves.size(); i++) {
+        const VkfTensorLayout& source = *moves[i].source;
+        const VkfTensorLayout& target = *moves[i].target;
+        dim = std::max(dim, source.dim);
+        variant.storage16 = variant.storage16 || source.type != VKF_TYPE_F32 || target.type != VKF_TYPE_F32;
+        constants[VKF_APPEND_ID_SOURCE_TYPE + i] = static_cast<uint32_t>(source.type);
+        constants[VKF_APPEND_ID_TARGET_TYPE + i] = static_cast<uint32_t>(target.type);
+        constants[VKF_APPEND_ID_DIM + i] = source.dim;
+        std::ranges::copy(strideBytes(source), &pass->params.stride[3 * i]);
+    }
+    if (variant.storage16) {
+        if (const VkfResult result = requireStorage16(append.context->caps, "types other than f32 need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (toCache) {
+        setCache(p, append.layout, constants);
+    } else {
+        std::ranges::copy(strideBytes(*moves.front().target), &pass->params.stride[3]);
+    }
+    const uint32_t lanes = std::min(std::bit_ceil((dim + 3) / 4), maxLanes);
+    const uint32_t rowsOfWorkgroup = workgroupSize / lanes;
+    constants[VKF_APPEND_ID_WORKGROUP_SIZE] = workgroupSize;
+    constants[VKF_APPEND_ID_LANES] = lanes;
+    constants[VKF_APPEND_ID_HEADS] = first.heads;
+    constants[VKF_APPEND_ID_KEYS] = p.keys;
+    setRotary(p.rotary, constants);
+    pass->params.rows = p.rows;
+    pass->params.row_count = p.batch * first.heads * p.rows;
+    pass->workgroups = (pass->params.row_count + rowsOfWorkgroup - 1) / rowsOfWorkgroup;
+    pass->tensors = static_cast<uint32_t>(moves.size());
+    return append.context->pipelines.get(variant, &pass->pipeline, message);
+}
+
+VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfAppend* append, VkfMessage* message) {
+    if (context == nullptr || append == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "append");
+    }
+    auto created = std::make_unique<VkfAppend_T>();
+    created->context = context;
+    VkfAppendLayout& layout = created->layout;
+    VkfResult result = checkAppend(given, &created->problem, &layout, message);
+    if (result == VKF_SUCCESS) {
+        const std::array moves = {Move{&layout.newK, &layout.k}, Move{&layout.newV, &layout.v}};
+        result = addPass(*created, moves, true, &created->cache, message);
+    }
+    if (result == VKF_SUCCESS && created->problem.queryHeads != 0) {
+        const std::array moves = {Move{&layout.q, &layout.rotatedQ}};
+        result = addPass(*created, moves, false, &created->query, message);
+    }
+    if (result == VKF_SUCCESS) {
+        Variant variant;
+        variant.kernel = Kernel::advanceLengths;
+        variant.constants[VKF_APPEND_ID_WORKGROUP_SIZE] = advanceWorkgroupSize;
+        variant.constants[VKF_APPEND_ID_KEYS] = created->problem.keys;
+        result = context->pipelines.get(variant, &created->advance, message);
+    }
+    if (result == VKF_SUCCESS) {
+        *append = created.release();
+    }
+    return result;
+}
+
+// Addresses of one call, resolved and checked, in the parameters of both passes.
+VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
+                     shared::AppendParams* query, VkfMessage* message) {
+    const VkfAppendProblem& p = append.problem;
+    const auto tensor = [](const char* name, const VkfBinding& binding, const VkfTensorLayout& layout,
+                           VkDeviceAddress* address) {
+        const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16
+        return Need{name, &binding, address, bytesOf(layout, layout.elements), alignment};
+    };
+    const auto array = [](const char* name, const VkfBinding& binding, uint64_t count, VkDeviceAddress* address) {
+        return Need{name, &binding, address, count * 4, 4};
+    };
+    const bool writesLengths = bindings.newLengths.address != 0 || bindings.newLengths.buffer != VK_NULL_HANDLE;
+    const uint64_t tableElements =
+        p.rotary.pairs != VKF_ROTARY_OFF ? uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) : 0;
+    const std::array needs = {
+        tensor("newK", bindings.newK, append.layout.newK, &cache->source[0]),
+        tensor("newV", bindings.newV, append.layout.newV, &cache->source[1]),
+        tensor("k", bindings.k, append.layout.k, &cache->target[0]),
+        tensor("v", bindings.v, append.layout.v, &cache->target[1]),
+        tensor("q", bindings.q, append.layout.q, &query->source[0]),
+        tensor("rotatedQ", bindings.rotatedQ, append.layout.rotatedQ, &query->target[0]),
+        array("lengths", bindings.lengths, p.batch, &cache->lengths),
+        array("newLengths", bindings.newLengths, writesLengths ? p.batch : 0, &cache->new_lengths),
+        array("blockTable", bindings.blockTable,
+              p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages : 0, &cache->block_table),
+        array("cos", bindings.cos, tableElements, &cache->cos_table),
+        array("sin", bindings.sin, tableElements, &cache->sin_table),
+    };
+    for (const Need& need : needs) {
+        if (const VkfResult result = resolve(*append.context, need, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (writesLengths && cache->new_lengths == cache->lengths) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "newLengths is where lengths is, which every row reads; vkfCmdAdvance writes it afterwards");
+    }
+    query->lengths = cache->lengths;
+    query->cos_table = cache->cos_table;
+    query->sin_table = cache->sin_table;
+    return VKF_SUCCESS;
+}
+
+void dispatch(const VkfAppend_T& append, VkCommandBuffer commandBuffer, VkPipeline pipeline,
+              const shared::AppendParams& params, std::array<uint32_t, 3> groups) {
+    const DeviceFunctions& functions = append.context->functions;
+    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    functions.vkCmdPushConstants(commandBuffer, append.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 sizeof params, &params);
+    functions.vkCmdDispatch(commandBuffer, groups[0], groups[1], groups[2]);
+}
+
+VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append, const VkfAppendBindings* given,
+                       VkfMessage* message) {
+    VkfAppendBindings bindings{};
+    shared::AppendParams cache = append.cache.params;
+    shared::AppendParams query = append.query.params;
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = resolveAll(append, bindings, &cache, &query, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    for (const auto& [pass, params] : {std::pair{&append.cache, &cache}, std::pair{&append.query, &query}}) {
+        if (pass->workgroups != 0) {
+            const uint32_t layers = (pass->workgroups - 1) / VKF_APPEND_GROUPS + 1;
+            dispatch(append, commandBuffer, pass->pipeline, *params,
+                     {std::min<uint32_t>(pass->workgroups, VKF_APPEND_GROUPS), pass->tensors, layers});
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult recordAdvance(VkCommandBuffer commandBuffer, const VkfAppend_T& append, const VkfBinding* lengths,
+                        VkfMessage* message) {
+    shared::AppendParams params{};
+    params.rows = append.problem.rows;
+    params.row_count = append.problem.batch;
+    const Need need{"lengths", lengths, &params.lengths, uint64_t{append.problem.batch} * sizeof(int32_t),
+                    sizeof(int32_t)};
+    if (const VkfResult result = resolve(*append.context, need, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (params.row_count != 0) {
+        dispatch(append, commandBuffer, append.advance, params,
+                 {(params.row_count - 1) / advanceWorkgroupSize + 1, 1, 1});
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfCreateAppend(VkfContext context, const VkfAppendProblem* problem, VkfAppend* append, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::createAppend(context, problem, append, message); });
+}
+
+void vkfDestroyAppend(VkfAppend append) { delete append; }
+
+VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, const VkfAppendBindings* bindings,
+                       VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || append == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
+                         append == nullptr ? "append" : "commandBuffer");
+    }
+    return vkf::recordAppend(commandBuffer, *append, bindings, message);
+}
+
+VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
+                        VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || append == nullptr || lengths == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
+                         append == nullptr    ? "append"
+                         : lengths == nullptr ? "lengths"
+                                              : "commandBuffer");
+    }
+    return vkf::recordAdvance(commandBuffer, *append, lengths, message);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vkflash/vkflash.h>
+
+#include "pipelines/variant.hpp"
+#include "shared/append_params.h"
+
+namespace vkf {
+
+// One dispatch: k and v, or q.
+struct AppendPass {
+    shared::AppendParams params{};
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    uint32_t workgroups = 0; // 0 = there is nothing to do
+    uint32_t tensors = 0;
+};
+
+} // namespace vkf
+
+// Immutable once created, so that any number of threads may record it.
+struct VkfAppend_T {
+    VkfContext context = nullptr;
+    VkfAppendProblem problem{}; // defaults filled in
+    VkfAppendLayout layout{};
+    vkf::AppendPass cache;
+    vkf::AppendPass query;
+    VkPipeline advance = VK_NULL_HANDLE;
+};

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "calls/context.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
+#include "device/matrix_obstacle.hpp"
+#include "pipelines/shader_table.hpp"
+
+namespace vkf {
+namespace {
+
+// What the device can do, narrowed to what the application enabled and allows.
+VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* message) {
+    const VkfDeviceQuery query{sizeof(VkfDeviceQuery), info.getInstanceProcAddr, info.instance, info.physicalDevice};
+    if (const VkfResult result = readCaps(query, caps, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if ((info.features & ~caps->features) != 0) {
+        return fail(message, VKF_ERROR_MISSING_FEATURE, "features 0x%x are not supported by the device (it has 0x%x)",
+                    info.features & ~caps->features, caps->features);
+    }
+    if ((info.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {
+        return fail(message, VKF_ERROR_MISSING_FEATURE,
+                    "features lacks VKF_FEATURE_BUFFER_DEVICE_ADDRESS, which is needed");
+    }
+    caps->features = info.features;
+    caps->quirks |= info.quirks;
+    if (info.maxSharedMemoryBytes != 0) {
+        caps->maxSharedMemoryBytes = std::min(caps->maxSharedMemoryBytes, info.maxSharedMemoryBytes);
+    }
+    if (info.tuningBytes == 0) {
+        return VKF_SUCCESS;
+    }
+    if (info.tuning == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "tuning is null, but tuningBytes is %zu", info.tuningBytes);
+    }
+    return readTuning({info.tuning, info.tuningBytes}, caps->identity(), &caps->tuning, message);
+}
+
+VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, VkfMessage* message) {
+    VkfContextCreateInfo info{};
+    if (const VkfResult result = readVersioned(given, &info, "info", message, offsetof(VkfContextCreateInfo, tuning));
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    if (context == nullptr || info.device == VK_NULL_HANDLE) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "device");
+    }
+    Caps caps;
+    if (const VkfResult result = enabledCaps(info, &caps, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    InstanceFunctions instanceFunctions;
+    DeviceFunctions functions;
+    if (const VkfResult result =
+            loadInstanceFunctions(info.getInstanceProcAddr, info.instance, &instanceFunctions, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = loadDeviceFunctions(instanceFunctions, info.device, &functions, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    auto created = std::make_unique<VkfContext_T>(info, caps, functions);
+    if (const VkfResult result = created->pipelines.initialize(message); result != VKF_SUCCESS) {
+        return result;
+    }
+    *context = created.release();
+    return VKF_SUCCESS;
+}
+
+VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
+    if (type != VKF_TYPE_F16 && type != VKF_TYPE_BF16) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type must be VKF_TYPE_F16 or VKF_TYPE_BF16");
+    }
+    if (const char* obstacle = matrixObstacle(caps, type); obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%s", obstacle);
+    }
+    const MatrixLayout& layout = caps.matrixOf(type);
+    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, layout.exchanged ? 0U : 1U}, info,
+                          "info", message);
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::createContext(info, context, message); });
+}
+
+void vkfDestroyContext(VkfContext context) { delete context; }
+
+VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
+    if (context == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
+    }
+    return vkf::matrixInfo(context->caps, type, info, message);
+}
+
+uint32_t vkfTuningEntryCount(VkfContext context) {
+    return context != nullptr ? static_cast<uint32_t>(context->caps.tuning.size()) : 0;
+}
+
+VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
+    if (index >= vkf::shaderBinariesCount || name == nullptr || missingReason == nullptr) {
+        return VKF_ERROR_INVALID_ARGUMENT;
+    }
+    *name = vkf::shaderBinaries[index].name;
+    *missingReason = vkf::shaderBinaries[index].missingReason;
+    return VKF_SUCCESS;
+}

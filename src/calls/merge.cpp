@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "calls/merge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
+#include "calls/binding.hpp"
+#include "calls/context.hpp"
+#include "problem/cache_tensor.hpp"
+#include "problem/checks.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint64_t mostElements = (uint64_t{1} << 62) - 1;
+constexpr uint32_t maxLanes = 64;
+
+// From the first element of `count` pieces to one past the last; all ones past the limit.
+uint64_t reachOf(uint64_t piece, uint64_t stride, uint32_t count) {
+    if (piece == 0) {
+        return 0;
+    }
+    const uint64_t steps = count - 1;
+    return steps != 0 && stride > (mostElements - piece) / steps ? UINT64_MAX : steps * stride + piece;
+}
+
+// Fills *problem with what was given, and *layout.
+VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, VkfMergeLayout* layout,
+                     VkfMessage* message) {
+    if (const VkfResult result = readVersioned(given, problem, "problem", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const VkfMergeProblem& p = *problem;
+    if (p.parts == 0 || p.dim == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0", p.parts == 0 ? "parts" : "dim");
+    }
+    if (const VkfResult result = checkBoolean(p.lse, "lse", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const struct {
+        uint64_t value;
+        uint64_t limit;
+        const char* name;
+    } limits[] = {
+        {p.parts, VKF_MAX_ROWS, "parts"},
+        {p.dim, VKF_MAX_MERGE_DIM, "dim"},
+        {uint64_t{p.batch} * p.heads, VKF_MAX_ROWS, "batch * heads"},
+        {std::min<uint64_t>(uint64_t{p.batch} * p.heads, VKF_MAX_ROWS) * p.rows, VKF_MAX_ROWS, "batch * heads * rows"},
+    };
+    for (const auto& limit : limits) {
+        if (limit.value > limit.limit) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s is %llu, over the limit of %llu", limit.name,
+                        static_cast<unsigned long long>(limit.value), static_cast<unsigned long long>(limit.limit));
+        }
+    }
+    VkfMergeLayout made{};
+    made.part.batch = made.o.batch = p.batch;
+    made.part.heads = made.o.heads = p.heads;
+    made.part.rows = made.o.rows = p.rows;
+    made.part.dim = made.o.dim = p.dim;
+    VkfResult result = layOut("part", p.part, TensorUse::input, &made.part, message);
+    if (result == VKF_SUCCESS) {
+        result = layOut("o", p.o, TensorUse::output, &made.o, message);
+    }
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
+    made.partStride = p.partStride != 0 ? p.partStride : made.part.elements;
+    made.lsePartStride = p.lsePartStride != 0 ? p.lsePartStride : rows;
+    made.partElements = reachOf(made.part.elements, made.partStride, p.parts);
+    made.lseElements = reachOf(rows, made.lsePartStride, p.parts);
+    if (std::max(made.partElements, made.lseElements) > mostElements) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s reaches past 2^62 - 1 elements",
+                    made.partElements > mostElements ? "partStride" : "lsePartStride");
+    }
+    *layout = made;
+    return VKF_SUCCESS;
+}
+
+shared::MergeParams baseParams(const VkfMergeProblem& p, const VkfMergeLayout& layout) {
+    const uint64_t partBytes = vkfTypeBytes(layout.part.type);
+    const uint64_t oBytes = vkfTypeBytes(layout.o.type);
+    shared::MergeParams params{};
+    params.part_stride = layout.partStride * partBytes;
+    params.part_batch_stride = layout.part.batchStride * partBytes;
+    params.part_head_stride = layout.part.headStride * partBytes;
+    params.part_row_stride = layout.part.rowStride * partBytes;
+    params.o_batch_stride = layout.o.batchStride * oBytes;
+    params.o_head_stride = layout.o.headStride * oBytes;
+    params.o_row_stride = layout.o.rowStride * oBytes;
+    params.lse_part_stride = layout.lsePartStride * sizeof(float);
+    params.part_count = p.parts;
+    params.heads = p.heads;
+    params.rows = p.rows;
+    params.row_count = p.batch * p.heads * p.rows;
+    params.dim = p.dim;
+    return params;
+}
+
+// Chooses the workgroup's shape, and tells the pipeline that goes with it.
+VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, VkfMessage* message) {
+    const bool wide = merge.layout.part.type == VKF_TYPE_F32 && merge.layout.o.type == VKF_TYPE_F32;
+    if (!wide) {
+        if (const VkfResult result = requireStorage16(caps, "f16 and bf16 tensors need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    const uint32_t workgroupSize = std::min(256U, caps.maxInvocations);
+    const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), maxLanes);
+    const uint32_t rounds = (merge.params.part_count + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE;
+    const uint32_t groups = std::min(std::bit_ceil(rounds), std::bit_floor(workgroupSize / lanes));
+    merge.rowsOfWorkgroup = workgroupSize / lanes / groups;
+    merge.columnsOfWorkgroup = 4 * lanes;
+    variant->kernel = Kernel::mergeParts;
+    variant->storage16 = !wide;
+    variant->constants[VKF_MERGE_ID_WORKGROUP_SIZE] = merge.rowsOfWorkgroup * lanes * groups;
+    variant->constants[VKF_MERGE_ID_LANES] = lanes;
+    variant->constants[VKF_MERGE_ID_GROUPS] = groups;
+    variant->constants[VKF_MERGE_ID_TYPE_PART] = static_cast<uint32_t>(merge.layout.part.type);
+    variant->constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(merge.layout.o.type);
+    variant->constants[VKF_MERGE_ID_LSE] = merge.lse ? 1 : 0;
+    return VKF_SUCCESS;
+}
+
+VkfResult createMerge(VkfContext context, const VkfMergeProblem* given, VkfMerge* merge, VkfMessage* message) {
+    if (context == nullptr || merge == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "merge");
+    }
+    auto created = std::make_unique<VkfMerge_T>();
+    created->context = context;
+    VkfMergeProblem problem{};
+    Variant variant;
+    VkfResult result = checkMerge(given, &problem, &created->layout, message);
+    if (result == VKF_SUCCESS) {
+        created->lse = problem.lse != 0;
+        created->params = baseParams(problem, created->layout);
+        result = makeVariant(context->caps, *created, &variant, message);
+    }
+    if (result == VKF_SUCCESS) {
+        result = context->pipelines.get(variant, &created->pipeline, message);
+    }
+    if (result == VKF_SUCCESS) {
+        *merge = created.release();
+    }
+    return result;
+}
+
+VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const VkfMergeBindings* given,
+                 VkfMessage* message) {
+    VkfMergeBindings bindings{};
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    shared::MergeParams params = merge.params;
+    const VkfMergeLayout& layout = merge.layout;
+    const uint64_t partBytes = vkfTypeBytes(layout.part.type);
+    const uint64_t oBytes = vkfTypeBytes(layout.o.type);
+    const uint64_t lseBytes = merge.lse ? params.row_count * sizeof(float) : 0;
+    const std::array needs = {
+        Need{"parts", &bindings.parts, &params.parts, layout.partElements * partBytes, partBytes},
+        Need{"partLse", &bindings.partLse, &params.part_lse, layout.lseElements * sizeof(float), sizeof(float)},
+        Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes},
+        Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float)},
+    };
+    for (const Need& need : needs) {
+        if (const VkfResult result = resolve(*merge.context, need, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (params.row_count == 0) {
+        return VKF_SUCCESS;
+    }
+    const DeviceFunctions& functions = merge.context->functions;
+    const uint32_t columnGroups = (params.dim - 1) / merge.columnsOfWorkgroup + 1;
+    const uint32_t rowGroups = (params.row_count - 1) / merge.rowsOfWorkgroup + 1;
+    functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, merge.pipeline);
+    while (params.first_item < rowGroups) {
+        const uint32_t count = std::min(rowGroups - params.first_item, merge.context->caps.maxGroupCount);
+        functions.vkCmdPushConstants(commandBuffer, merge.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                     sizeof params, &params);
+        functions.vkCmdDispatch(commandBuffer, count, columnGroups, 1);
+        params.first_item += count;
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message) {
+    VkfMergeProblem read{};
+    VkfMergeLayout layout{};
+    return vkf::checkMerge(problem, &read, &layout, message);
+}
+
+VkfMergeLayout vkfMergeLayout(const VkfMergeProblem* problem) {
+    VkfMergeProblem read{};
+    VkfMergeLayout layout{};
+    return vkf::checkMerge(problem, &read, &layout, nullptr) == VKF_SUCCESS ? layout : VkfMergeLayout{};
+}
+
+VkfResult vkfCreateMerge(VkfContext context, const VkfMergeProblem* problem, VkfMerge* merge, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::createMerge(context, problem, merge, message); });
+}
+
+void vkfDestroyMerge(VkfMerge merge) { delete merge; }
+
+VkfResult vkfCmdMerge(VkCommandBuffer commandBuffer, VkfMerge merge, const VkfMergeBindings* bindings,
+                      VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || merge == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
+                         merge == nullptr ? "merge" : "commandBuffer");
+    }
+    return vkf::record(commandBuffer, *merge, bindings, message);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "calls/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+
+#include "base/boundary.hpp"
+#include "base/versioned.hpp"
+#include "calls/context.hpp"
+
+namespace vkf {
+namespace {
+
+VkfResult checkContext(VkfContext context, VkfMessage* message) {
+    return context != nullptr ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
+}
+
+VkfResult scheduleFor(const Caps& caps, const VkfProblem* problem, CheckedProblem* checked, Schedule* schedule,
+                      VkfMessage* message) {
+    const VkfResult result = checkProblem(problem, checked, message);
+    return result == VKF_SUCCESS ? makeSchedule(caps, *checked, schedule, message) : result;
+}
+
+VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
+    if (const VkfResult result = checkContext(context, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (plan == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
+    }
+    auto created = std::make_unique<VkfPlan_T>();
+    created->context = context;
+    if (const VkfResult result = scheduleFor(context->caps, problem, &created->problem, &created->schedule, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    for (const Phase& phase : created->schedule.phases) {
+        VkPipeline pipeline = VK_NULL_HANDLE;
+        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        created->pipelines.push_back(pipeline);
+    }
+    *plan = created.release();
+    return VKF_SUCCESS;
+}
+
+double minimumBytes(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    double bytes = 0;
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+        const double rows = ofQueries ? 1.0 * tensorSequences(p) * p.queryRows : 1.0 * keySequences(p) * p.keys;
+        bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
+    }
+    const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
+    const double weights = static_cast<double>(p.batch) * p.queryHeads * weightRows(p) * p.keys;
+    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * weights : 0.0);
+}
+
+// What of the description is particular to cooperative matrices.
+std::array<char, 64> matrixText(const MatrixLayout& matrix) {
+    std::array<char, 64> text{};
+    if (matrix.rows != 0) {
+        std::snprintf(text.data(), text.size(), ", %ux%ux%u matrices%s", matrix.rows, matrix.columns, matrix.depth,
+                      matrix.exchanged ? " through shared memory" : "");
+    }
+    return text;
+}
+
+std::array<char, 32> pagesText(const VkfPaging& paging) {
+    std::array<char, 32> text{};
+    if (paging.enabled != 0) {
+        std::snprintf(text.data(), text.size(), ", pages of %u", paging.pageSize);
+    }
+    return text;
+}
+
+void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
+    const VkfProblem& p = plan.problem.given;
+    std::snprintf(
+        info->description, sizeof info->description,
+        "%s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
+        "%s%s%s, %u "
+        "step%s%s",
+        vkfPathName(info->path), p.batch, p.packed != 0 ? " packed" : "", p.queryHeads, p.kvHeads, p.queryRows, p.keys,
+        p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
+        vkfTypeName(p.o.type), info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s",
+        info->workgroupSize, info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
+        matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
+        info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
+}
+
+VkfPlanInfo planInfo(const VkfPlan_T& plan) {
+    const Schedule& schedule = plan.schedule;
+    const VkfProblem& p = plan.problem.given;
+    VkfPlanInfo info{};
+    info.structSize = sizeof info;
+    info.path = schedule.path;
+    info.stepCount = schedule.steps();
+    info.scratchBytes = schedule.scratchBytes;
+    info.scratchAlignment = scratchAlignment;
+    info.tileRows = schedule.tile.rows;
+    info.tileKeys = schedule.tile.keys;
+    info.workgroupSize = schedule.tile.workgroupSize;
+    info.sharedMemoryBytes = schedule.tile.sharedBytes;
+    info.subgroupReductions = std::any_of(schedule.phases.begin(), schedule.phases.end(),
+                                          [](const Phase& phase) { return phase.variant.subgroups; })
+                                  ? 1
+                                  : 0;
+    for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
+        info.inputAlignment = std::max(info.inputAlignment, elementAlignment(plan.problem.layout(role).type));
+    }
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
+    info.kvSplits = schedule.splits;
+    std::snprintf(info.tile, sizeof info.tile, "%s", schedule.tileText.c_str());
+    info.tuned = schedule.tuned ? 1 : 0;
+    info.productType = schedule.productType;
+    info.operations =
+        visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
+    info.minimumBytes = minimumBytes(plan.problem);
+    describe(plan, &info);
+    return info;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message) {
+    return vkf::guarded(message, [&] {
+        vkf::CheckedProblem checked{};
+        vkf::Schedule schedule;
+        const VkfResult result = vkf::checkContext(context, message);
+        return result == VKF_SUCCESS ? vkf::scheduleFor(context->caps, problem, &checked, &schedule, message) : result;
+    });
+}
+
+VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message) {
+    return vkf::guarded(message, [&] {
+        VkfDeviceQuery known{};
+        vkf::Caps caps;
+        vkf::CheckedProblem checked{};
+        vkf::Schedule schedule;
+        if (const VkfResult result = vkf::readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
+            return result;
+        }
+        if (const VkfResult result = vkf::readCaps(known, &caps, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        return vkf::scheduleFor(caps, problem, &checked, &schedule, message);
+    });
+}
+
+VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
+    return vkf::guarded(message, [&] { return vkf::createPlan(context, problem, plan, message); });
+}
+
+void vkfDestroyPlan(VkfPlan plan) { delete plan; }
+
+VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message) {
+    if (plan == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
+    }
+    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message, offsetof(VkfPlanInfo, tile));
+}

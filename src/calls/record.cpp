@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/message.hpp"
+#include "base/versioned.hpp"
+#include "calls/binding.hpp"
+#include "calls/context.hpp"
+#include "calls/plan.hpp"
+#include "problem/dropout.hpp"
+#include "problem/strides.hpp"
+#include "schedule/call_table.hpp"
+#include "schedule/packed_sequences.hpp"
+
+namespace vkf {
+namespace {
+
+// Of the first version, before there were block masks.
+constexpr size_t firstBindingsSize = offsetof(VkfBindings, blockMask);
+
+// Addresses of one call, resolved and checked.
+struct Addresses {
+    std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
+    VkDeviceAddress keyLengths = 0;
+    shared::CallTable brought{};
+    VkDeviceAddress table = 0; // where `brought` is written
+};
+
+uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
+    const uint64_t bits = bias.enabled != 0 ? broadcastBits(bias.type) : 0;
+    strides[0] = bias.batchStride * bits;
+    strides[1] = bias.headStride * bits;
+    strides[2] = bias.rowStride * bits;
+}
+
+VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
+    const VkfProblem& p = plan.problem.given;
+    const Layouts& layouts = plan.problem.layouts;
+    auto& operand = addresses->operand;
+    addresses->brought.dropout = p.dropout.seed; // unless something is bound in its place
+    const auto at = [&operand](Operand which) { return &operand[static_cast<size_t>(which)]; };
+    const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
+        const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
+        const uint64_t alignment = role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
+        return Need{name, &binding, at(which), layoutBytes(layout), std::max(elementAlignment(layout.type), alignment)};
+    };
+    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
+    const uint64_t startBytes = p.packed != 0 ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0;
+    const uint64_t weightBytes = p.weights != 0 ? weightsLayout(p).elements * sizeof(float) : 0;
+    const uint64_t weightRowBytes = p.keys != 0 ? p.weightRows * sizeof(int32_t) : 0;
+    const std::array needs = {
+        tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
+        tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
+        tensor("v", bindings.v, Operand::v, VKF_TENSOR_V),
+        tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
+        Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
+        Need{"weights", &bindings.weights, at(Operand::weights), weightBytes, sizeof(float)},
+        Need{"weightRows", &bindings.weightRows, at(Operand::weightRows), weightRowBytes, sizeof(int32_t)},
+        Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
+             p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
+        Need{"blockMask", &bindings.blockMask, &addresses->brought.block_mask,
+             plan.problem.blockMask.words * sizeof(uint32_t), sizeof(uint32_t)},
+        Need{"blockTable", &bindings.blockTable, &addresses->brought.block_table,
+             p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0,
+             sizeof(int32_t)},
+        Need{"sinks", &bindings.sinks, &addresses->brought.sinks,
+             p.sinks != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
+        Need{"alibiSlopes", &bindings.alibiSlopes, &addresses->brought.slopes,
+             p.alibiCustom != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
+        Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
+        Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
+        Need{"documentIds", &bindings.documentIds, &addresses->brought.documents,
+             p.documents != 0 ? uint64_t{keySequences(p)} * p.keys * sizeof(int32_t) : 0, sizeof(int32_t)},
+        Need{"cuSeqlensQ", &bindings.cuSeqlensQ, &addresses->brought.row_starts, startBytes, sizeof(int32_t)},
+        Need{"cuSeqlensK", &bindings.cuSeqlensK, &addresses->brought.key_starts, p.paging.enabled != 0 ? 0 : startBytes,
+             sizeof(int32_t)},
+        Need{"dropoutMask", &bindings.dropoutMask, &addresses->brought.dropout, broadcastBytes(p, p.dropoutMask),
+             sizeof(uint32_t)},
+        Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout, hasBoundSeed(p) ? sizeof(uint64_t) : 0,
+             sizeof(uint64_t)},
+        Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, scratchAlignment},
+    };
+    for (const Need& need : needs) {
+        if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
+    *at(Operand::scratchLse) = *at(Operand::scratch) + plan.schedule.scratchLseOffset;
+    setStrides(p.bias, addresses->brought.bias_stride);
+    setStrides(p.mask, addresses->brought.mask_stride);
+    setStrides(p.dropoutMask, addresses->brought.dropout_stride);
+    addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
+    addresses->brought.tile_order = *at(Operand::scratch) + plan.schedule.orderOffset;
+    addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
+    addresses->brought.slots = *at(Operand::scratch) + plan.schedule.slots.offset;
+    addresses->brought.sequences = p.batch;
+    addresses->brought.slot_count = plan.schedule.slots.count;
+    addresses->brought.longest_rows = longestRowsOf(p);
+    addresses->brought.longest_keys = longestKeysOf(p);
+    if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
+                    "the size of scratch must be given; the plan needs %llu bytes",
+                    static_cast<unsigned long long>(plan.schedule.scratchBytes));
+    }
+    return VKF_SUCCESS;
+}
+
+void recordBarrier(const DeviceFunctions& functions, VkCommandBuffer commandBuffer) {
+    VkMemoryBarrier barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    functions.vkCmdPipelineBarrier(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses) {
+    shared::AttentionParams params = phase.params;
+    const auto address = [&](Operand operand) { return addresses.operand[static_cast<size_t>(operand)]; };
+    params.q = address(phase.operands[VKF_Q]);
+    params.k = address(phase.operands[VKF_K]);
+    params.v = address(phase.operands[VKF_V]);
+    params.o = address(phase.operands[VKF_O]);
+    params.lse = address(phase.lse);
+    params.key_lengths = addresses.keyLengths;
+    const uint32_t place = phase.variant.constants[VKF_ID_WINDOW_PLACE];
+    if (place != VKF_PLACE_WINDOW) {
+        const uint64_t placed = placedAddress(place, addresses.brought, addresses.table);
+        params.window_left = static_cast<int32_t>(placed & 0xffffffffU);
+        params.window_right = static_cast<int32_t>(placed >> 32);
+    }
+    return params;
+}
+
+void bindPipeline(const VkfPlan_T& plan, size_t index, VkCommandBuffer commandBuffer) {
+    plan.context->functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
+}
+
+// Of the pipeline that is bound.
+template <typename Params>
+void dispatch(const VkfPlan_T& plan, const Params& params, uint32_t workgroups, VkCommandBuffer commandBuffer) {
+    const VkfContext_T& context = *plan.context;
+    context.functions.vkCmdPushConstants(commandBuffer, context.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                         sizeof params, &params);
+    context.functions.vkCmdDispatch(commandBuffer, workgroups, 1, 1);
+}
+
+// The phase that writes the call's table.
+void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer) {
+    bindPipeline(plan, index, commandBuffer);
+    for (uint32_t i = 0; i < tablePieces(); i++) {
+        dispatch(plan, tablePiece(addresses.brought, addresses.table, i), 1, commandBuffer);
+    }
+}
+
+// The phase that lists the sequences of packed sequences' slots. It reads nothing that the call writes.
+void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& addresses,
+                        VkCommandBuffer commandBuffer) {
+    bindPipeline(plan, index, commandBuffer);
+    dispatch(plan,
+             sequenceList(plan.problem, plan.schedule.slots, addresses.brought.row_starts, addresses.brought.slots),
+             plan.schedule.phases[index].items, commandBuffer);
+}
+
+// Steps [first, last) of one phase, counted from its own first.
+void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
+                 uint32_t first, uint32_t last) {
+    const DeviceFunctions& functions = plan.context->functions;
+    const Phase& phase = plan.schedule.phases[index];
+    if (index > 0 && first == 0) {
+        recordBarrier(functions, commandBuffer);
+    }
+    shared::AttentionParams params = paramsOf(phase, addresses);
+    bindPipeline(plan, index, commandBuffer);
+    const uint32_t stepsPerPass = phase.stepsPerPass();
+    for (uint32_t step = first; step < last; step++) {
+        const uint32_t pass = step / stepsPerPass;
+        const uint32_t stepOfPass = step % stepsPerPass;
+        if (stepOfPass == 0 && pass > 0) {
+            recordBarrier(functions, commandBuffer);
+        }
+        const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
+        params.first_item = pass * phase.itemsPerPass() + firstOfPass;
+        dispatch(plan, params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), commandBuffer);
+    }
+}
+
+VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const VkfBindings* given, uint32_t firstStep,
+                 uint32_t stepCount, VkfMessage* message) {
+    VkfBindings bindings{};
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message, firstBindingsSize);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    Addresses addresses;
+    if (!plan.schedule.phases.empty()) {
+        if (const VkfResult result = resolveAll(plan, bindings, &addresses, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    const uint64_t end = uint64_t{firstStep} + stepCount;
+    uint64_t phaseBegin = 0;
+    for (size_t i = 0; i < plan.schedule.phases.size(); i++) {
+        const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
+        const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
+        const uint64_t last = std::min(end, phaseEnd);
+        const Kernel kernel = plan.schedule.phases[i].variant.kernel;
+        if (first < last && kernel == Kernel::writeTable) {
+            recordTable(plan, i, addresses, commandBuffer);
+        } else if (first < last && kernel == Kernel::listSequences) {
+            recordSequenceList(plan, i, addresses, commandBuffer);
+        } else if (first < last) {
+            recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
+                        static_cast<uint32_t>(last - phaseBegin));
+        }
+        phaseBegin = phaseEnd;
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+} // namespace vkf
+
+VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                          VkfMessage* message) {
+    return vkfCmdAttentionSteps(commandBuffer, plan, bindings, 0, plan == nullptr ? 0 : plan->schedule.steps(),
+                                message);
+}
+
+VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || plan == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", plan == nullptr ? "plan" : "commandBuffer");
+    }
+    const uint32_t steps = plan->schedule.steps();
+    if (uint64_t{firstStep} + stepCount > steps) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "steps %u to %llu: the plan has %u", firstStep,
+                         static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
+    }
+    return vkf::record(commandBuffer, *plan, bindings, firstStep, stepCount, message);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "device/caps.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/message.hpp"
+#include "device/quirks.hpp"
+
+namespace vkf {
+namespace {
+
+class Extensions {
+public:
+    Extensions(const InstanceFunctions& functions, VkPhysicalDevice device) {
+        uint32_t count = 0;
+        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) {
+            return;
+        }
+        list_.resize(count);
+        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list_.data()) != VK_SUCCESS) {
+            list_.clear();
+        }
+    }
+
+    bool has(const char* name) const {
+        return std::any_of(list_.begin(), list_.end(), [name](const VkExtensionProperties& extension) {
+            return std::strcmp(extension.extensionName, name) == 0;
+        });
+    }
+
+private:
+    std::vector<VkExtensionProperties> list_;
+};
+
+// Which structs may be asked for.
+struct Known {
+    bool subgroupSizeControl;
+    bool cooperativeMatrix;
+    bool bfloat16;
+};
+
+Known knownStructs(const InstanceFunctions& functions, VkPhysicalDevice device, uint32_t apiVersion) {
+    const Extensions extensions(functions, device);
+    return {apiVersion >= VK_API_VERSION_1_3 || extensions.has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
+            functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
+                extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+            extensions.has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)};
+}
+
+// Links structs into a chain for a query, the last one first.
+class Chain {
+public:
+    template <typename Struct> void add(Struct& next, VkStructureType type) {
+        next.sType = type;
+        next.pNext = first_;
+        first_ = &next;
+    }
+    void* first() const { return first_; }
+
+private:
+    void* first_ = nullptr;
+};
+
+void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device, const Known& known, Caps* caps) {
+    VkPhysicalDeviceSubgroupSizeControlProperties sizes{};
+    sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+    VkPhysicalDeviceDriverProperties driver{};
+    driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+    driver.pNext = known.subgroupSizeControl ? &sizes : nullptr;
+    VkPhysicalDeviceSubgroupProperties subgroup{};
+    subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+    subgroup.pNext = &driver;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &subgroup;
+    functions.vkGetPhysicalDeviceProperties2(device, &properties);
+
+    const VkPhysicalDeviceLimits& limits = properties.properties.limits;
+    caps->driver = driver.driverID;
+    caps->vendorId = properties.properties.vendorID;
+    caps->deviceId = properties.properties.deviceID;
+    caps->maxSharedMemoryBytes = limits.maxComputeSharedMemorySize;
+    caps->maxInvocations = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    caps->maxGroupCount = limits.maxComputeWorkGroupCount[0];
+    caps->subgroupSize = subgroup.subgroupSize;
+    caps->subgroupShuffle = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                            (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+    caps->subgroupSizeRequired = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+
+void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, const Known& known, Caps* caps) {
+    VkPhysicalDevice16BitStorageFeatures storage{};
+    VkPhysicalDeviceBufferDeviceAddressFeatures address{};
+    VkPhysicalDeviceVulkanMemoryModelFeatures memoryModel{};
+    VkPhysicalDeviceShaderFloat16Int8Features float16{};
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+    Chain chain;
+    chain.add(storage, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+    chain.add(address, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+    chain.add(memoryModel, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES);
+    chain.add(float16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+    if (known.subgroupSizeControl) {
+        chain.add(subgroups, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+    }
+    if (known.cooperativeMatrix) {
+        chain.add(matrix, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+    }
+    if (known.bfloat16) {
+        chain.add(bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+    }
+    VkPhysicalDeviceFeatures2 features{};
+    features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    features.pNext = chain.first();
+    functions.vkGetPhysicalDeviceFeatures2(device, &features);
+
+    const bool fullSubgroups = subgroups.subgroupSizeControl == VK_TRUE && subgroups.computeFullSubgroups == VK_TRUE;
+    const bool matrices = matrix.cooperativeMatrix == VK_TRUE && memoryModel.vulkanMemoryModel == VK_TRUE &&
+                          float16.shaderFloat16 == VK_TRUE;
+    const struct {
+        bool supported;
+        VkfFeatures bit;
+    } bits[] = {
+        {address.bufferDeviceAddress == VK_TRUE, VKF_FEATURE_BUFFER_DEVICE_ADDRESS},
+        {storage.storageBuffer16BitAccess == VK_TRUE, VKF_FEATURE_STORAGE_16BIT},
+        {fullSubgroups, VKF_FEATURE_FULL_SUBGROUPS},
+        {matrices, VKF_FEATURE_COOPERATIVE_MATRIX},
+        {matrices && bfloat16.shaderBFloat16CooperativeMatrix == VK_TRUE && bfloat16.shaderBFloat16Type == VK_TRUE,
+         VKF_FEATURE_BFLOAT16_MATRIX},
+    };
+    for (const auto& feature : bits) {
+        caps->features |= feature.supported ? feature.bit : 0;
+    }
+}
+
+// Of two shapes the one that does more at once.
+MatrixLayout larger(const MatrixLayout& a, const MatrixLayout& b) {
+    return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
+}
+
+// Whether a shape multiplies that type of 16 bits, with sums in fp32, over a subgroup.
+bool multiplies(const VkCooperativeMatrixPropertiesKHR& shape, VkComponentTypeKHR type) {
+    return shape.AType == type && shape.BType == type && shape.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+           shape.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && shape.scope == VK_SCOPE_SUBGROUP_KHR;
+}
+
+// Shapes of 16-bit products and fp32 sums. In a known layout results must fit the next product as they are: as
+// many columns as it is deep.
+MatrixUse matrixUseOf(const std::vector<VkCooperativeMatrixPropertiesKHR>& shapes, VkComponentTypeKHR type,
+                      const Caps& caps) {
+    MatrixUse use;
+    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
+        if (!multiplies(shape, type)) {
+            continue;
+        }
+        if (use.known.rows == 0 && shape.NSize == shape.KSize) {
+            use.known = knownMatrixLayout(caps.driver, caps.subgroupSize, shape.MSize, shape.KSize);
+        }
+        use.exchanged =
+            larger(use.exchanged, exchangedMatrixLayout(caps.subgroupSize, shape.MSize, shape.NSize, shape.KSize));
+    }
+    const MatrixLayout& known = use.known;
+    const bool narrow = std::any_of(shapes.begin(), shapes.end(), [&](const VkCooperativeMatrixPropertiesKHR& shape) {
+        return multiplies(shape, type) && shape.MSize == known.rows && shape.NSize == known.narrowColumns &&
+               shape.KSize == known.depth;
+    });
+    use.known.narrowColumns = narrow ? known.narrowColumns : 0;
+    return use;
+}
+
+void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps) {
+    uint32_t count = 0;
+    const auto get = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
+    if (get(device, &count, nullptr) != VK_SUCCESS) {
+        return;
+    }
+    VkCooperativeMatrixPropertiesKHR empty{};
+    empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    std::vector<VkCooperativeMatrixPropertiesKHR> shapes(count, empty);
+    if (get(device, &count, shapes.data()) != VK_SUCCESS) {
+        return;
+    }
+    caps->f16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_FLOAT16_KHR, *caps);
+    caps->bf16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_BFLOAT16_KHR, *caps);
+}
+
+} // namespace
+
+VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message) {
+    if (query.getInstanceProcAddr == nullptr || query.instance == VK_NULL_HANDLE ||
+        query.physicalDevice == VK_NULL_HANDLE) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "getInstanceProcAddr, instance and physicalDevice must not be null");
+    }
+    InstanceFunctions functions;
+    if (const VkfResult result = loadInstanceFunctions(query.getInstanceProcAddr, query.instance, &functions, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    functions.vkGetPhysicalDeviceProperties2(query.physicalDevice, &properties);
+    const uint32_t apiVersion = properties.properties.apiVersion;
+    if (apiVersion < VK_API_VERSION_1_2) {
+        return fail(message, VKF_ERROR_MISSING_FEATURE, "the device has Vulkan %u.%u; 1.2 is needed",
+                    VK_API_VERSION_MAJOR(apiVersion), VK_API_VERSION_MINOR(apiVersion));
+    }
+    Caps read;
+    read.apiVersion = apiVersion;
+    const Known known = knownStructs(functions, query.physicalDevice, apiVersion);
+    readProperties(functions, query.physicalDevice, known, &read);
+    readFeatures(functions, query.physicalDevice, known, &read);
+    if ((read.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
+        readMatrices(functions, query.physicalDevice, &read);
+    }
+    read.quirks = driverQuirks(read.driver);
+    if ((read.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {
+        return fail(message, VKF_ERROR_MISSING_FEATURE, "the device has no bufferDeviceAddress");
+    }
+    *caps = read;
+    return VKF_SUCCESS;
+}
+
+VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message) {
+    if (caps.storage16()) {
+        return VKF_SUCCESS;
+    }
+    return fail(message, VKF_ERROR_UNSUPPORTED, "%s storageBuffer16BitAccess, which is not enabled on this device",
+                needy);
+}
+
+} // namespace vkf

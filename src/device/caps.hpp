@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// What the library needs to know about a device, read once, as plain data. Everything that decides
+// (tuning, plan) takes this and no handle, so that it can be tested without a device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <vkflash/vkflash.h>
+
+#include "device/functions.hpp"
+#include "device/matrix_layout.hpp"
+#include "tiles/tuning_file.hpp"
+
+namespace vkf {
+
+// Cooperative matrices of one type; none where there are none of use.
+struct MatrixUse {
+    MatrixLayout known;     // in the driver's layout
+    MatrixLayout exchanged; // through shared memory, on any driver
+};
+
+struct Caps {
+    uint32_t apiVersion = 0;
+    VkDriverId driver{};
+    uint32_t vendorId = 0;
+    uint32_t deviceId = 0;
+    uint32_t maxSharedMemoryBytes = 0;
+    uint32_t maxInvocations = 0; // in a workgroup, of which the first dimension may take all
+    uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
+    uint32_t subgroupSize = 0;
+    bool subgroupShuffle = false;      // in compute shaders
+    bool subgroupSizeRequired = false; // a pipeline can ask for subgroupSize
+    MatrixUse f16Matrix{};             // of products of fp16, summed in fp32
+    MatrixUse bf16Matrix{};            // of bf16
+    VkfFeatures features = 0;          // supported; in a context: enabled
+    VkfQuirks quirks = 0;
+    std::vector<TuningEntry> tuning; // of a context that was given some; the first that fits is taken
+
+    DeviceIdentity identity() const { return {vendorId, deviceId, driver}; }
+
+    // Whether lanes may talk through subgroup shuffles: only full subgroups of a known size tell an
+    // invocation where it stands.
+    bool subgroupReductions() const {
+        return (features & VKF_FEATURE_FULL_SUBGROUPS) != 0 && subgroupShuffle && subgroupSizeRequired &&
+               (quirks & VKF_QUIRK_NO_SUBGROUP_SHUFFLE) == 0;
+    }
+
+    bool storage16() const { return (features & VKF_FEATURE_STORAGE_16BIT) != 0; }
+
+    // How products of a 16-bit type are made; none if rows is 0.
+    const MatrixLayout& matrixOf(VkfType type) const {
+        const MatrixUse& use = type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix;
+        const bool known = use.known.rows != 0 && (quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
+        return known ? use.known : use.exchanged;
+    }
+};
+
+// Reads limits, features and quirks of a physical device.
+VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
+
+// Refuses what needs 16-bit storage on a device without: `needy` is the sentence up to "needs" or "need".
+VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
+
+} // namespace vkf

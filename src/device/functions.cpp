@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "device/functions.hpp"
+
+#include "base/message.hpp"
+
+namespace vkf {
+
+#define VKF_LOAD(name)                                                                                                 \
+    functions->name = reinterpret_cast<PFN_##name>(load(#name));                                                       \
+    if (functions->name == nullptr) {                                                                                  \
+        return fail(message, VKF_ERROR_MISSING_FEATURE, "the driver has no " #name "; Vulkan 1.2 is needed");          \
+    }
+
+VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance,
+                                InstanceFunctions* functions, VkfMessage* message) {
+    const auto load = [&](const char* name) { return getInstanceProcAddr(instance, name); };
+    VKF_INSTANCE_FUNCTIONS(VKF_LOAD)
+    functions->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+        reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+            load("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+    return VKF_SUCCESS;
+}
+
+VkfResult loadDeviceFunctions(const InstanceFunctions& instanceFunctions, VkDevice device, DeviceFunctions* functions,
+                              VkfMessage* message) {
+    const auto load = [&](const char* name) { return instanceFunctions.vkGetDeviceProcAddr(device, name); };
+    VKF_DEVICE_FUNCTIONS(VKF_LOAD)
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "device/matrix_layout.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace vkf {
+namespace {
+
+struct KnownLayout {
+    VkDriverId driver;
+    MatrixLayout layout;
+};
+
+// Seen on: an H200 with driver 580.159.04; llvmpipe of Mesa 26.1.6.
+constexpr std::array knownLayouts = {
+    // Four neighbouring lanes share a row, and the row eight below it.
+    KnownLayout{
+        VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        {16, 16, 16, 32, {{{0, 1}, {0, 8}, {8, 0}}}, {{{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}, false, true, 8}},
+    // A lane holds a column.
+    KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE,
+                {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}, false, true}},
+};
+
+// What the shader stages whole: words of eight elements, a row of words for each lane or more, places of four bits.
+bool suitsExchange(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
+    constexpr uint32_t wordElements = 8;
+    constexpr uint32_t mostLanes = 64;
+    constexpr uint32_t mostRows = 16;
+    const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
+                             std::has_single_bit(depth);
+    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
+           depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
+           rows * depth >= 2 * lanes;
+}
+
+} // namespace
+
+uint32_t MatrixLayout::slotElements() const {
+    uint32_t elements = 1;
+    for (const Place& place : elementBits) {
+        if (place.row != 0 || place.column == 0) {
+            break;
+        }
+        elements *= 2;
+    }
+    return elements;
+}
+
+uint32_t MatrixLayout::columnLanes() const {
+    uint32_t mask = 0;
+    for (uint32_t bit = 0; bit < laneBits.size(); bit++) {
+        mask |= laneBits[bit].column != 0 ? 1U << bit : 0;
+    }
+    return mask;
+}
+
+MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const {
+    Place sum{0, 0};
+    const auto add = [&sum](uint32_t number, const auto& bits) {
+        for (uint32_t bit = 0; bit < bits.size(); bit++) {
+            sum.row += (number >> bit & 1) * bits[bit].row;
+            sum.column += (number >> bit & 1) * bits[bit].column;
+        }
+    };
+    add(element, elementBits);
+    add(lane, laneBits);
+    return sum;
+}
+
+bool MatrixLayout::fillsFromRegisters() const {
+    const uint32_t depthLanes = columnLanes() + 1;
+    const bool square = rows != 0 && rows == depth && columns == depth;
+    if (!square || exchanged || !rightTransposed || (depthLanes & columnLanes()) != 0) {
+        return false;
+    }
+    const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
+    const uint32_t narrowElements = slotElements() * fewestColumns() / columns;
+    if (!inPairs || narrowElements == 0) {
+        return false;
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        for (uint32_t element = 0; element < elements(); element++) {
+            const Place place = placeOf(element, lane);
+            const bool narrow = element % slotElements() < narrowElements;
+            if (place.row != lane / depthLanes + element / slotElements() * (lanes / depthLanes) ||
+                (narrow && place.column >= fewestColumns())) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth) {
+    const auto found = std::find_if(knownLayouts.begin(), knownLayouts.end(), [&](const KnownLayout& known) {
+        return known.driver == driver && known.layout.lanes == subgroupSize && known.layout.rows == rows &&
+               known.layout.depth == depth;
+    });
+    return found == knownLayouts.end() ? MatrixLayout{} : found->layout;
+}
+
+MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth) {
+    if (!suitsExchange(subgroupSize, rows, columns, depth)) {
+        return {};
+    }
+    MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};
+    const uint32_t slot = std::min(layout.elements(), columns);
+    MatrixLayout::Place next{0, 1};
+    // The next bit of the place: of the column while there are columns, then of the row.
+    const auto take = [&next, columns] {
+        const MatrixLayout::Place taken = next;
+        next = taken.row != 0 ? MatrixLayout::Place{taken.row * 2, 0} : MatrixLayout::Place{0, taken.column * 2};
+        if (next.column == columns) {
+            next = {1, 0};
+        }
+        return taken;
+    };
+    size_t elementBit = 0;
+    for (uint32_t elements = 1; elements < slot; elements *= 2) {
+        layout.elementBits[elementBit++] = take();
+    }
+    for (size_t laneBit = 0; 1U << laneBit < subgroupSize; laneBit++) {
+        layout.laneBits[laneBit] = take();
+    }
+    for (uint32_t elements = slot; elements < layout.elements(); elements *= 2) {
+        layout.elementBits[elementBit++] = take();
+    }
+    return layout;
+}
+
+} // namespace vkf

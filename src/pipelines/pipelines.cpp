@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "pipelines/pipelines.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/message.hpp"
+#include "base/vulkan_result.hpp"
+#include "pipelines/bfloat16_matrices.hpp"
+#include "pipelines/rolled_loops.hpp"
+#include "pipelines/shader_table.hpp"
+
+namespace vkf {
+namespace {
+
+// The name that shaders/variants.json gives the variant: the kernel, how it is built, its extensions.
+std::string binaryName(const Variant& variant) {
+    constexpr std::array kernelNames = {"attention_scalar",
+                                        "attention_coopmat",
+                                        "attention_decode",
+                                        "attention_decode_matrix",
+                                        "attention_decode_wide",
+                                        "merge_splits",
+                                        "merge_parts",
+                                        "append_rows",
+                                        "advance_lengths",
+                                        "finish_rows",
+                                        "standard_scores",
+                                        "standard_scores_coopmat",
+                                        "standard_softmax",
+                                        "standard_output",
+                                        "standard_output_coopmat",
+                                        "write_table",
+                                        "map_tiles",
+                                        "order_tiles",
+                                        "list_sequences",
+                                        "attention_weights"};
+    std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
+    if (variant.exchange) {
+        name += "_exchange";
+    }
+    if (variant.subgroups) {
+        name += "_subgroups";
+    }
+    if (variant.storage16) {
+        name += "_storage16";
+    }
+    return name;
+}
+
+// Constant i lies at offset 4 i of the data.
+std::array<VkSpecializationMapEntry, VKF_ID_COUNT> constantMap() {
+    std::array<VkSpecializationMapEntry, VKF_ID_COUNT> map{};
+    for (uint32_t i = 0; i < map.size(); i++) {
+        map[i] = {i, i * static_cast<uint32_t>(sizeof(uint32_t)), sizeof(uint32_t)};
+    }
+    return map;
+}
+
+} // namespace
+
+Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
+                     const VkAllocationCallbacks* allocator)
+    : functions_(functions), device_(device), cache_(cache), allocator_(allocator) {}
+
+Pipelines::~Pipelines() {
+    for (const auto& [variant, pipeline] : pipelines_) {
+        functions_.vkDestroyPipeline(device_, pipeline, allocator_);
+    }
+    if (layout_ != VK_NULL_HANDLE) {
+        functions_.vkDestroyPipelineLayout(device_, layout_, allocator_);
+    }
+}
+
+VkfResult Pipelines::initialize(VkfMessage* message) {
+    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(shared::AttentionParams)};
+    VkPipelineLayoutCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    const VkResult result = functions_.vkCreatePipelineLayout(device_, &info, allocator_, &layout_);
+    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreatePipelineLayout");
+}
+
+VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+    const std::lock_guard lock(mutex_);
+    const auto [entry, isNew] = pipelines_.try_emplace(variant, VK_NULL_HANDLE);
+    if (isNew) {
+        if (const VkfResult result = compile(variant, &entry->second, message); result != VKF_SUCCESS) {
+            pipelines_.erase(entry);
+            return result;
+        }
+    }
+    *pipeline = entry->second;
+    return VKF_SUCCESS;
+}
+
+VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
+    const std::string name = binaryName(variant);
+    const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
+    if (binary == nullptr || binary->units == nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
+                    binary == nullptr ? "no such variant" : binary->missingReason);
+    }
+    VkShaderModuleCreateInfo moduleInfo{};
+    moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    std::vector<uint32_t> words = binary->words();
+    if (variant.rolled) {
+        words = withRolledLoops(words);
+    }
+    if (variant.bf16) {
+        words = withBfloat16Matrices(words);
+    }
+    moduleInfo.codeSize = words.size() * sizeof(uint32_t);
+    moduleInfo.pCode = words.data();
+    VkShaderModule module = VK_NULL_HANDLE;
+    VkResult result = functions_.vkCreateShaderModule(device_, &moduleInfo, allocator_, &module);
+    if (result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkCreateShaderModule");
+    }
+
+    static const auto map = constantMap();
+    const VkSpecializationInfo specialization{static_cast<uint32_t>(map.size()), map.data(), sizeof(variant.constants),
+                                              variant.constants.data()};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroupSize{};
+    subgroupSize.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+    subgroupSize.requiredSubgroupSize = variant.subgroupSize;
+    VkComputePipelineCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.stage.pSpecializationInfo = &specialization;
+    info.layout = layout_;
+    if (variant.subgroups) {
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+        info.stage.pNext = &subgroupSize;
+    }
+    result = functions_.vkCreateComputePipelines(device_, cache_, 1, &info, allocator_, pipeline);
+    functions_.vkDestroyShaderModule(device_, module, allocator_);
+    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreateComputePipelines");
+}
+
+} // namespace vkf

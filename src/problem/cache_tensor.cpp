@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "problem/cache_tensor.hpp"
+
+#include "base/message.hpp"
+#include "problem/cache.hpp"
+#include "problem/tensor_layout.hpp"
+
+namespace vkf {
+
+VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,
+                 VkfMessage* message) {
+    const bool block = use == TensorUse::cache && (tensor.type == VKF_TYPE_Q8_0 || tensor.type == VKF_TYPE_Q4_0);
+    if (vkfTypeBytes(tensor.type) == 0 && !block) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is none of f32, f16, bf16%s",
+                    vkfTypeName(tensor.type), name, use == TensorUse::cache ? ", q8_0, q4_0" : "");
+    }
+    if (tensor.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    }
+    setStrides(tensor, layout);
+    if (!reach(*layout, &layout->elements)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
+    }
+    if (block) {
+        if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (use != TensorUse::input && layout->elements != 0 && !isInjective(*layout)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s make elements overlap", name);
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "problem/checks.hpp"
+
+#include <algorithm>
+
+#include "base/message.hpp"
+#include "problem/problem.hpp"
+#include "shared/attention_params.h"
+
+namespace vkf {
+
+VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
+    if (p.maskBlock % VKF_LEAST_MASK_BLOCK != 0 || p.maskBlock > VKF_MAX_MASK_BLOCK) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "maskBlock is %u; it must be a multiple of %d, at most %d, or 0",
+                    p.maskBlock, VKF_LEAST_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
+    }
+    const struct {
+        uint64_t value;
+        const char* name;
+    } strides[] = {{p.blockMaskBatchStride, "blockMaskBatchStride"}, {p.blockMaskHeadStride, "blockMaskHeadStride"}};
+    for (const auto& stride : strides) {
+        if (stride.value != 0 && p.maskBlock == 0) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %llu without a maskBlock", stride.name,
+                        static_cast<unsigned long long>(stride.value));
+        }
+        if (stride.value > UINT32_MAX) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %llu is over the limit of 4294967295", stride.name,
+                        static_cast<unsigned long long>(stride.value));
+        }
+    }
+    const double words = static_cast<double>(p.blockMaskBatchStride) * p.batch +
+                         static_cast<double>(p.blockMaskHeadStride) * p.queryHeads;
+    if (words > 0x1p60) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of the block mask reach past 2^60 words");
+    }
+    return VKF_SUCCESS;
+}
+
+VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
+    VkfBlockMaskLayout layout{};
+    if (p.maskBlock == 0) {
+        return layout;
+    }
+    layout.rowBlocks = (p.queryRows + p.maskBlock - 1) / p.maskBlock;
+    layout.keyBlocks = (p.keys + p.maskBlock - 1) / p.maskBlock;
+    layout.rowWords = (layout.keyBlocks + 31) / 32;
+    const uint64_t ofHead = uint64_t{layout.rowBlocks} * layout.rowWords;
+    if (p.batch != 0 && p.queryHeads != 0 && ofHead != 0) {
+        layout.words = (p.batch - 1) * p.blockMaskBatchStride + (p.queryHeads - 1) * p.blockMaskHeadStride + ofHead;
+    }
+    return layout;
+}
+
+void foldWindow(CheckedProblem* checked) {
+    const VkfProblem& p = checked->given;
+    checked->windowLeft = p.window.enabled != 0 ? p.window.left : -1;
+    checked->windowRight = p.window.enabled != 0 ? p.window.right : -1;
+    if (p.causal != 0) {
+        checked->windowRight = 0;
+    }
+}
+
+double visiblePairs(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    // Of packed sequences nobody knows the lengths: as if all had the same.
+    const double sequences = std::max(p.batch, 1U);
+    const double rows = p.packed != 0 ? p.queryRows / sequences : p.queryRows;
+    const double keys = p.packed != 0 && p.paging.enabled == 0 ? p.keys / sequences : p.keys;
+    if (!problem.windowed()) {
+        return rows * keys;
+    }
+    const double offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0.0 : keys - rows;
+    // Pairs with j < i + c, for all rows and the keys before `end`: c + i clamped into [0, end], summed in closed form.
+    const auto pairsBefore = [rows](double c, double end) {
+        const double firstOpen = std::clamp(-c, 0.0, rows);      // rows before it see nothing
+        const double firstFull = std::clamp(end - c, 0.0, rows); // rows from it on see all
+        const double partial = firstFull - firstOpen;
+        return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * end;
+    };
+    const auto keysBefore = [&](double c) { return pairsBefore(c, keys); };
+    const double before =
+        problem.windowRight < 0 ? rows * keys : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
+    const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
+    // First keys before the window, and those after it unless the mask is causal.
+    const double first = std::min<double>(problem.firstKeys(), keys);
+    const double ofFirstBefore =
+        problem.windowLeft < 0 ? 0.0 : pairsBefore(offset - static_cast<double>(problem.windowLeft), first);
+    const double ofFirstAfter =
+        problem.windowRight < 0 || p.causal != 0
+            ? 0.0
+            : rows * first - pairsBefore(offset + static_cast<double>(problem.windowRight) + 1.0, first);
+    return std::max(before - hidden, 0.0) + ofFirstBefore + ofFirstAfter;
+}
+
+} // namespace vkf

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// Packed sequences.
+#include "problem/checks.hpp"
+
+#include <algorithm>
+
+#include "base/message.hpp"
+
+namespace vkf {
+namespace {
+
+uint32_t mean(uint32_t total, uint32_t count) {
+    return static_cast<uint32_t>((uint64_t{total} + count - 1) / std::max(count, 1U));
+}
+
+// That starts are those of sequences of at most `longest`, `total` together.
+VkfResult checkStarts(const int32_t* starts, uint32_t sequences, uint32_t total, uint32_t longest, const char* name,
+                      VkfMessage* message) {
+    if (starts == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", name);
+    }
+    if (starts[0] != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s[0] is %d; it must be 0", name, starts[0]);
+    }
+    for (uint32_t i = 1; i <= sequences; i++) {
+        const int64_t length = int64_t{starts[i]} - starts[i - 1];
+        if (length < 0 || length > longest) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s[%u] is %d after %d; it must be 0 to %u more", name, i,
+                        starts[i], starts[i - 1], longest);
+        }
+    }
+    if (starts[sequences] != static_cast<int64_t>(total)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s[%u], the last, is %d; it must be %u", name, sequences,
+                    starts[sequences], total);
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+
+VkfResult checkSequences(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        uint32_t longest;
+        uint32_t all;
+        const char* name;
+        const char* nameOfAll;
+    } sides[] = {{p.longestRows, p.queryRows, "longestRows", "queryRows"},
+                 {p.longestKeys, p.keys, "longestKeys", "keys"}};
+    for (const auto& side : sides) {
+        if (side.longest != 0 && p.packed == 0) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u without packed", side.name, side.longest);
+        }
+        if (side.longest > side.all) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; %s, of all sequences, is %u", side.name,
+                        side.longest, side.nameOfAll, side.all);
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+uint32_t typicalRows(const VkfProblem& p) {
+    return p.packed != 0 && p.longestRows == 0 ? mean(p.queryRows, p.batch) : longestRowsOf(p);
+}
+
+uint32_t typicalKeys(const VkfProblem& p) {
+    const bool unknown = p.packed != 0 && p.longestKeys == 0 && p.paging.enabled == 0;
+    return unknown ? mean(p.keys, p.batch) : longestKeysOf(p);
+}
+
+uint32_t typicalSequences(const VkfProblem& p) {
+    return p.packed != 0 ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
+}
+
+} // namespace vkf
+
+VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ, const int32_t* cuSeqlensK,
+                            VkfMessage* message) {
+    vkf::CheckedProblem checked{};
+    if (const VkfResult result = vkf::checkProblem(problem, &checked, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const VkfProblem& p = checked.given;
+    if (p.packed == 0 || p.batch == 0) {
+        return VKF_SUCCESS;
+    }
+    const VkfResult result =
+        vkf::checkStarts(cuSeqlensQ, p.batch, p.queryRows, vkf::longestRowsOf(p), "cuSeqlensQ", message);
+    return result != VKF_SUCCESS || p.paging.enabled != 0
+               ? result
+               : vkf::checkStarts(cuSeqlensK, p.batch, p.keys, vkf::longestKeysOf(p), "cuSeqlensK", message);
+}

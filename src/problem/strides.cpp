@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "problem/strides.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr std::array roleNames = {"q", "k", "v", "o"};
+
+} // namespace
+
+ByteStrides byteStrides(const VkfTensorLayout& layout) {
+    const auto bytes = [&](uint64_t elements) { return vkfStoredBytes(layout.type, elements); };
+    return {layout.rows > 1 ? bytes(layout.rowStride) : 0, layout.heads > 1 ? bytes(layout.headStride) : 0,
+            layout.batch > 1 ? bytes(layout.batchStride) : 0};
+}
+
+VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message) {
+    *shift = 0;
+    for (const ByteStrides& s : strides) {
+        while (std::max(s.head, s.batch) >> *shift > most32) {
+            ++*shift;
+        }
+    }
+    const uint64_t unit = uint64_t{1} << *shift;
+    for (size_t i = 0; i < strides.size(); i++) {
+        if (strides[i].row > most32) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "the row stride of %s, %llu bytes, is over 4 GiB", roleNames[i],
+                        static_cast<unsigned long long>(strides[i].row));
+        }
+        if ((strides[i].head | strides[i].batch) % unit != 0) {
+            return fail(message, VKF_ERROR_UNSUPPORTED,
+                        "beside strides over 4 GiB the head and batch strides of %s must be multiples of %llu bytes",
+                        roleNames[i], static_cast<unsigned long long>(unit));
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+uint64_t roundUp(uint64_t x, uint32_t multiple) { return (x + multiple - 1) / multiple * multiple; }
+
+VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple,
+                              uint32_t columnMultiple) {
+    VkfTensorLayout layout{};
+    layout.type = VKF_TYPE_F32;
+    layout.batch = batch;
+    layout.heads = p.queryHeads;
+    layout.rows = static_cast<uint32_t>(roundUp(p.queryRows, rowMultiple));
+    layout.dim = dim;
+    layout.rowStride = roundUp(dim, columnMultiple);
+    layout.headStride = layout.rowStride * layout.rows;
+    layout.batchStride = layout.headStride * layout.heads;
+    layout.elements = layout.batchStride * layout.batch;
+    return layout;
+}
+
+VkfTensorLayout weightsLayout(const VkfProblem& p) {
+    VkfProblem chosen = p;
+    chosen.queryRows = weightRows(p);
+    return scratchLayout(chosen, p.batch, p.keys, 1, 1);
+}
+
+bool inWholeWords(const VkfTensorLayout& layout) {
+    return inWholeWords(layout, isBlockType(layout.type) ? blockWordBytes : loadedWordBytes);
+}
+
+bool inWholeWords(const VkfTensorLayout& layout, uint32_t word) {
+    const ByteStrides strides = byteStrides(layout);
+    return vkfStoredBytes(layout.type, layout.dim) % word == 0 &&
+           (strides.row | strides.head | strides.batch) % word == 0;
+}
+
+} // namespace vkf

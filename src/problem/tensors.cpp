@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "problem/checks.hpp"
+
+#include <cstddef>
+
+#include "base/message.hpp"
+#include "problem/cache.hpp"
+#include "problem/problem.hpp"
+#include "problem/tensor_layout.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr std::array roleNames = {"q", "k", "v", "o"};
+
+// Shape of one tensor; its strides are left 0.
+VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
+    const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+    const bool ofHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
+    const bool paged = !ofQueries && p.paging.enabled != 0;
+    const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys no page is touched
+
+    VkfTensorLayout layout{};
+    layout.batch = paged ? pages : tensorSequences(p);
+    layout.heads = ofQueries ? p.queryHeads : p.kvHeads;
+    layout.rows = ofQueries ? p.queryRows : paged ? p.paging.pageSize : p.keys;
+    layout.dim = ofHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
+    return layout;
+}
+
+VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
+    const char* name = roleNames[static_cast<size_t>(role)];
+    if (tensor.type < 0 || tensor.type > VKF_TYPE_BOOL1) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is no VkfType", name, tensor.type);
+    }
+    const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
+    if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: f32, f16, bf16%s",
+                    vkfTypeName(tensor.type), name, mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
+    }
+    if (isBlockType(tensor.type)) {
+        if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (tensor.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    }
+    if (!reach(*layout, &layout->elements)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
+    }
+    if (role == VKF_TENSOR_O && layout->elements != 0 && !isInjective(*layout)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "the strides of o make elements overlap (batch %llu, head %llu, row %llu)",
+                    static_cast<unsigned long long>(layout->batchStride),
+                    static_cast<unsigned long long>(layout->headStride),
+                    static_cast<unsigned long long>(layout->rowStride));
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+
+VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* message) {
+    const std::array<const VkfTensor*, 4> tensors = {&p.q, &p.k, &p.v, &p.o};
+    for (size_t i = 0; i < tensors.size(); i++) {
+        const auto role = static_cast<VkfTensorRole>(i);
+        VkfTensorLayout& layout = (*layouts)[i];
+        layout = shapeOf(p, role);
+        setStrides(*tensors[i], &layout);
+        if (p.packed != 0 && layout.batch <= 1) {
+            layout.batchStride = 0; // there is nothing that it could lead to
+        }
+        if (const VkfResult result = checkTensor(*tensors[i], role, &layout, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/builder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// Kernels that are not built without 16-bit storage, which keeps the library small: paths decode and standard need it
+// whatever their types, and so do splits.
+bool isBuiltWithStorage16Alone(Kernel kernel) {
+    constexpr std::array kernels = {Kernel::attentionDecode, Kernel::mergeSplits, Kernel::standardScores,
+                                    Kernel::standardOutput};
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+}
+
+bool isCoopmat(Kernel kernel) {
+    return kernel == Kernel::attentionCoopmat || kernel == Kernel::standardScoresCoopmat ||
+           kernel == Kernel::standardOutputCoopmat;
+}
+
+bool isDecode(Kernel kernel) {
+    return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
+           kernel == Kernel::attentionDecodeWide;
+}
+
+bool hasMatrices(Kernel kernel) {
+    return isCoopmat(kernel) || kernel == Kernel::attentionDecodeMatrix || kernel == Kernel::attentionDecodeWide;
+}
+
+bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isDecode(kernel) || isCoopmat(kernel); }
+
+// Kernels that come with loops left as they are, for drivers that compile for a CPU.
+bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
+
+// Scores that are not capped may begin with their bias, divided by the scale, which a tiny one does not allow.
+bool takesBiasFirst(const Variant& variant, const VkfProblem& problem) {
+    constexpr float leastScale = 1e-3F;
+    return variant.kernel == Kernel::attentionCoopmat && !variant.exchange && problem.bias.enabled != 0 &&
+           problem.softcap == 0.0F && std::abs(problem.scale) >= leastScale;
+}
+
+} // namespace
+
+VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
+                               VkfMessage* message) {
+    if (items > most32) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of 4294967295",
+                    static_cast<unsigned long long>(items));
+    }
+    std::array<ByteStrides, 4> strides{};
+    for (size_t i = 0; i < operands.size(); i++) {
+        strides[i] = operandStrides(operands[i]);
+    }
+    uint32_t shift = 0;
+    if (const VkfResult result = chooseStrideShift(strides, &shift, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    Phase phase;
+    phase.operands = operands;
+    phase.params = baseParams(problem_, strides, shift);
+    phase.variant.kernel = kernel;
+    phase.variant.storage16 =
+        isBuiltWithStorage16Alone(kernel) || std::any_of(operands.begin(), operands.end(), [this](Operand operand) {
+            const VkfTensorLayout* layout = tensorOf(operand);
+            return layout != nullptr && layout->type != VKF_TYPE_F32;
+        });
+    phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    phase.variant.bf16 = hasMatrices(kernel) && schedule_->productType == VKF_TYPE_BF16;
+    phase.variant.exchange = kernel == Kernel::attentionCoopmat && schedule_->matrix.exchanged;
+    phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
+    phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
+    phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
+    phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
+    phase.items = static_cast<uint32_t>(items);
+    const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
+    phase.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));
+    schedule_->phases.push_back(phase);
+    return VKF_SUCCESS;
+}
+
+void ScheduleBuilder::setScratch(const VkfTensorLayout& layout) {
+    scratch_ = layout;
+    schedule_->scratchBytes = layout.elements * sizeof(float);
+}
+
+void ScheduleBuilder::addScratchState(uint32_t parts) {
+    schedule_->scratchStateOffset = schedule_->scratchBytes;
+    schedule_->scratchBytes += heads() * problem_.given.queryRows * parts * 2 * sizeof(float);
+}
+
+void ScheduleBuilder::addScratchLse() {
+    schedule_->scratchLseOffset = schedule_->scratchBytes;
+    schedule_->scratchBytes += heads() * problem_.given.queryRows * sizeof(float);
+}
+
+Phase& ScheduleBuilder::phaseOfLse() {
+    const auto softmax = std::find_if(schedule_->phases.begin(), schedule_->phases.end(), [](const Phase& phase) {
+        return phase.variant.kernel == Kernel::standardSoftmax;
+    });
+    return softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back();
+}
+
+void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
+    schedule_->matrix = layout;
+    schedule_->productType = problem_.given.q.type;
+    tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+}
+
+void ScheduleBuilder::setWholeWords(bool wholeWords) {
+    schedule_->inputAlignment = wholeWords ? loadedWordBytes : 1;
+    tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+}
+
+bool ScheduleBuilder::needsStorage16() const {
+    return std::any_of(problem_.layouts.begin(), problem_.layouts.end(),
+                       [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; });
+}
+
+uint64_t ScheduleBuilder::rowTiles() const {
+    const uint32_t packed = std::max(tileConstants_[VKF_ID_PACKED_HEADS], 1U);
+    return tilesOfRows(problem_, packed, schedule_->tile.rows) * (heads() / packed);
+}
+
+double ScheduleBuilder::stepOperations(Kernel kernel) const {
+    const uint64_t given = problem_.given.maxStepOperations;
+    const uint64_t standard = isCoopmat(kernel) ? VKF_DEFAULT_MATRIX_STEP_OPERATIONS : VKF_DEFAULT_STEP_OPERATIONS;
+    return static_cast<double>(given != 0 ? given : standard);
+}
+
+const VkfTensorLayout* ScheduleBuilder::tensorOf(Operand operand) const {
+    const auto index = static_cast<size_t>(operand) - static_cast<size_t>(Operand::q);
+    return index < problem_.layouts.size() ? &problem_.layouts[index] : nullptr;
+}
+
+ByteStrides ScheduleBuilder::operandStrides(Operand operand) const {
+    if (operand == Operand::scratch) {
+        return byteStrides(scratch_);
+    }
+    if (operand == Operand::weights) {
+        return byteStrides(weightsLayout(problem_.given));
+    }
+    const VkfTensorLayout* layout = tensorOf(operand);
+    return layout != nullptr ? byteStrides(*layout) : ByteStrides{};
+}
+
+} // namespace vkf

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What a call brings beside its tensors, and how its kernels find it (shaders/shared/call_table.h).
+#pragma once
+
+#include <cstdint>
+
+#include "problem/problem.hpp"
+#include "schedule/schedule.hpp"
+#include "shared/call_table.h"
+
+namespace vkf {
+
+// What stands in the place of the window in the push constants: VKF_PLACE_*.
+uint32_t windowPlace(const VkfProblem& problem);
+
+// Puts the phase that writes the table before all others, and its room behind the rest of the scratch. Nothing where
+// the call needs no table.
+void addTable(const CheckedProblem& problem, Schedule* schedule);
+
+// What stands in the window's place where that is an address: the table's, or the only one in `table`.
+uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t tableAddress);
+
+// Push constants of the dispatch that writes a piece of the table to its address.
+uint32_t tablePieces();
+shared::TablePiece tablePiece(const shared::CallTable& table, uint64_t tableAddress, uint32_t piece);
+
+} // namespace vkf

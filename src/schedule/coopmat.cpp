@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/paths.hpp"
+
+#include "device/matrix_obstacle.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/tile_problem.hpp"
+#include "tiles/tuning_file.hpp"
+
+namespace vkf {
+namespace {
+
+// Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
+bool hasWordOutput(const VkfProblem& p, VkfType stored) {
+    return (stored == VKF_TYPE_F32 || stored == p.q.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
+}
+
+} // namespace
+
+VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                          VkfMessage* message) {
+    if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
+    }
+    const VkfProblem& p = problem.given;
+    const TileProblem tiled = tileProblem(builder.path(), problem);
+    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tiled, builder.considered());
+    const MatrixTile& tile = chosen.tile;
+    if (tile.subgroups == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize());
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
+    const bool split = splits > 1 && !problem.empty;
+    const bool outputWords = outputInWords(tile, tiled.keys / splits, problem.asksKeys()) &&
+                             hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
+    builder.packHeads(packedHeads(builder.path(), problem));
+    builder.setMatrices(tile.layout);
+    builder.setWholeWords(hasWholeWords(problem, tile));
+    builder.setOutputWords(outputWords);
+    builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
+    return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
+}
+
+} // namespace vkf

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/paths.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t mergeLanes = 64; // that a row takes at most as a whole
+constexpr uint32_t widePieceLanes = 16;
+
+// Adds the phase that joins the parts in scratch.
+VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem& problem, ScheduleBuilder& builder,
+                        VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    // Wide rows are merged in pieces: they come with few heads, which would make too few workgroups.
+    const uint32_t words = (p.valueDim + 3) / 4;
+    const uint32_t lanes = std::bit_ceil(words) > mergeLanes ? widePieceLanes : std::bit_ceil(words);
+    const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
+    const uint32_t workgroupSize = std::min(mergeWorkgroupSize, caps.maxInvocations);
+    const uint32_t groups =
+        std::min(std::bit_ceil((splits + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE), workgroupSize / lanes);
+    const uint32_t rows = workgroupSize / lanes / groups;
+    const VkfResult result =
+        builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
+                    (pieces + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        Phase& merge = builder.lastPhase();
+        merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        merge.params.keys = tensorSequences(p);
+        merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
+        merge.variant.constants[VKF_ID_LANES] = lanes;
+        merge.variant.constants[VKF_ID_SPLITS] = splits;
+        merge.variant.constants[VKF_ID_MERGE_GROUPS] = groups;
+    }
+    return result;
+}
+
+// Adds the phase of unsplit keys.
+VkfResult scheduleWhole(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
+    const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
+                                         tileOperations(problem, builder.tile().rows), message);
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().lse = problem.given.lse != 0 ? Operand::lse : Operand::none;
+    }
+    return result;
+}
+
+// Adds two phases: parts of o and lse, and their merge.
+VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                         ScheduleBuilder& builder, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    if (builder.heads() * p.queryRows > most32 / splits) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
+    }
+    builder.setScratch(scratchLayout(p, tensorSequences(p) * splits, p.valueDim)); // parts of o
+    builder.addScratchState(splits);
+    builder.setSplits(splits);
+    const VkfResult result =
+        builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch}, builder.rowTiles() * splits,
+                    tileOperations(problem, builder.tile().rows) / splits, message);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    Phase& parts = builder.lastPhase();
+    parts.lse = Operand::scratchState;
+    parts.variant.constants[VKF_ID_SPLITS] = splits;
+    parts.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
+    parts.variant.constants[VKF_ID_LSE] = 1;
+
+    return scheduleMerge(caps, splits, problem, builder, message);
+}
+
+} // namespace
+
+VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
+                        ScheduleBuilder& builder, VkfMessage* message) {
+    if (problem.empty) {
+        return VKF_SUCCESS;
+    }
+    return splits > 1 ? scheduleSplits(caps, kernel, splits, problem, builder, message)
+                      : scheduleWhole(kernel, problem, builder, message);
+}
+
+} // namespace vkf

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/kernel_parameters.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "problem/dropout.hpp"
+#include "schedule/call_table.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr double log2e = 1.4426950408889634;
+
+// A side of the window, -1 = unlimited, as the shaders take it.
+int32_t windowReach(int64_t keys, int32_t unlimited) {
+    return keys < 0 ? unlimited : static_cast<int32_t>(std::min<int64_t>(keys, unlimited));
+}
+
+// Places of up to four bits, a byte each.
+template <size_t count>
+uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
+    uint32_t packed = 0;
+    for (size_t i = first; i < end; i++) {
+        packed |= (places[i].row | places[i].column << 4) << 8 * (i - first);
+    }
+    return packed;
+}
+
+void setLayout(const MatrixLayout& layout, Constants& c) {
+    c[VKF_ID_LANES] = layout.lanes;
+    c[VKF_ID_MATRIX_ROWS] = layout.rows;
+    c[VKF_ID_MATRIX_COLUMNS] = layout.columns;
+    c[VKF_ID_MATRIX_DEPTH] = layout.depth;
+    c[VKF_ID_SLOT_ELEMENTS] = layout.slotElements();
+    c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
+    c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
+    c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
+    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
+}
+
+// What decides which probabilities stay out of o: VKF_DROPOUT_*.
+uint32_t dropoutOf(const VkfProblem& p) {
+    if (p.dropoutMask.enabled != 0) {
+        return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;
+    }
+    return hasBoundSeed(p) ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
+}
+
+void setDropout(const VkfProblem& p, Constants& c) {
+    if (hasDropout(p)) {
+        c[VKF_ID_DROPOUT] = dropoutOf(p);
+        c[VKF_ID_DROPOUT_THRESHOLD] = dropoutThreshold(p.dropout);
+        c[VKF_ID_DROPOUT_SCALE] = std::bit_cast<uint32_t>(static_cast<float>(dropoutScale(p.dropout)));
+    }
+}
+
+} // namespace
+
+shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
+                                   uint32_t shift) {
+    const VkfProblem& p = problem.given;
+    shared::AttentionParams params{};
+    for (size_t i = 0; i < strides.size(); i++) {
+        params.row_stride[i] = static_cast<uint32_t>(strides[i].row);
+        params.head_stride[i] = static_cast<uint32_t>(strides[i].head >> shift);
+        params.batch_stride[i] = static_cast<uint32_t>(strides[i].batch >> shift);
+    }
+    params.query_rows = p.queryRows;
+    params.keys = p.keys;
+    const double scale = p.scale;
+    const double softcap = p.softcap;
+    params.score_scale = static_cast<float>(softcap > 0.0 ? scale / softcap : scale * log2e);
+    params.softcap = static_cast<float>(softcap * log2e);
+    params.window_left = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
+    params.window_right = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
+    params.heads = p.queryHeads | (p.queryHeads / p.kvHeads) << 16;
+    return params;
+}
+
+Constants tileConstants(const Tile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_THREAD_ROWS] = tile.threadRows;
+    c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
+    c[VKF_ID_THREAD_COLUMNS] = tile.threadColumns4;
+    c[VKF_ID_CHUNK_DIM] = tile.chunkDim4;
+    c[VKF_ID_CHUNK_KEYS] = tile.chunkKeys;
+    return c;
+}
+
+Constants tileConstants(const DecodeTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_THREAD_ROWS] = tile.threadRows;
+    c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
+    return c;
+}
+
+Constants tileConstants(const MatrixTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_KEY_TILES] = tile.keyMatrices();
+    setLayout(tile.layout, c);
+    return c;
+}
+
+Constants tileConstants(const DecodeMatrixTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
+    c[VKF_ID_THREAD_ROWS] = tile.states;
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
+    setLayout(tile.layout, c);
+    c[VKF_ID_MATRIX_COLUMNS] = tile.columns;
+    return c;
+}
+
+Constants tileConstants(const DecodeWideTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_KEY_TILES] = tile.keyMatrices;
+    setLayout(tile.layout, c);
+    return c;
+}
+
+Constants tileConstants(const ProductTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_LANES] = tile.layout.lanes;
+    c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
+    c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
+    c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
+    c[VKF_ID_CHUNK_DIM] = tile.step() / 4;
+    c[VKF_ID_CHUNK_KEYS] = tile.step();
+    return c;
+}
+
+Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
+    const VkfProblem& p = problem.given;
+    Constants c = ofTile;
+    c[VKF_ID_HEAD_DIM] = p.headDim;
+    c[VKF_ID_VALUE_DIM] = p.valueDim;
+    c[VKF_ID_TYPE_Q] = static_cast<uint32_t>(p.q.type);
+    c[VKF_ID_TYPE_K] = static_cast<uint32_t>(p.k.type);
+    c[VKF_ID_TYPE_V] = static_cast<uint32_t>(p.v.type);
+    c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
+    c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
+    c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
+    c[VKF_ID_KEY_LENGTHS] = p.keyLengths;
+    c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
+    c[VKF_ID_LSE] = p.lse;
+    c[VKF_ID_STRIDE_SHIFT] = shift;
+    c[VKF_ID_SPLITS] = 1;
+    c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
+    c[VKF_ID_GROUP_HEADS] = 1;
+    if (p.maskBlock != 0) {
+        c[VKF_ID_MASK_BLOCK] = p.maskBlock;
+        c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMaskBatchStride);
+        c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMaskHeadStride);
+    }
+    if (p.paging.enabled != 0) {
+        c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
+        c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
+    }
+    c[VKF_ID_SINKS] = p.sinks;
+    c[VKF_ID_ALIBI] = p.alibi == 0 ? VKF_ALIBI_NONE : p.alibiCustom != 0 ? VKF_ALIBI_CUSTOM : VKF_ALIBI_USUAL;
+    c[VKF_ID_BIAS] = p.bias.enabled != 0 ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
+    c[VKF_ID_MASK] = p.mask.enabled != 0 ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_DOCUMENTS] = p.documents;
+    c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
+    c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
+    c[VKF_ID_PACKED] = p.packed;
+    setDropout(p, c);
+    c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
+    if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
+        c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
+        c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
+    }
+    return c;
+}
+
+} // namespace vkf

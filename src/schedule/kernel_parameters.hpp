@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// What a kernel is told: push constants and specialization constants, from a problem and a tile.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pipelines/variant.hpp"
+#include "problem/problem.hpp"
+#include "problem/strides.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/decode_tile.hpp"
+#include "tiles/scalar_tile.hpp"
+#include "tiles/standard_tile.hpp"
+
+namespace vkf {
+
+// The push constants, all but addresses and first_item.
+shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
+                                   uint32_t shift);
+
+// The constants of a tile; those of the problem are added to them.
+Constants tileConstants(const Tile& tile);
+Constants tileConstants(const DecodeTile& tile);
+Constants tileConstants(const MatrixTile& tile);
+Constants tileConstants(const DecodeMatrixTile& tile);
+Constants tileConstants(const DecodeWideTile& tile);
+Constants tileConstants(const ProductTile& tile);
+
+Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
+
+} // namespace vkf

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/paths.hpp"
+
+#include "tiles/scalar_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+
+VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
+                        uint32_t* splits) {
+    const VkfProblem& p = problem.given;
+    Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem), builder.considered());
+    if (tile.workgroupSize == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
+                    p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    tile.splits = p.kvSplits != 0 ? p.kvSplits : tile.splits;
+    if (splits != nullptr) {
+        *splits = tile.splits;
+    }
+    builder.setTile(tile, tile.workgroupSize);
+    builder.setTuning(tile.text(), tile.tuned);
+    return VKF_SUCCESS;
+}
+
+VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                         VkfMessage* message) {
+    uint32_t splits = 1;
+    const VkfResult result = setScalarTile(caps, problem, builder, message, &splits);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    return scheduleFused(caps, Kernel::attentionScalar, splits, problem, builder, message);
+}
+
+} // namespace vkf

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/schedule.hpp"
+
+#include <algorithm>
+
+#include "base/message.hpp"
+#include "device/matrix_obstacle.hpp"
+#include "schedule/call_table.hpp"
+#include "schedule/item_order.hpp"
+#include "schedule/packed_sequences.hpp"
+#include "schedule/paths.hpp"
+#include "schedule/tile_map.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// A software driver has no matrix units: there the portable kernel is faster.
+bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
+    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
+           chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(VKF_PATH_COOPMAT, problem))
+                   .tile.subgroups != 0;
+}
+
+// Most query rows that path decode takes on its own accord; with matrices, most packed rows, unless the keys of all KV
+// heads are few. It reads them once for every 16 packed rows, path coopmat once for all: 64 rows of 8 KV heads
+// took 15.6 against 18.4 us with 1024 keys, 71 against 50 with 4096; 32 rows about the same on both.
+constexpr uint32_t mostDecodeRows = 16;
+constexpr uint64_t mostPackedDecodeRows = 32;
+constexpr uint64_t fewKeys = 16384;
+
+// Many packed rows against many keys.
+bool isCrowded(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > mostPackedDecodeRows;
+    return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= fewKeys;
+}
+
+VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    if (p.path != VKF_PATH_AUTO) {
+        return p.path;
+    }
+    const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
+    const bool few = caps.storage16() && typicalRows(p) <= mostDecodeRows && p.maskBlock == 0;
+    if (wide || (few && !isCrowded(problem))) {
+        return VKF_PATH_DECODE;
+    }
+    if (prefersMatrices(caps, problem)) {
+        return VKF_PATH_COOPMAT;
+    }
+    return few ? VKF_PATH_DECODE : VKF_PATH_SCALAR;
+}
+
+} // namespace
+
+uint32_t Schedule::steps() const {
+    uint32_t total = 0;
+    for (const Phase& phase : phases) {
+        total += phase.steps();
+    }
+    return total;
+}
+
+uint64_t Schedule::reserveScratch(uint64_t bytes) {
+    const uint64_t offset = (scratchBytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+    scratchBytes = offset + bytes;
+    return offset;
+}
+
+VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    Schedule made;
+    made.path = chosenPath(caps, problem);
+    ScheduleBuilder builder(caps, problem, &made);
+    const char* needy = made.path == VKF_PATH_DECODE     ? "path decode needs"
+                        : made.path == VKF_PATH_STANDARD ? "path standard needs"
+                        : builder.needsStorage16()       ? "tensors of other types than f32 need"
+                        : p.kvSplits > 1                 ? "kvSplits over 1 needs"
+                                                         : nullptr;
+    if (needy != nullptr) {
+        if (const VkfResult result = requireStorage16(caps, needy, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (builder.heads() * p.queryRows > most32) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
+                    p.packed != 0 ? "" : "batch * ");
+    }
+    const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
+                              : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat
+                              : made.path == VKF_PATH_DECODE    ? scheduleDecode
+                              : made.path == VKF_PATH_KEY_OUTER ? scheduleKeyOuter
+                                                                : scheduleScalar;
+    if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = scheduleWeights(caps, problem, builder, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    orderItems(problem, &made);
+    addTileMap(caps, problem, &made);
+    addSequenceList(problem, &made);
+    addTable(problem, &made);
+    *schedule = std::move(made);
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

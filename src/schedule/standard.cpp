@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/paths.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "device/matrix_obstacle.hpp"
+#include "tiles/standard_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// The kernels of the unfused path, and what they have in common.
+struct StandardKernels {
+    Kernel scores;
+    Kernel output;
+    uint32_t typeOfP;        // VKF_STORED_*
+    uint32_t rowMultiple;    // to which S is padded
+    uint32_t columnMultiple; // the same of its columns
+};
+
+// More bytes of scores than this are no memory size, and their offsets would not fit 64 bits.
+constexpr double mostScoreBytes = 0x1p62;
+
+VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                             StandardKernels* kernels, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const ProductTile tile =
+        chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
+    if (tile.subgroups == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
+                    caps.maxSharedMemoryBytes);
+    }
+    builder.setTile(tile, tile.workgroupSize());
+    builder.setMatrices(tile.layout);
+    builder.setTuning(tileText(tile), false);
+    builder.setWholeWords(hasWholeWords(problem, tile));
+    *kernels = {Kernel::standardScoresCoopmat, Kernel::standardOutputCoopmat, static_cast<uint32_t>(p.v.type),
+                tile.layout.rows, std::max(tile.step(), tile.layout.columns)};
+    return VKF_SUCCESS;
+}
+
+VkfResult standardInFp32(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                         StandardKernels* kernels, VkfMessage* message) {
+    const VkfResult result = setScalarTile(caps, problem, builder, message);
+    *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, 1, 4};
+    return result;
+}
+
+// Adds the softmax: one workgroup a row.
+VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
+                     ScheduleBuilder& builder, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const bool weights = p.weights != 0 && p.weightRows == 0; // those of chosen rows have a phase of their own
+    const VkfResult result = builder.add(
+        Kernel::standardSoftmax,
+        {weights ? Operand::weights : Operand::none, Operand::scratchState, Operand::none, Operand::scratch},
+        builder.heads() * p.queryRows, 8.0 * p.keys, message);
+    if (result == VKF_SUCCESS) {
+        const SoftmaxTile tile =
+            chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile().rows)));
+        builder.addToTileText(" softmaxKeys=" + std::to_string(tile.keys()));
+        Phase& softmax = builder.lastPhase();
+        softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+        softmax.variant.constants[VKF_ID_ROW_WORDS] = tile.rowWords;
+        softmax.variant.constants[VKF_ID_READER_ROWS] = builder.tile().rows;
+        softmax.variant.constants[VKF_ID_WEIGHTS] = weights ? 1 : 0;
+        softmax.variant.constants[VKF_ID_TYPE_O] = kernels.typeOfP;
+    }
+    return result;
+}
+
+} // namespace
+
+VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                           VkfMessage* message) {
+    const auto choose = matrixObstacle(caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
+    StandardKernels kernels{};
+    VkfResult result = choose(caps, problem, builder, &kernels, message);
+    if (result != VKF_SUCCESS || problem.empty) {
+        return result;
+    }
+    const VkfProblem& p = problem.given;
+    if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *
+            static_cast<double>(roundUp(p.keys, kernels.columnMultiple)) * sizeof(float) >
+        mostScoreBytes) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path standard: the scores of all heads are over 2^62 bytes");
+    }
+    builder.setScratch(scratchLayout(p, p.batch, p.keys, kernels.rowMultiple, kernels.columnMultiple)); // S, then P
+    builder.addScratchState(1);
+    const TileShape& tile = builder.tile();
+    const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
+    const double rows = tile.rows;
+    result = builder.add(kernels.scores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
+                         builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
+    if (result == VKF_SUCCESS) {
+        result = addSoftmax(caps, problem, kernels, builder, message);
+    }
+    if (result == VKF_SUCCESS) {
+        result = builder.add(kernels.output, {Operand::scratch, Operand::scratchState, Operand::v, Operand::o},
+                             builder.rowTiles(), 2.0 * rows * widestRow(problem, tile.rows) * p.valueDim, message);
+    }
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().variant.constants[VKF_ID_TYPE_Q] = kernels.typeOfP;
+    }
+    return result;
+}
+
+} // namespace vkf

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "tiles/tile_problem.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <optional>
+
+#include "schedule/packed_sequences.hpp"
+
+namespace vkf {
+
+// On these paths k and v are read once for all heads that share them. A block mask may be another for each.
+uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
+    return packs && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+}
+
+bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
+
+uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
+    const VkfProblem& p = problem.given;
+    return p.packed != 0 ? slotCount(problem, packedHeads, tileRows)
+                         : (uint64_t{packedHeads} * p.queryRows + tileRows - 1) / tileRows;
+}
+
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
+    return {p.headDim,
+            p.valueDim,
+            typicalRows(p),
+            uint64_t{typicalSequences(p)} * p.queryHeads,
+            p.o.type == VKF_TYPE_F32,
+            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
+            problem.windowed(),
+            path,
+            oneType ? std::optional(p.q.type) : std::nullopt,
+            p.maskBlock,
+            packedHeads(path, problem),
+            p.bias.enabled != 0 ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0};
+}
+
+double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
+    const double keys = longestKeysOf(problem.given);
+    if (problem.windowLeft < 0 || problem.windowRight < 0) {
+        return keys;
+    }
+    return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
+                              tileRows + problem.firstKeys());
+}
+
+double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {
+    const double columns = static_cast<double>(problem.given.headDim) + problem.given.valueDim;
+    return 2.0 * tileRows * widestRow(problem, tileRows) * columns;
+}
+
+} // namespace vkf

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT
+//
+// What a plan puts into a command buffer, seen by functions that write it down instead of a driver: software
+// drivers run one dispatch after the other, so that no result tells a forgotten barrier. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <vkflash/vkflash.hpp>
+
+#include "calls/append.hpp"
+#include "calls/context.hpp"
+#include "calls/merge.hpp"
+#include "calls/plan.hpp"
+#include "schedule/call_table.hpp"
+#include "schedule/packed_sequences.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+
+namespace {
+
+using vkf::test::problemOf;
+
+enum class Command : uint8_t { barrier, bind, dispatch };
+
+struct Recorded {
+    Command command;
+    uint32_t firstItem = 0; // of a dispatch
+    uint32_t items = 0;
+    bool operator==(const Recorded&) const = default;
+};
+
+std::vector<Recorded> recorded;
+vkf::shared::AttentionParams pushed; // of a merge, the bytes of its own
+uint32_t pushedBytes;
+std::array<uint32_t, 3> dispatchedGroups;
+VkMemoryBarrier memoryBarrier;
+
+VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {
+    recorded.push_back({Command::bind});
+}
+
+VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t size,
+                                const void* values) {
+    std::memcpy(&pushed, values, size);
+    pushedBytes = size;
+}
+
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
+    dispatchedGroups = {x, y, z};
+    recorded.push_back({Command::dispatch, pushed.first_item, x});
+}
+
+// NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags source, VkPipelineStageFlags destination,
+                                   VkDependencyFlags, uint32_t count, const VkMemoryBarrier* barriers, uint32_t,
+                                   const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {
+    CHECK(source == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(destination == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    REQUIRE(count == 1);
+    memoryBarrier = barriers[0];
+    recorded.push_back({Command::barrier});
+}
+
+vkf::DeviceFunctions writingDown() {
+    vkf::DeviceFunctions functions;
+    functions.vkCmdBindPipeline = bind;
+    functions.vkCmdPushConstants = push;
+    functions.vkCmdDispatch = dispatch;
+    functions.vkCmdPipelineBarrier = barrier;
+    return functions;
+}
+
+// The unfused path, three kernels, in steps of a few work items.
+struct Fixture {
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfPlan_T plan{&context, {}, {}, {}};
+    VkfBindings bindings = vkf::make<VkfBindings>();
+    VkfResult result = VKF_ERROR_VULKAN; // of the last recording
+    VkfMessage message{};
+
+    static VkfProblem problemOn(VkfPath path) {
+        VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+        problem.path = path;
+        problem.keyLengths = 1;
+        problem.weights = path == VKF_PATH_STANDARD ? 1 : 0;
+        problem.maxStepOperations = 6000000;
+        return problem;
+    }
+    explicit Fixture(VkfPath path = VKF_PATH_STANDARD) : Fixture(problemOn(path)) {}
+    explicit Fixture(const VkfProblem& problem) {
+        REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
+        REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
+        plan.pipelines.resize(plan.schedule.phases.size());
+        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
+                                    &bindings.weights, &bindings.keyLengths}) {
+            binding->address = 0x1000;
+        }
+        bindings.scratch.address = 0x1000;
+        bindings.scratch.size = plan.schedule.scratchBytes;
+    }
+
+    std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
+        recorded.clear();
+        const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(this); // nobody looks behind it
+        result = vkfCmdAttentionSteps(commandBuffer, &plan, &bindings, firstStep, count, &message);
+        return recorded;
+    }
+};
+
+} // namespace
+
+TEST_CASE("phases wait for each other, steps of a phase do not, and every item is recorded once", "[record]") {
+    Fixture fixture;
+    std::vector<Recorded> expected;
+    for (const vkf::Phase& phase : fixture.plan.schedule.phases) {
+        if (!expected.empty()) {
+            expected.push_back({Command::barrier});
+        }
+        expected.push_back({Command::bind});
+        for (uint32_t first = 0; first < phase.items; first += phase.itemsPerStep) {
+            expected.push_back({Command::dispatch, first, std::min(phase.itemsPerStep, phase.items - first)});
+        }
+    }
+    const uint32_t steps = fixture.plan.schedule.steps();
+    REQUIRE(fixture.plan.schedule.phases.size() == 3);
+    REQUIRE(steps > 3); // or steps would not be told from phases
+    CHECK(fixture.record(0, steps) == expected);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(memoryBarrier.srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(memoryBarrier.dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
+}
+
+TEST_CASE("steps recorded one by one are those of the whole, a phase's first with its barrier", "[record]") {
+    Fixture fixture;
+    const auto withoutBinds = [](std::vector<Recorded> list) {
+        std::erase_if(list, [](const Recorded& r) { return r.command == Command::bind; });
+        return list;
+    };
+    const uint32_t steps = fixture.plan.schedule.steps();
+    std::vector<Recorded> pieces;
+    for (uint32_t step = 0; step < steps; step++) {
+        const std::vector<Recorded> piece = fixture.record(step, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        pieces.insert(pieces.end(), piece.begin(), piece.end());
+    }
+    // Each piece binds its pipeline anew.
+    CHECK(withoutBinds(pieces) == withoutBinds(fixture.record(0, steps)));
+}
+
+TEST_CASE("passes wait for each other, and no step reaches over the end of one", "[record]") {
+    Fixture fixture(VKF_PATH_KEY_OUTER);
+    REQUIRE(fixture.plan.schedule.phases.size() == 2);
+    const vkf::Phase& passes = fixture.plan.schedule.phases[0];
+    const vkf::Phase& finish = fixture.plan.schedule.phases[1];
+    const uint32_t rowTiles = (150 + fixture.plan.schedule.tile.rows - 1) / fixture.plan.schedule.tile.rows * 6;
+    const uint32_t keyTiles = (200 + fixture.plan.schedule.tile.keys - 1) / fixture.plan.schedule.tile.keys;
+    REQUIRE(keyTiles > 1);
+    REQUIRE(passes.itemsPerStep < rowTiles); // or steps would not be told from passes
+    REQUIRE(rowTiles % passes.itemsPerStep != 0);
+    std::vector<Recorded> expected = {{Command::bind}};
+    for (uint32_t pass = 0; pass < keyTiles; pass++) {
+        if (pass > 0) {
+            expected.push_back({Command::barrier});
+        }
+        for (uint32_t first = 0; first < rowTiles; first += passes.itemsPerStep) {
+            expected.push_back(
+                {Command::dispatch, pass * rowTiles + first, std::min(passes.itemsPerStep, rowTiles - first)});
+        }
+    }
+    std::vector<Recorded> walk = expected;
+    walk.push_back({Command::barrier});
+    walk.push_back({Command::bind});
+    walk.push_back({Command::dispatch, 0, finish.items});
+    CHECK(fixture.record(0, fixture.plan.schedule.steps()) == walk);
+    CHECK(fixture.record(0, passes.steps()) == expected);
+    // The first step of the second pass, alone.
+    CHECK(
+        fixture.record(passes.stepsPerPass(), 1) ==
+        std::vector<Recorded>{{Command::bind}, {Command::barrier}, {Command::dispatch, rowTiles, passes.itemsPerStep}});
+}
+
+TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less is refused by name", "[record]") {
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::q, "q", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::k, "k", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::v, "v", uint64_t{2} * 1 * 200 * 64 * 4},
+        {&VkfBindings::o, "o", uint64_t{2} * 3 * 150 * 64 * 4},
+        {&VkfBindings::lse, "lse", uint64_t{2} * 3 * 150 * 4},
+        {&VkfBindings::keyLengths, "keyLengths", uint64_t{2} * 4},
+        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 150 * 200 * 4},
+        {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * (200 * 4 + 8)}, // a row of scores, m and l
+    };
+    for (const auto& need : needs) {
+        Fixture fixture;
+        INFO(need.name);
+        (fixture.bindings.*need.binding).size = need.bytes;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        (fixture.bindings.*need.binding).size = need.bytes - 1;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
+    }
+}
+
+TEST_CASE("bindings of a program built before there were weights are read, their weights missing", "[record]") {
+    Fixture fixture;
+    fixture.bindings.structSize = offsetof(VkfBindings, weights);
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text) == "weights has neither address nor buffer");
+    fixture.plan.problem.given.weights = 0;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+}
+
+TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[record]") {
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER, VKF_PATH_STANDARD}) {
+        for (const VkfBool lse : {0U, 1U}) {
+            VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+            problem.path = path;
+            problem.lse = lse;
+            const uint64_t without = Fixture(problem).plan.schedule.scratchBytes;
+            problem.weights = 1;
+            problem.weightRows = 7;
+            Fixture fixture(problem);
+            const vkf::Schedule& schedule = fixture.plan.schedule;
+            CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
+            fixture.bindings.lse.address = 0x20000;
+            fixture.bindings.weightRows.address = 0x30000;
+            const vkf::Phase& last = schedule.phases.back();
+            REQUIRE(last.variant.kernel == vkf::Kernel::attentionWeights);
+            const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+            CHECK(fixture.result == VKF_SUCCESS);
+            REQUIRE(all.size() > 3);
+            CHECK(all[all.size() - 3].command == Command::barrier);
+            CHECK(all.back() == Recorded{Command::dispatch, 0, last.items});
+            CHECK(pushed.v == 0x30000);
+            CHECK(pushed.o == 0x1000);
+            CHECK(pushed.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
+            // Whoever writes lse writes it where it is read.
+            CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
+                return phase.lse == last.lse && phase.variant.constants[VKF_ID_LSE] == 1;
+            }));
+        }
+    }
+}
+
+TEST_CASE("the bindings of chosen weights are needed, in full", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.weights = 1;
+    problem.weightRows = 7;
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 7 * 200 * 4},
+        {&VkfBindings::weightRows, "weightRows", uint64_t{7} * 4},
+    };
+    for (const auto& need : needs) {
+        Fixture fixture(problem);
+        fixture.bindings.weightRows.address = 0x1000;
+        VkfBinding& binding = fixture.bindings.*need.binding;
+        binding.size = need.bytes;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+        binding.size = need.bytes - 1;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
+        binding = {};
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+    }
+}
+
+TEST_CASE("the only thing that a call brings has the window's place", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.causal = 1;
+    problem.sinks = 1;
+    Fixture fixture(problem);
+    fixture.bindings.sinks.address = 0x123456789abcdef0;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
+    CHECK(static_cast<uint32_t>(pushed.window_left) == 0x9abcdef0);
+    CHECK(static_cast<uint32_t>(pushed.window_right) == 0x12345678);
+}
+
+TEST_CASE("several things that a call brings stand in a table, written before anything else", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.sinks = problem.alibi = problem.alibiCustom = problem.documents = 1;
+    problem.bias = {1, VKF_TYPE_F16, 0, 0, 203};
+    problem.mask = {1, VKF_TYPE_BOOL1, 20000, 5000, 210};
+    problem.dropout = {0.5F, 1, 0};
+    Fixture fixture(problem);
+    const struct {
+        VkfBinding VkfBindings::*binding;
+        const char* name;
+        uint64_t bytes;
+    } needs[] = {
+        {&VkfBindings::sinks, "sinks", 12},
+        {&VkfBindings::alibiSlopes, "alibiSlopes", 12},
+        {&VkfBindings::bias, "bias", (uint64_t{19} * 203 + 201 + 1) / 2 * 4},
+        {&VkfBindings::mask, "mask", (uint64_t{20000} + 2 * 5000 + 19 * 210 + 201 + 31) / 32 * 4},
+        {&VkfBindings::documentIds, "documentIds", uint64_t{2} * 201 * 4},
+        {&VkfBindings::dropoutSeed, "dropoutSeed", 8},
+    };
+    for (const auto& need : needs) {
+        VkfBinding& binding = fixture.bindings.*need.binding;
+        fixture.record(0, 1);
+        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+        binding.address = 0x4000;
+        binding.size = need.bytes - 1;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        binding.size = need.bytes;
+    }
+    fixture.bindings.mask.address = 0x4002;
+    fixture.record(0, 1);
+    CHECK(std::string(fixture.message.text) == "the address of mask, 0x4002, is not aligned to 4 bytes");
+    fixture.bindings.mask.address = 0x5000;
+    const std::vector<Recorded> all = fixture.record(0, fixture.plan.schedule.steps());
+    CHECK(fixture.result == VKF_SUCCESS);
+    REQUIRE(all.size() > 4);
+    CHECK(all[0].command == Command::bind);
+    size_t place = 1;
+    for (uint32_t piece = 0; piece < vkf::tablePieces(); piece++, place++) {
+        CHECK(all[place].command == Command::dispatch);
+    }
+    CHECK(all[place].command == Command::barrier);
+    const uint64_t table = 0x1000 + fixture.plan.schedule.tableOffset;
+    CHECK(static_cast<uint32_t>(pushed.window_left) == table);
+    CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
+
+    // The pieces make up the whole table.
+    vkf::shared::CallTable from{};
+    from.block_mask = 1;
+    from.mask_stride[2] = 2;
+    from.documents = 3;
+    vkf::shared::CallTable to{};
+    for (uint32_t i = 0; i < vkf::tablePieces(); i++) {
+        const vkf::shared::TablePiece piece = vkf::tablePiece(from, 0x1000, i);
+        std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, piece.count * sizeof(uint32_t));
+    }
+    CHECK(std::memcmp(&from, &to, sizeof from) == 0);
+}
+
+TEST_CASE("packed sequences need their lengths, and list their slots before they are read", "[record]") {
+    VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.packed = 1;
+    Fixture fixture(problem);
+    for (const auto& [binding, name] :
+         {std::pair{&VkfBindings::cuSeqlensQ, "cuSeqlensQ"}, std::pair{&VkfBindings::cuSeqlensK, "cuSeqlensK"}}) {
+        fixture.record(0, 1);
+        CHECK(std::string(fixture.message.text) == std::string(name) + " has neither address nor buffer");
+        (fixture.bindings.*binding).address = 0x4000;
+        (fixture.bindings.*binding).size = 15;
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+        (fixture.bindings.*binding).size = 16;
+    }
+    const vkf::Schedule& schedule = fixture.plan.schedule;
+    const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+    CHECK(fixture.result == VKF_SUCCESS);
+    REQUIRE(all.size() > vkf::tablePieces() + 4);
+    const size_t list = vkf::tablePieces() + 1; // behind the table
+    CHECK(all[list].command == Command::bind);
+    CHECK(all[list + 1].command == Command::dispatch);
+    CHECK(all[list + 2].command == Command::barrier);
+    CHECK(schedule.slots.count == 100 / schedule.tile.rows + 3);
+    CHECK(schedule.scratchBytes >= schedule.slots.offset + uint64_t{4} * schedule.slots.count);
+    const vkf::shared::SequenceList params = vkf::sequenceList(fixture.plan.problem, schedule.slots, 0x4000, 0x5000);
+    CHECK(params.row_starts == 0x4000);
+    CHECK(params.slots == 0x5000);
+    CHECK(params.sequences == 3);
+    CHECK(params.query_rows == 100);
+    CHECK(params.tile_rows == schedule.tile.rows);
+}
+
+TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
+    VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.causal = 1;
+    problem.paging = {1, 16, 13, 40};
+    Fixture fixture(problem);
+    VkfBinding& table = fixture.bindings.blockTable;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text) == "blockTable has neither address nor buffer");
+    table.address = 0x123456789abcdef0;
+    table.size = sizeof(int32_t) * 2 * 13 - 1;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+    CHECK(std::string(fixture.message.text) == "blockTable needs 104 bytes; its binding has 103");
+    table.size++;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    CHECK(pushed.window_left == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
+    CHECK(pushed.window_right == 0x12345678);
+    CHECK(fixture.plan.schedule.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
+    table.address += 2;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(fixture.message.text).find("is not aligned to 4 bytes") != std::string::npos);
+}
+
+TEST_CASE("bindings of block types are as long as their blocks", "[record]") {
+    VkfProblem problem = problemOf({1, 1, 1, 20, 200, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.k.type = VKF_TYPE_Q5_0;
+    Fixture fixture(problem);
+    fixture.bindings.k.address = 0x1002; // blocks may begin at any even address
+    fixture.bindings.k.size = 200 * 2 * 22;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_SUCCESS);
+    fixture.bindings.k.size--;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
+    fixture.bindings.k = {};
+    fixture.bindings.k.address = 0x1001;
+    fixture.record(0, 1);
+    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a merge of more workgroups than a dispatch takes goes on in the next one", "[record]") {
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfMerge_T merge{};
+    merge.context = &context;
+    merge.params.row_count = 1 + 8 * 2 * context.caps.maxGroupCount;
+    merge.params.dim = 33;
+    merge.rowsOfWorkgroup = 8;
+    merge.columnsOfWorkgroup = 32;
+    const auto bindings = vkf::make<VkfMergeBindings>();
+    const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(&merge); // nobody looks behind it
+    recorded.clear();
+    REQUIRE(vkfCmdMerge(commandBuffer, &merge, &bindings, nullptr) == VKF_SUCCESS);
+    const uint32_t most = context.caps.maxGroupCount;
+    const auto items = [](const Recorded& r) { return r.items; };
+    REQUIRE(recorded.size() == 4);
+    CHECK(items(recorded[1]) == most);
+    CHECK(items(recorded[2]) == most);
+    CHECK(items(recorded[3]) == 1);
+    CHECK(dispatchedGroups == std::array<uint32_t, 3>{1, 2, 1});
+    vkf::shared::MergeParams last{};
+    REQUIRE(pushedBytes == sizeof last);
+    std::memcpy(&last, &pushed, sizeof last);
+    CHECK(last.first_item == 2 * most);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// Matrix layouts as plain data. That those of the table are the device's, every test of path coopmat shows: a
+// wrong place for one element spoils masks and sums.
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "device/matrix_layout.hpp"
+
+namespace {
+
+struct Known {
+    VkDriverId driver;
+    uint32_t lanes;
+    uint32_t rows;
+    uint32_t depth;
+    uint32_t slotElements;
+};
+constexpr Known knownShapes[] = {{VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16, 4},
+                                 {VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8, 1}};
+
+struct Exchanged {
+    uint32_t lanes;
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t depth;
+    uint32_t slotElements;
+};
+constexpr Exchanged exchangedShapes[] = {
+    {8, 8, 8, 8, 8},      // llvmpipe
+    {32, 16, 16, 16, 8},  // NVIDIA, AMD
+    {64, 16, 16, 16, 4},  // AMD
+    {32, 16, 8, 16, 4},   // NVIDIA
+    {16, 8, 16, 16, 8},   // Intel
+    {8, 8, 8, 16, 8},     // Intel
+    {16, 16, 16, 16, 16}, // a row a lane
+    {8, 16, 8, 8, 8},     // two rows a lane
+};
+
+std::vector<vkf::MatrixLayout> allLayouts() {
+    std::vector<vkf::MatrixLayout> layouts;
+    for (const Known& known : knownShapes) {
+        layouts.push_back(vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth));
+        CHECK(layouts.back().slotElements() == known.slotElements);
+    }
+    for (const Exchanged& shape : exchangedShapes) {
+        layouts.push_back(vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth));
+        CHECK(layouts.back().slotElements() == shape.slotElements);
+    }
+    return layouts;
+}
+
+} // namespace
+
+TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
+    for (const vkf::MatrixLayout& layout : allLayouts()) {
+        INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
+        REQUIRE(layout.rows > 0);
+        std::set<std::pair<uint32_t, uint32_t>> places;
+        for (uint32_t lane = 0; lane < layout.lanes; lane++) {
+            for (uint32_t element = 0; element < layout.elements(); element++) {
+                const auto place = layout.placeOf(element, lane);
+                CHECK(place.row < layout.rows);
+                CHECK(place.column < layout.columns);
+                places.emplace(place.row, place.column);
+            }
+        }
+        CHECK(places.size() == size_t{layout.rows} * layout.columns);
+    }
+}
+
+TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[schedule]") {
+    for (const vkf::MatrixLayout& layout : allLayouts()) {
+        INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
+        for (uint32_t lane = 0; lane < layout.lanes; lane++) {
+            for (uint32_t element = 0; element < layout.elements(); element++) {
+                const uint32_t row = layout.placeOf(element, lane).row;
+                CHECK(layout.placeOf(element - element % layout.slotElements(), lane).row == row);
+                CHECK(layout.placeOf(element, lane & ~layout.columnLanes()).row == row);
+            }
+        }
+    }
+}
+
+TEST_CASE("where nobody looked, there is no matrix layout", "[schedule]") {
+    CHECK(vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_RADV, 32, 16, 16).rows == 0);
+    CHECK(vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 8).rows == 0);
+}
+
+TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours", "[schedule]") {
+    for (const Exchanged& shape : exchangedShapes) {
+        const vkf::MatrixLayout layout =
+            vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth);
+        INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
+        CHECK(layout.exchanged);
+        for (uint32_t lane = 0; lane < layout.lanes; lane++) {
+            for (uint32_t element = 0; element < layout.elements(); element++) {
+                const auto first = layout.placeOf(element - element % layout.slotElements(), lane);
+                CHECK(first.column % layout.slotElements() == 0);
+                CHECK(layout.placeOf(element, lane).column == first.column + element % layout.slotElements());
+            }
+        }
+    }
+}
+
+TEST_CASE("shapes that the exchange cannot stage have no layout", "[schedule]") {
+    CHECK(vkf::exchangedMatrixLayout(64, 8, 8, 16).rows == 0);    // not four elements an invocation
+    CHECK(vkf::exchangedMatrixLayout(8, 16, 16, 16).rows == 0);   // more than sixteen
+    CHECK(vkf::exchangedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no place has bits for
+    CHECK(vkf::exchangedMatrixLayout(32, 32, 16, 16).rows == 0);  // rows
+    CHECK(vkf::exchangedMatrixLayout(32, 16, 16, 4).rows == 0);   // half a word of depth
+    CHECK(vkf::exchangedMatrixLayout(8, 8, 4, 8).rows == 0);      // half a word of columns
+    CHECK(vkf::exchangedMatrixLayout(32, 16, 12, 16).rows == 0);
+    CHECK(vkf::exchangedMatrixLayout(0, 16, 16, 16).rows == 0);
+}
+
+TEST_CASE("operands are filled from registers only where bits of lane and element are in order", "[schedule]") {
+    for (const Known& known : knownShapes) {
+        const vkf::MatrixLayout layout = vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
+        CHECK(layout.fillsFromRegisters());
+        vkf::MatrixLayout other = layout;
+        other.rightTransposed = false;
+        CHECK_FALSE(other.fillsFromRegisters());
+        other = layout;
+        std::swap(other.laneBits[0], other.laneBits[known.lanes == 32 ? 4 : 2]);
+        CHECK(other.fillsFromRegisters() == (known.lanes == 8)); // lanes of one row alone may stand in any order
+    }
+    CHECK_FALSE(vkf::MatrixLayout{}.fillsFromRegisters());
+}

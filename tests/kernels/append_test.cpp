@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: MIT
+//
+// vkfCmdAppend and vkfCmdAdvance against the reference: every byte of the cache, those that nobody may write
+// included.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <vkflash/host.hpp>
+#include <vkflash/reference.h>
+#include <vkflash/vkflash.hpp>
+
+#include "shared/append_params.h"
+#include "support/device.hpp"
+#include "support/guarded.hpp"
+
+namespace {
+
+using vkf::test::Guarded;
+using vkf::test::testDevice;
+
+using Bytes = std::vector<std::byte>;
+
+constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
+constexpr VkfType cacheTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0};
+
+struct Inputs {
+    Bytes newK, newV, q;
+    std::vector<int32_t> lengths, blockTable;
+    std::vector<float> cos, sin;
+};
+
+// The caches, and what else is written.
+struct Results {
+    Bytes k, v, rotatedQ;
+    std::vector<int32_t> newLengths, lengths;
+    bool guardsIntact = true;
+    bool operator==(const Results&) const = default;
+};
+
+struct Shape {
+    uint32_t batch = 1;
+    uint32_t kvHeads = 1;
+    uint32_t rows = 1;
+    uint32_t keys = 1;
+    uint32_t headDim = 1;
+};
+
+VkfAppendProblem appendOf(const Shape& shape) {
+    auto problem = vkf::make<VkfAppendProblem>();
+    problem.batch = shape.batch;
+    problem.kvHeads = shape.kvHeads;
+    problem.rows = shape.rows;
+    problem.keys = shape.keys;
+    problem.headDim = shape.headDim;
+    return problem;
+}
+
+uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+template <typename Value> Bytes bytesOf(const std::vector<Value>& values) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+}
+
+Results emptyResults(const VkfAppendLayout& layout, const Inputs& inputs, std::byte fill) {
+    Results results;
+    results.k.assign(bytesOf(layout.k), fill);
+    results.v.assign(bytesOf(layout.v), fill);
+    results.rotatedQ.assign(bytesOf(layout.rotatedQ), fill);
+    results.newLengths.resize(inputs.lengths.size());
+    results.lengths = inputs.lengths;
+    return results;
+}
+
+// On the CPU, in caches that were full of one byte.
+Results runReference(const VkfAppendProblem& problem, const Inputs& inputs, std::byte fill) {
+    Results results = emptyResults(vkfAppendLayout(&problem), inputs, fill);
+    auto buffers = vkf::make<VkfAppendBuffers>();
+    buffers.newK = inputs.newK.data();
+    buffers.newV = inputs.newV.data();
+    buffers.k = results.k.data();
+    buffers.v = results.v.data();
+    buffers.lengths = inputs.lengths.data();
+    buffers.newLengths = results.newLengths.data();
+    buffers.blockTable = inputs.blockTable.data();
+    buffers.q = inputs.q.data();
+    buffers.rotatedQ = results.rotatedQ.data();
+    buffers.cos = inputs.cos.data();
+    buffers.sin = inputs.sin.data();
+    VkfMessage message{};
+    const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
+    INFO(message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return results;
+}
+
+// A guarded buffer that holds some bytes, or poison.
+struct Filled {
+    Guarded memory;
+
+    explicit Filled(const Bytes& bytes) : memory(testDevice(), bytes.size()) {
+        if (!bytes.empty()) {
+            testDevice().upload(memory.buffer, bytes.data(), bytes.size(), memory.offset);
+        }
+    }
+    explicit Filled(uint64_t bytes) : memory(testDevice(), bytes) {}
+
+    VkfBinding binding() const { return memory.binding(); }
+    template <typename Values> void read(Values& values, bool& guardsIntact) const {
+        const Bytes all = memory.download(testDevice());
+        guardsIntact = guardsIntact && memory.intact(all);
+        std::ranges::copy(std::span(all).subspan(memory.offset, memory.bytes),
+                          std::as_writable_bytes(std::span(values)).begin());
+    }
+};
+
+enum class QueryPlace { output, inPlace };
+
+Results runDevice(const VkfAppendProblem& problem, const Inputs& inputs, QueryPlace place = QueryPlace::output) {
+    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
+        blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
+    const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
+        newLengths(inputs.lengths.size() * sizeof(int32_t));
+
+    vkf::Append append;
+    VkfMessage message{};
+    const VkfResult created = vkfCreateAppend(testDevice().context(), &problem, append.put(), &message);
+    INFO(message.text);
+    REQUIRE(created == VKF_SUCCESS);
+    auto bindings = vkf::make<VkfAppendBindings>();
+    bindings.newK = newK.binding();
+    bindings.newV = newV.binding();
+    bindings.k = k.binding();
+    bindings.v = v.binding();
+    bindings.lengths = lengths.binding();
+    bindings.newLengths = newLengths.binding();
+    bindings.blockTable = blockTable.binding();
+    bindings.q = q.binding();
+    bindings.rotatedQ = place == QueryPlace::inPlace ? q.binding() : rotatedQ.binding();
+    bindings.cos = cos.binding();
+    bindings.sin = sin.binding();
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
+        INFO(message.text);
+        REQUIRE(recorded == VKF_SUCCESS);
+    });
+    Results results = emptyResults(layout, inputs, std::byte{});
+    k.read(results.k, results.guardsIntact);
+    v.read(results.v, results.guardsIntact);
+    (place == QueryPlace::inPlace ? q : rotatedQ).read(results.rotatedQ, results.guardsIntact);
+    lengths.read(results.lengths, results.guardsIntact);
+    newLengths.read(results.newLengths, results.guardsIntact);
+    return results;
+}
+
+// How far from the reference an element of a rotated tensor may be. Angles are right to 1e-7 and each of two
+// products and their sum may round, all in units of the largest element of a row: 4e-7. On top of it comes a step of
+// the type: of a block type one of its codes, and as much again, because the scale may round the other way.
+double toleranceOf(VkfType type, double reference, double largest) {
+    switch (type) {
+    case VKF_TYPE_F16:
+        return 4e-7 * largest + 0x1p-10 * std::abs(reference) + 0x1p-24;
+    case VKF_TYPE_BF16:
+        return 4e-7 * largest + 0x1p-7 * std::abs(reference);
+    case VKF_TYPE_Q8_0:
+        return largest / 127 * 1.01 + 0x1p-10 * std::abs(reference);
+    case VKF_TYPE_Q4_0:
+        return largest / 8 * 1.01 + 0x1p-10 * std::abs(reference);
+    default:
+        return 4e-7 * largest;
+    }
+}
+
+struct Comparison {
+    uint64_t written = 0; // bytes
+    uint64_t strays = 0;  // bytes that the reference leaves alone and the device does not
+    uint64_t unequal = 0; // bytes, but for one NaN in the place of another
+    uint64_t far = 0;     // elements out of tolerance
+};
+
+// Whether byte i lies in elements that are both NaN, whose bits devices choose.
+bool isNan(VkfType type, const Bytes& a, const Bytes& b, uint64_t i) {
+    const size_t bytes = vkfTypeBytes(type);
+    return bytes != 0 && std::isnan(vkfLoadElement(type, a.data(), i / bytes)) &&
+           std::isnan(vkfLoadElement(type, b.data(), i / bytes));
+}
+
+// A byte is written if two references with different fills agree on it.
+Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Bytes& ofOnes, const Bytes& ofZeros,
+                   double largest) {
+    Comparison result;
+    const uint32_t block = vkfBlockElements(layout.type);
+    const uint64_t blockBytes = vkfStoredBytes(layout.type, block);
+    for (uint64_t i = 0; i < device.size(); i++) {
+        const bool isWritten = ofOnes[i] == ofZeros[i];
+        result.written += isWritten ? 1 : 0;
+        result.strays += !isWritten && device[i] != std::byte{0xff} ? 1 : 0;
+        const bool differs = isWritten && device[i] != ofOnes[i];
+        result.unequal += differs && !isNan(layout.type, device, ofOnes, i) ? 1 : 0;
+        if (isWritten && i % blockBytes == 0) {
+            for (uint64_t e = i / blockBytes * block; e < (i / blockBytes + 1) * block; e++) {
+                const double exact = vkfLoadElement(layout.type, ofOnes.data(), e);
+                const double value = vkfLoadElement(layout.type, device.data(), e);
+                result.far += std::abs(value - exact) <= toleranceOf(layout.type, exact, largest) ? 0 : 1;
+            }
+        }
+    }
+    return result;
+}
+
+// The largest |x| of a rotated pair's length, for tolerances.
+constexpr double magnitude = 8.0;
+
+void check(const VkfAppendProblem& p, const Inputs& inputs, const Results& device) {
+    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const Results ones = runReference(p, inputs, std::byte{0xff});
+    const Results zeros = runReference(p, inputs, std::byte{0x00});
+    const Comparison k = compare(layout.k, device.k, ones.k, zeros.k, magnitude);
+    const Comparison v = compare(layout.v, device.v, ones.v, zeros.v, magnitude);
+    const Comparison q = compare(layout.rotatedQ, device.rotatedQ, ones.rotatedQ, zeros.rotatedQ, magnitude);
+    CHECK(k.strays == 0);
+    CHECK(v.strays == 0);
+    CHECK(q.strays == 0);
+    CHECK(v.unequal == 0);
+    if (p.rotary.pairs == VKF_ROTARY_OFF) {
+        CHECK(k.unequal == 0);
+    } else {
+        CHECK(k.far == 0);
+        CHECK(q.far == 0);
+    }
+    CHECK(device.newLengths == ones.newLengths);
+    CHECK(device.lengths == inputs.lengths);
+    CHECK(device.guardsIntact);
+}
+
+// Elements of every kind, NaN in the gaps: tame ones for tensors that are rotated.
+Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
+    Bytes bytes(bytesOf(layout), std::byte{0xff});
+    std::uniform_real_distribution<double> uniform(-5.0, 5.0); // two of a pair are at most 7.1 long together
+    constexpr double wild[] = {0.0,    -0.0, 65504.0, 65519.9,      65520.0,      -1e30, 1.0 + 0x1p-11, 1.0 + 0x3p-11,
+                               6.1e-5, 3e-8, -4.5e-8, 1.0 + 0x1p-8, 1.0 + 0x3p-8, 2.5,   -0.5};
+    for (uint64_t b = 0; b < layout.batch; b++) {
+        for (uint64_t h = 0; h < layout.heads; h++) {
+            for (uint64_t row = 0; row < layout.rows; row++) {
+                const uint64_t first = b * layout.batchStride + h * layout.headStride + row * layout.rowStride;
+                for (uint64_t d = 0; d < layout.dim; d++) {
+                    double x = uniform(random);
+                    if (!tame && random() % 8 == 0) {
+                        x = wild[random() % std::size(wild)];
+                    } else if (!tame && random() % 400 == 0) {
+                        x = random() % 2 == 0 ? std::numeric_limits<double>::infinity()
+                                              : std::numeric_limits<double>::quiet_NaN();
+                    }
+                    vkfStoreElement(layout.type, bytes.data(), first + d, x);
+                }
+            }
+        }
+    }
+    return bytes;
+}
+
+// Pages in random order, no page twice; some entries that are no page.
+std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& random) {
+    std::vector<int32_t> pages(p.paging.pages);
+    std::iota(pages.begin(), pages.end(), 0);
+    std::shuffle(pages.begin(), pages.end(), random);
+    std::vector<int32_t> table(uint64_t{p.batch} * p.paging.maxPages);
+    for (size_t i = 0; i < table.size(); i++) {
+        const int32_t none[] = {-1, static_cast<int32_t>(p.paging.pages), std::numeric_limits<int32_t>::max(),
+                                std::numeric_limits<int32_t>::min()};
+        table[i] = i < pages.size() && random() % 8 != 0 ? pages[i] : none[random() % std::size(none)];
+    }
+    return table;
+}
+
+Inputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
+    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    Inputs inputs;
+    inputs.newK = randomTensor(layout.newK, p.rotary.pairs != VKF_ROTARY_OFF, random);
+    inputs.newV = randomTensor(layout.newV, false, random);
+    inputs.q = randomTensor(layout.q, true, random);
+    const auto keys = static_cast<int32_t>(p.keys);
+    for (uint32_t b = 0; b < p.batch; b++) {
+        const int32_t choices[] = {0,
+                                   keys,
+                                   keys - 1,
+                                   static_cast<int32_t>(random() % (p.keys + 1)),
+                                   -3,
+                                   keys + 7,
+                                   std::max(0, keys - static_cast<int32_t>(p.rows))};
+        inputs.lengths.push_back(choices[random() % std::size(choices)]);
+    }
+    if (p.paging.enabled != 0) {
+        inputs.blockTable = randomTable(p, random);
+    }
+    if (p.rotary.tableRows != 0) {
+        const uint32_t pairs = (p.rotary.dim != 0 ? p.rotary.dim : p.headDim) / 2;
+        std::uniform_real_distribution<float> angle(0.0F, 6.0F);
+        for (uint64_t i = 0; i < uint64_t{p.rotary.tableRows} * pairs; i++) {
+            const float a = angle(random);
+            inputs.cos.push_back(std::cos(a));
+            inputs.sin.push_back(std::sin(a));
+        }
+    }
+    return inputs;
+}
+
+VkfAppendProblem randomProblem(std::mt19937_64& random) {
+    const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+    VkfAppendProblem p = appendOf({1 + below(4), 1 + below(3), 1 + below(9), 1 + below(40), 1 + below(140)});
+    p.valueDim = below(2) != 0 ? 1 + below(140) : 0;
+    p.k.type = cacheTypes[below(5)];
+    p.v.type = cacheTypes[below(5)];
+    if (vkfBlockElements(p.k.type) > 1 || vkfBlockElements(p.v.type) > 1) {
+        p.headDim = 32 * (1 + below(4));
+        p.valueDim = 32 * below(4);
+    }
+    p.newK.type = storedTypes[below(3)];
+    p.newV.type = storedTypes[below(3)];
+    const uint32_t valueDim = p.valueDim != 0 ? p.valueDim : p.headDim;
+    if (below(2) != 0) {
+        p.newK = vkf::rowsFirst(p.newK.type, p.rows, p.kvHeads, p.headDim + below(3));
+        p.newV = vkf::rowsFirst(p.newV.type, p.rows, p.kvHeads, valueDim);
+    }
+    if (below(2) != 0) {
+        p.paging.enabled = 1;
+        p.paging.pageSize = 1U << below(6);
+        p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1 + below(3);
+        p.paging.pages = 1 + below(p.batch * p.paging.maxPages + 3);
+    }
+    if (below(2) != 0) { // [batch or page, rows, heads, dim]
+        const uint32_t rows = p.paging.enabled != 0 ? p.paging.pageSize : p.keys;
+        p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
+        p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
+    }
+    if (p.headDim > 1 && below(3) != 0) {
+        p.rotary.pairs = below(2) != 0 ? VKF_ROTARY_HALVES : VKF_ROTARY_INTERLEAVED;
+        p.rotary.dim = p.headDim % 2 != 0 || below(2) != 0 ? 2 * (1 + below(p.headDim / 2)) : 0;
+        p.rotary.base = below(2) != 0 ? 500000.0F : 0.0F;
+        p.rotary.tableRows = below(3) == 0 ? 1 + below(p.keys + 9) : 0;
+        p.queryHeads = below(6);
+        p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
+    }
+    return p;
+}
+
+std::string describe(const VkfAppendProblem& p) {
+    return std::to_string(p.batch) + "x" + std::to_string(p.kvHeads) + "x" + std::to_string(p.rows) + " rows of " +
+           std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
+           vkfTypeName(p.newK.type) + " to " + vkfTypeName(p.k.type) + ", " + vkfTypeName(p.newV.type) + " to " +
+           vkfTypeName(p.v.type) + ", pages of " + std::to_string(p.paging.enabled != 0 ? p.paging.pageSize : 0) +
+           ", pairs " + std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
+           std::to_string(p.rotary.tableRows);
+}
+
+} // namespace
+
+TEST_CASE("random appends write the bytes of the reference, and no other, the same on a second run", "[append]") {
+    for (uint32_t seed = 0; seed < 90; seed++) {
+        std::mt19937_64 random(seed);
+        VkfAppendProblem p = randomProblem(random);
+        if (seed % 2 != 0) {
+            p.rotatedQ.type = storedTypes[random() % 3];
+        }
+        INFO("seed " << seed << ": " << describe(p));
+        const Inputs inputs = randomInputs(p, random);
+        const Results results = runDevice(p, inputs);
+        check(p, inputs, results);
+        CHECK((runDevice(p, inputs) == results));
+        if (p.q.type == p.rotatedQ.type) {
+            CHECK((runDevice(p, inputs, QueryPlace::inPlace).rotatedQ == results.rotatedQ));
+        }
+    }
+}
+
+TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head passes", "[append]") {
+    for (const VkfRotaryPairs pairs : {VKF_ROTARY_HALVES, VKF_ROTARY_INTERLEAVED}) {
+        VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 4, .headDim = 6});
+        p.rotary.pairs = pairs;
+        p.rotary.dim = 4;
+        p.rotary.tableRows = 3;
+        Inputs inputs;
+        inputs.newK = inputs.newV = bytesOf(std::vector<float>{1, 2, 3, 4, 5, 6});
+        inputs.lengths = {2};
+        inputs.cos = {7, 7, 7, 7, 0, 1}; // at position 2 pair 0 turns by a quarter, pair 1 not at all
+        inputs.sin = {7, 7, 7, 7, 1, 0};
+        const std::vector<float> rotated =
+            pairs == VKF_ROTARY_HALVES ? std::vector<float>{-3, 2, 1, 4, 5, 6} : std::vector<float>{-2, 1, 3, 4, 5, 6};
+        for (const Results& results : {runReference(p, inputs, std::byte{0xff}), runDevice(p, inputs)}) {
+            std::vector<float> k(4 * 6);
+            std::vector<float> v(4 * 6);
+            std::memcpy(k.data(), results.k.data(), results.k.size());
+            std::memcpy(v.data(), results.v.data(), results.v.size());
+            CHECK(std::vector<float>(k.begin() + 12, k.begin() + 18) == rotated);
+            CHECK(std::vector<float>(v.begin() + 12, v.begin() + 18) == std::vector<float>{1, 2, 3, 4, 5, 6});
+            CHECK(results.newLengths == std::vector<int32_t>{3});
+        }
+    }
+}
+
+TEST_CASE("angles are as exact at position sixteen million as at the first", "[append]") {
+    VkfAppendProblem p = appendOf({.batch = 4, .kvHeads = 1, .rows = 3, .keys = 1U << 24, .headDim = 128});
+    p.paging = {1, 1U << 20, 16, 1};
+    p.k.type = p.v.type = VKF_TYPE_Q4_0; // the one page has no row of these sequences
+    p.rotary.pairs = VKF_ROTARY_HALVES;
+    p.queryHeads = 2;
+    for (const float base : {10000.0F, 1.5F, 1e7F}) {
+        p.rotary.base = base;
+        std::mt19937_64 random(5);
+        Inputs inputs = randomInputs(p, random);
+        inputs.lengths = {0, 4095, 1000003, (1 << 24) - 2};
+        std::fill(inputs.blockTable.begin(), inputs.blockTable.end(), -1);
+        INFO("base " << base);
+        check(p, inputs, runDevice(p, inputs));
+    }
+}
+
+TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp16 and bf16 too", "[append]") {
+    std::mt19937_64 random(9);
+    for (const VkfType from : storedTypes) {
+        for (const VkfType to : storedTypes) {
+            VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 256, .keys = 256, .headDim = 256});
+            p.newK.type = p.newV.type = from;
+            p.k.type = p.v.type = to;
+            Inputs inputs;
+            inputs.lengths = {0};
+            inputs.newK.resize(bytesOf(vkfAppendLayout(&p).newK));
+            for (uint32_t i = 0; i < 256 * 256; i++) { // all patterns of 16 bits, but one NaN for all
+                const uint32_t bits = from == VKF_TYPE_F32 ? static_cast<uint32_t>(random()) : i;
+                std::memcpy(inputs.newK.data() + i * vkfTypeBytes(from), &bits, vkfTypeBytes(from));
+                const double x = vkfLoadElement(from, inputs.newK.data(), i);
+                vkfStoreElement(from, inputs.newK.data(), i, std::isnan(x) ? std::nan("") : x);
+            }
+            inputs.newV = inputs.newK;
+            INFO(vkfTypeName(from) << " to " << vkfTypeName(to));
+            check(p, inputs, runDevice(p, inputs));
+        }
+    }
+}
+
+TEST_CASE("blocks of any scale are those of the reference quantiser, halves and ties included", "[append]") {
+    std::mt19937_64 random(3);
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0}) {
+        VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 2, .rows = 512, .keys = 512, .headDim = 64});
+        p.k.type = p.v.type = type;
+        Inputs inputs;
+        inputs.lengths = {0};
+        std::vector<float> values(bytesOf(vkfAppendLayout(&p).newK) / sizeof(float));
+        std::normal_distribution<float> normal(0.0F, 1.0F);
+        for (size_t block = 0; block < values.size() / 32; block++) {
+            const int exponent = static_cast<int>(random() % 160) - 80;
+            for (size_t e = 0; e < 32; e++) {
+                const float half = static_cast<float>(static_cast<int>(random() % 255) - 127) / 2.0F;
+                const float x = block % 3 == 0 ? (e == 5 ? 127.0F : half) : block % 3 == 1 ? normal(random) : 0.0F;
+                values[block * 32 + e] = std::ldexp(x, block % 6 < 3 ? exponent : 0);
+            }
+            std::swap(values[block * 32 + 5], values[block * 32 + random() % 32]);
+        }
+        inputs.newK = inputs.newV = bytesOf(values);
+        INFO(vkfTypeName(type));
+        check(p, inputs, runDevice(p, inputs));
+    }
+}
+
+TEST_CASE("an append may have more workgroups than a dispatch's first dimension takes", "[append]") {
+    constexpr uint32_t rows = 2 * VKF_APPEND_GROUPS * 128 + 77; // 128 rows of one element in a workgroup
+    const VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = rows, .keys = rows - 1, .headDim = 1});
+    std::vector<float> numbers(rows);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    Inputs inputs;
+    inputs.lengths = {0};
+    inputs.newK = inputs.newV = bytesOf(numbers);
+    const Results results = runDevice(p, inputs);
+    numbers.pop_back();
+    CHECK((results.k == bytesOf(numbers))); // in parentheses, or a failure would print them
+    CHECK((results.v == bytesOf(numbers)));
+    CHECK(results.guardsIntact);
+}
+
+TEST_CASE("advancing adds the rows to each length and stops at the cache's end", "[append]") {
+    VkfAppendProblem p = appendOf({.batch = 150, .kvHeads = 1, .rows = 3, .keys = 10, .headDim = 1});
+    std::vector<int32_t> lengths;
+    std::vector<int32_t> expected;
+    for (uint32_t b = 0; b < p.batch; b++) {
+        lengths.push_back(static_cast<int32_t>(b % 16) - 2);
+        expected.push_back(std::min(std::max(lengths[b], 0) + 3, 10));
+    }
+    const Filled memory(bytesOf(lengths));
+    vkf::Append append;
+    REQUIRE(vkfCreateAppend(testDevice().context(), &p, append.put(), nullptr) == VKF_SUCCESS);
+    const VkfBinding binding = memory.binding();
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdAdvance(commandBuffer, append.get(), &binding, nullptr) == VKF_SUCCESS);
+    });
+    bool guardsIntact = true;
+    memory.read(lengths, guardsIntact);
+    CHECK(lengths == expected);
+    CHECK(guardsIntact);
+}
+
+TEST_CASE("what is wrong with an append is named", "[append]") {
+    VkfMessage message{};
+    const auto refusal = [&](auto change) {
+        VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});
+        change(problem);
+        CHECK(vkfCheckAppend(&problem, &message) != VKF_SUCCESS);
+        return std::string(message.text);
+    };
+    CHECK(refusal([](VkfAppendProblem& p) { p.rows = 0; }) == "rows is 0; it must be 1 to 1073741823");
+    CHECK(refusal([](VkfAppendProblem& p) { p.kvHeads = 0; }) == "kvHeads is 0; it must be 1 to 65535");
+    CHECK(refusal([](VkfAppendProblem& p) { p.headDim = 1025; }) == "headDim is 1025; it must be 1 to 1024");
+    CHECK(refusal([](VkfAppendProblem& p) { p.queryHeads = 4; }) ==
+          "queryHeads is 4, but rotary.pairs is 0: there is nothing to do with q");
+    CHECK(refusal([](VkfAppendProblem& p) { p.rotary.pairs = static_cast<VkfRotaryPairs>(3); }) ==
+          "rotary.pairs is 3; it must be 0 to 2");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.rotary = {VKF_ROTARY_HALVES, 66, 0.0F, 0};
+          }) == "rotary.dim is 66; it must be even and at most headDim, 64");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.rotary = {VKF_ROTARY_HALVES, 0, 1.0F, 0};
+          }) == "rotary.base is 1; it must be finite and over 1");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.paging = {1, 12, 4, 1};
+          }) == "paging.pageSize is 12; it must be a power of two");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.paging = {1, 4, 4, 1};
+          }) == "paging.maxPages 4 of 4 rows are fewer than 20 keys");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.paging = {1, 4, 1U << 30, 1};
+          }) == "paging.maxPages 1073741824 is over the limit of 1073741823");
+    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {1, 4, 5, 0}; }) == "paging.pages is 0");
+    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {2, 4, 5, 5}; }) == "paging.enabled is 2; it must be 0 or 1");
+    CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_Q5_0; }) ==
+          "type q5_0 of k is none of f32, f16, bf16, q8_0, q4_0");
+    CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
+          "type q8_0 of newK is none of f32, f16, bf16");
+    CHECK(refusal([](VkfAppendProblem& p) { p.v.rowStride = 16; }) == "the strides of v make elements overlap");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.k.type = VKF_TYPE_Q8_0;
+              p.headDim = 48;
+          }).starts_with("dim 48 of k is not a multiple of 32"));
+
+    const VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});
+    vkf::Append append;
+    REQUIRE(vkfCreateAppend(testDevice().context(), &problem, append.put(), nullptr) == VKF_SUCCESS);
+    auto bindings = vkf::make<VkfAppendBindings>();
+    bindings.newK.address = bindings.newV.address = bindings.k.address = bindings.v.address = 4096;
+    bindings.lengths.address = bindings.newLengths.address = 8192;
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(std::string(message.text).starts_with("newLengths is where lengths is"));
+        bindings.newLengths.address = 0;
+        bindings.v.size = 2 * 2 * 20 * 64 * sizeof(float) - 1;
+        CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);
+    });
+}

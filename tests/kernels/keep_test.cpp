@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// Documents and the first keys beside a window: every kernel and every reference algorithm.
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "problem/problem.hpp"
+#include "support/call.hpp"
+#include "support/everywhere.hpp"
+#include "support/masks.hpp"
+#include "support/reference.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::algorithms;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::setWindow;
+
+// What each row sees, '1' or '0' for each key: scores are 0 and v is 2^key.
+std::vector<std::string> seenByReference(const VkfProblem& problem, const std::vector<int32_t>& documents,
+                                         VkfReferenceAlgorithm algorithm) {
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    std::memset(inputs.k.data(), 0, inputs.k.size());
+    for (uint64_t key = 0; key < problem.keys; key++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, std::exp2(static_cast<double>(key)));
+    }
+    inputs.documentIds = documents;
+    const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
+    std::vector<std::string> rows;
+    for (size_t row = 0; row < problem.queryRows; row++) {
+        const auto bits = static_cast<uint64_t>(std::llround(result.o[row] * std::exp(result.lse[row])));
+        std::string text;
+        for (uint64_t key = 0; key < problem.keys; key++) {
+            text += (bits >> key & 1U) != 0 ? '1' : '0';
+        }
+        rows.push_back(text);
+    }
+    return rows;
+}
+
+} // namespace
+
+TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
+    uint32_t seed = 1;
+    for (const uint32_t rows : {4U, 90U}) {
+        for (const bool causal : {false, true}) {
+            VkfProblem problem = problemOf({2, 4, 2, rows, 333, 40, 0, causal ? VKF_TYPE_F16 : VKF_TYPE_F32});
+            setWindow(problem, 20, causal ? -1 : 5, rows == 4 ? 3 : 70);
+            problem.causal = causal ? 1 : 0;
+            problem.alignment = rows == 90 && !causal ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
+            problem.alibi = 1;
+            Data data;
+            data.seed = seed++;
+            checkEverywhere(problem, data);
+            problem.keyLengths = 1;
+            problem.kvSplits = 4;
+            data.keyLengths = {150, 2};
+            const Inputs inputs = vkf::test::makeInputs(problem, data);
+            for (const uint32_t variation : {0U, 4U, 5U, 7U, 8U}) {
+                checkOn(vkf::test::variations[variation], problem, inputs);
+            }
+        }
+    }
+}
+
+TEST_CASE("a row sees its own document", "[keep]") {
+    uint32_t seed = 10;
+    for (const uint32_t rows : {5U, 131U, 150U}) { // of the last some stand before the first key
+        VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
+        problem.documents = 1;
+        Data data;
+        data.seed = seed++;
+        checkEverywhere(problem, data);
+        problem.causal = 1;
+        problem.sinks = 1;
+        problem.keyLengths = 1;
+        data.keyLengths = {77, 131};
+        checkEverywhere(problem, data);
+    }
+}
+
+TEST_CASE("pages, block masks and wide heads know documents and first keys too", "[keep]") {
+    VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
+    vkf::test::setPages(paged, 16, 3);
+    setWindow(paged, 30, 0, 20);
+    paged.documents = 1;
+    VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
+    setWindow(wide, 60, 0, 33);
+    wide.alibi = 1;
+    for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+        checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
+    }
+    checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
+    wide.documents = 1;
+    checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
+    VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
+    blocked.maskBlock = 32;
+    setWindow(blocked, 40, 10, 70);
+    blocked.documents = 1;
+    checkEverywhere(blocked);
+}
+
+TEST_CASE("all reference algorithms agree on documents and first keys", "[reference]") {
+    VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
+    setWindow(problem, 9, 2, 5);
+    for (const bool documents : {false, true}) {
+        problem.documents = documents ? 1 : 0;
+        const Inputs inputs = vkf::test::makeInputs(problem, {});
+        const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
+        for (const VkfReferenceAlgorithm algorithm : algorithms) {
+            INFO(vkf::test::describe(problem) << ", algorithm " << static_cast<int>(algorithm));
+            const double bound = algorithm == VKF_REFERENCE_TILED_FP32 ? 1e-4 : 1e-12;
+            const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm, 24, 16));
+            for (size_t i = 0; i < direct.o.size(); i++) {
+                CHECK(std::abs(direct.o[i] - result.o[i]) <= bound);
+            }
+        }
+    }
+}
+
+TEST_CASE("the header's matrices of first keys are what is computed", "[reference]") {
+    VkfProblem problem = problemOf({1, 1, 1, 6, 6, 1, 0, VKF_TYPE_F32});
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        setWindow(problem, 1, 0, 2);
+        problem.causal = 1;
+        CHECK(seenByReference(problem, {}, algorithm) ==
+              std::vector<std::string>{"100000", "110000", "111000", "111100", "110110", "110011"});
+        problem.causal = 0;
+        CHECK(seenByReference(problem, {}, algorithm) ==
+              std::vector<std::string>{"110000", "110000", "111000", "111100", "110110", "110011"});
+        setWindow(problem, -1, 0, 2);
+        CHECK(seenByReference(problem, {}, algorithm) ==
+              std::vector<std::string>{"110000", "110000", "111000", "111100", "111110", "111111"});
+    }
+}
+
+TEST_CASE("the header's matrix of documents is what is computed", "[reference]") {
+    VkfProblem problem = problemOf({1, 1, 1, 5, 5, 1, 0, VKF_TYPE_F32});
+    problem.documents = 1;
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        CHECK(seenByReference(problem, {7, 7, 3, 3, 3}, algorithm) ==
+              std::vector<std::string>{"11000", "11000", "00111", "00111", "00111"});
+    }
+}
+
+TEST_CASE("pairs of first keys count among the visible ones", "[problem]") {
+    const auto pairsOf = [](int64_t left, int64_t right, bool causal) {
+        VkfProblem problem = problemOf({1, 1, 1, 6, 6, 1, 0, VKF_TYPE_F32});
+        setWindow(problem, left, right, 2);
+        problem.causal = causal ? 1 : 0;
+        vkf::CheckedProblem checked{};
+        REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+        return vkf::visiblePairs(checked);
+    };
+    CHECK(pairsOf(1, 0, true) == 18.0);
+    CHECK(pairsOf(1, 0, false) == 19.0);
+    CHECK(pairsOf(-1, 0, false) == 22.0);
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+//
+// Packed sequences: every kernel that takes them, beside everything that a call may bring.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+#include "shared/call_table.h"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/everywhere.hpp"
+#include "support/masks.hpp"
+#include "support/reference.hpp"
+#include "support/schedules.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::algorithms;
+using vkf::test::broadcast;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::setPacked;
+using vkf::test::setWindow;
+
+using Lengths = std::vector<int32_t>;
+
+// Empty ones at both ends and in between, single rows, sizes around those of tiles.
+const Lengths manyRows = {0, 65, 1, 0, 130, 16, 7, 0};
+const Lengths manyKeys = {3, 90, 1, 12, 131, 0, 40, 5};
+const Lengths fewRows = {1, 0, 3, 2, 1};
+const Lengths fewKeys = {100, 7, 0, 333, 65};
+
+// Rows and heads in any order, with gaps.
+void scatter(VkfProblem& p) {
+    p.q.headStride = p.headDim + 8;
+    p.q.rowStride = p.q.headStride * p.queryHeads + 8;
+    p.k.headStride = p.headDim;
+    p.k.rowStride = p.k.headStride * p.kvHeads;
+    p.v.rowStride = p.valueDim + 16;
+    p.v.headStride = p.v.rowStride * p.keys;
+    p.o.headStride = p.valueDim;
+    p.o.rowStride = p.o.headStride * p.queryHeads + 3;
+    p.q.batchStride = p.k.batchStride = p.o.batchStride = 12345; // which nobody reads
+}
+
+VkfProblem packedProblem(Data& data, bool few, VkfType type, uint32_t heads = 4, uint32_t kvHeads = 2) {
+    VkfProblem problem = problemOf({1, heads, kvHeads, 1, 1, 64, 48, type});
+    setPacked(problem, data, few ? fewRows : manyRows, few ? fewKeys : manyKeys);
+    return problem;
+}
+
+template <typename Visit> void forEachKind(const Visit& visit) {
+    uint32_t seed = 1;
+    for (const bool few : {false, true}) {
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_F32}) {
+            Data data;
+            data.seed = seed++;
+            VkfProblem problem = packedProblem(data, few, type);
+            visit(problem, data, few);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]") {
+    forEachKind([](VkfProblem& problem, Data& data, bool few) {
+        checkEverywhere(problem, data);
+        scatter(problem);
+        problem.longestRows = problem.longestKeys = few ? 0 : problem.longestRows;
+        problem.longestKeys = few ? 0 : 131;
+        problem.causal = 1;
+        data.oOffset = 3;
+        checkEverywhere(problem, data);
+        problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+        problem.lse = 0;
+        checkEverywhere(problem, data);
+    });
+}
+
+TEST_CASE("packed sequences know windows, ALiBi and sinks, each from its own beginning", "[packed]") {
+    forEachKind([](VkfProblem& problem, Data& data, bool) {
+        problem.alibi = 1;
+        problem.sinks = 1;
+        problem.softcap = 8.0F;
+        setWindow(problem, 30, 4, 0);
+        checkEverywhere(problem, data);
+        setWindow(problem, 20, 0, 5);
+        problem.kvSplits = 3;
+        checkEverywhere(problem, data);
+    });
+}
+
+TEST_CASE("packed sequences know bias, masks and documents, each from its own beginning", "[packed]") {
+    forEachKind([](VkfProblem& problem, Data& data, bool few) {
+        problem.bias = broadcast(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32, true, true, true, 3);
+        problem.mask = broadcast(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, true, true, true, 3);
+        checkEverywhere(problem, data);
+        problem.documents = 1;
+        problem.causal = 1;
+        problem.kvSplits = 2;
+        checkEverywhere(problem, data);
+    });
+}
+
+TEST_CASE("the keys of packed sequences are split and shortened", "[packed]") {
+    forEachKind([](VkfProblem& problem, Data& data, bool few) {
+        problem.causal = few ? 0 : 1;
+        problem.keyLengths = 1;
+        data.keyLengths = few ? Lengths{33, 7, 4, -1, 1000} : Lengths{3, 70, 0, 12, 9999, -5, 40, 1};
+        for (const uint32_t splits : {1U, 2U, 7U}) {
+            problem.kvSplits = splits;
+            checkEverywhere(problem, data);
+        }
+    });
+}
+
+TEST_CASE("packed queries read pages and blocks", "[packed]") {
+    uint32_t seed = 30;
+    for (const bool few : {false, true}) {
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_1}) {
+            Data data;
+            data.seed = seed++;
+            VkfProblem problem = problemOf({1, 4, 2, 1, 150, 64, 0, VKF_TYPE_F16});
+            problem.k.type = problem.v.type = type;
+            const Lengths& rows = few ? fewRows : manyRows;
+            problem.batch = static_cast<uint32_t>(rows.size());
+            vkf::test::setPages(problem, 16, 3);
+            setPacked(problem, data, rows, {});
+            problem.keyLengths = 1;
+            problem.documents = few ? 1 : 0;
+            problem.causal = 1;
+            data.keyLengths = few ? Lengths{150, 3, 77, 0, 16} : Lengths{150, 3, 77, 0, 130, 16, 9, 20};
+            const Inputs inputs = vkf::test::makeInputs(problem, data);
+            for (const uint32_t variation : {0U, 2U, 4U, 5U, 6U, 7U, 8U}) {
+                if (type == VKF_TYPE_F16 || (variation != 4 && variation != 5)) {
+                    checkOn(vkf::test::variations[variation], problem, inputs);
+                }
+            }
+        }
+    }
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q5_0}) {
+        Data data;
+        VkfProblem problem = problemOf({1, 4, 2, 1, 1, 64, 0, VKF_TYPE_F16});
+        problem.k.type = problem.v.type = type;
+        setPacked(problem, data, fewRows, fewKeys);
+        checkEverywhere(problem, data);
+    }
+}
+
+TEST_CASE("heads too wide for other kernels take packed sequences too", "[packed]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 16, 1, 1, 1, 576, 512, VKF_TYPE_F16});
+    setPacked(problem, data, {2, 0, 1, 1}, {70, 5, 0, 133});
+    Inputs inputs = vkf::test::makeInputs(problem, data);
+    checkOn(vkf::test::variations[6], problem, inputs);
+    problem.causal = 1;
+    problem.kvSplits = 2;
+    problem.sinks = 1;
+    problem.v.headStride = problem.k.headStride = uint64_t{problem.keys} * 576;
+    problem.v.rowStride = problem.k.rowStride = 576;
+    inputs = vkf::test::makeInputs(problem, data);
+    inputs.viewV();
+    checkOn(vkf::test::variations[6], problem, inputs);
+}
+
+TEST_CASE("nonsense in the lengths of packed sequences leads nowhere outside of the tensors", "[packed]") {
+    constexpr int32_t least = std::numeric_limits<int32_t>::min();
+    constexpr int32_t most = std::numeric_limits<int32_t>::max();
+    const std::array<Lengths, 4> nonsense = {Lengths{-7, most, 5, least, 90, 80},
+                                             Lengths{most, most, most, most, most, most},
+                                             Lengths{least, -1, -1, most, 3, 1000}, Lengths{50, 40, 30, 20, 10, 5}};
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_F32}) {
+        Data data;
+        VkfProblem problem = problemOf({1, 4, 2, 1, 1, 64, 48, type});
+        setPacked(problem, data, {30, 20, 0, 40, 3}, {50, 0, 60, 9, 70});
+        scatter(problem);
+        problem.causal = 1;
+        problem.documents = 1;
+        problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
+        Inputs inputs = vkf::test::makeInputs(problem, data);
+        for (const Lengths& q : nonsense) {
+            for (const Lengths& k : nonsense) {
+                inputs.cuSeqlensQ = q;
+                inputs.cuSeqlensK = k;
+                for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+                    VkfProblem one = problem;
+                    if (!takes(vkf::test::variations[variation], one)) {
+                        continue;
+                    }
+                    apply(vkf::test::variations[variation], one);
+                    one.kvSplits = k == nonsense[0] ? 3 : 1;
+                    const auto outcome =
+                        vkf::test::runUnjudged(deviceOf(vkf::test::variations[variation]), one, inputs, 0);
+                    INFO(vkf::test::variations[variation].name << ": " << outcome.text());
+                    CHECK(outcome.guardsIntact);
+                    CHECK(outcome.gapsIntact);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("rows that belong to no packed sequence change nothing for the others", "[packed]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 2, 1, 1, 1, 32, 0, VKF_TYPE_F16});
+    setPacked(problem, data, {20, 30, 25}, {20, 30, 25});
+    data.poisonInvisibleKeys = false;
+    Inputs inputs = vkf::test::makeInputs(problem, data);
+    for (const uint32_t variation : {0U, 4U, 6U, 7U}) {
+        VkfProblem one = problem;
+        apply(vkf::test::variations[variation], one);
+        auto& device = deviceOf(vkf::test::variations[variation]);
+        one.longestRows = one.longestKeys = 30;
+        inputs.cuSeqlensQ = inputs.cuSeqlensK = {0, 20, 50, 75};
+        const auto all = vkf::test::runUnjudged(device, one, inputs, 0);
+        one.batch = 1;
+        inputs.cuSeqlensQ = inputs.cuSeqlensK = {20, 50};
+        const auto middle = vkf::test::runUnjudged(device, one, inputs, 0);
+        for (size_t head = 0; head < 2; head++) {
+            for (size_t row = 20; row < 50; row++) {
+                CHECK(all.lse[head * 75 + row] == middle.lse[head * 75 + row]);
+                const size_t first = (head * 75 + row) * 32 * 2;
+                CHECK(std::memcmp(&all.o[first], &middle.o[first], size_t{32} * 2) == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("a packed sequence is computed as a call of its own by every reference algorithm", "[reference]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 4, 2, 1, 1, 16, 24, VKF_TYPE_F32});
+    setPacked(problem, data, {5, 0, 12, 1}, {9, 4, 7, 0});
+    problem.causal = 1;
+    problem.alibi = 1;
+    problem.sinks = 1;
+    problem.documents = 1;
+    problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
+    const Inputs inputs = vkf::test::makeInputs(problem, data);
+    const auto tail = [](const std::vector<std::byte>& all, size_t bytes) {
+        return std::vector<std::byte>(all.begin() + static_cast<std::ptrdiff_t>(bytes), all.end());
+    };
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        const auto options = vkf::test::referenceOptions(algorithm, 8, 8);
+        const auto together = vkf::test::reference(problem, inputs, options);
+        for (size_t b = 0; b < problem.batch; b++) {
+            const auto firstRow = static_cast<size_t>(inputs.cuSeqlensQ[b]);
+            const auto firstKey = static_cast<size_t>(inputs.cuSeqlensK[b]);
+            VkfProblem own = problem;
+            own.packed = own.longestRows = own.longestKeys = 0;
+            own.batch = 1;
+            own.queryRows = static_cast<uint32_t>(inputs.cuSeqlensQ[b + 1] - inputs.cuSeqlensQ[b]);
+            own.keys = static_cast<uint32_t>(inputs.cuSeqlensK[b + 1] - inputs.cuSeqlensK[b]);
+            own.q = {VKF_TYPE_F32, 0, 0, uint64_t{problem.queryRows} * 16, 16};
+            own.k = {VKF_TYPE_F32, 0, 0, uint64_t{problem.keys} * 16, 16};
+            own.v = {VKF_TYPE_F32, 0, 0, uint64_t{problem.keys} * 24, 24};
+            Inputs ofOwn = inputs;
+            ofOwn.q = tail(inputs.q, firstRow * 16 * sizeof(float));
+            ofOwn.k = tail(inputs.k, firstKey * 16 * sizeof(float));
+            ofOwn.v = tail(inputs.v, firstKey * 24 * sizeof(float));
+            ofOwn.bias = tail(inputs.bias, b * problem.bias.batchStride * sizeof(float));
+            ofOwn.documentIds.erase(ofOwn.documentIds.begin(),
+                                    ofOwn.documentIds.begin() + static_cast<std::ptrdiff_t>(firstKey));
+            const auto alone = vkf::test::reference(own, ofOwn, options);
+            for (size_t head = 0; head < problem.queryHeads; head++) {
+                for (size_t row = 0; row < own.queryRows; row++) {
+                    const size_t here = head * problem.queryRows + firstRow + row;
+                    const size_t there = head * own.queryRows + row;
+                    CHECK(together.lse[here] == alone.lse[there]);
+                    for (size_t column = 0; column < 24; column++) {
+                        CHECK(together.o[here * 24 + column] == alone.o[there * 24 + column]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("the header's matrix of packed sequences is what is computed", "[reference]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 1, 1, 1, 1, 1, 0, VKF_TYPE_F32});
+    setPacked(problem, data, {2, 0, 3}, {3, 2, 4});
+    problem.causal = 1;
+    Inputs inputs = vkf::test::makeInputs(problem, data);
+    std::memset(inputs.k.data(), 0, inputs.k.size()); // scores are 0 and v is 2^key
+    for (uint64_t key = 0; key < problem.keys; key++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), key, std::exp2(static_cast<double>(key)));
+    }
+    const std::array<std::string, 5> seen = {"110......", "111......", ".....1100", ".....1110", ".....1111"};
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
+        for (size_t row = 0; row < seen.size(); row++) {
+            const auto bits = static_cast<uint64_t>(std::llround(result.o[row] * std::exp(result.lse[row])));
+            uint64_t expected = 0;
+            for (size_t key = 0; key < seen[row].size(); key++) {
+                expected |= seen[row][key] == '1' ? uint64_t{1} << key : 0;
+            }
+            CHECK(bits == expected);
+        }
+    }
+}
+
+TEST_CASE("a sample of the rows of packed sequences is judged like all of them", "[reference]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 2, 1, 1, 1, 16, 0, VKF_TYPE_F32});
+    setPacked(problem, data, {5, 0, 12, 1, 9}, {9, 4, 7, 0, 30});
+    const Inputs inputs = vkf::test::makeInputs(problem, data);
+    auto options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
+    const auto all = vkf::test::reference(problem, inputs, options);
+    options.rowBegin = 3;
+    options.rowStride = 4;
+    const auto some = vkf::test::reference(problem, inputs, options);
+    for (size_t head = 0; head < 2; head++) {
+        for (size_t row = 3; row < 27; row += 4) {
+            CHECK(some.lse[head * 27 + row] == all.lse[head * 27 + row]);
+            CHECK(some.o[(head * 27 + row) * 16] == all.o[(head * 27 + row) * 16]);
+        }
+    }
+}
+
+TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
+    Data data;
+    VkfProblem problem = problemOf({1, 2, 1, 1, 1, 16, 0, VKF_TYPE_F32});
+    setPacked(problem, data, {5, 0, 7}, {9, 4, 7});
+    const auto told = [&](const Lengths& q, const Lengths& k) {
+        VkfMessage message{};
+        const VkfResult result =
+            vkfCheckSequences(&problem, q.empty() ? nullptr : q.data(), k.empty() ? nullptr : k.data(), &message);
+        return result == VKF_SUCCESS ? std::string() : std::string(message.text);
+    };
+    const Lengths q = {0, 5, 5, 12};
+    const Lengths k = {0, 9, 13, 20};
+    CHECK(told(q, k).empty());
+    CHECK(told({}, k) == "cuSeqlensQ is null");
+    CHECK(told(q, {}) == "cuSeqlensK is null");
+    CHECK(told({1, 5, 5, 12}, k) == "cuSeqlensQ[0] is 1; it must be 0");
+    CHECK(told({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4 after 5; it must be 0 to 7 more");
+    CHECK(told(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10 after 0; it must be 0 to 9 more");
+    CHECK(told(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
+    problem.packed = problem.longestRows = problem.longestKeys = 0;
+    CHECK(told({}, {}).empty());
+}
+
+TEST_CASE("slots are enough for the tiles of packed sequences, and at most one of each is idle", "[schedule]") {
+    std::mt19937 random(5);
+    for (const uint32_t packedHeads : {1U, 4U, 7U}) {
+        for (const uint32_t tileRows : {8U, 16U, 128U}) {
+            uint32_t row = 0;
+            for (uint32_t b = 0; b < 500; b++) {
+                const auto rows = static_cast<uint32_t>(random() % 3 == 0 ? 0 : random() % 300);
+                const uint32_t slots = VKF_FIRST_SLOT(row + rows, packedHeads, tileRows, b + 1) -
+                                       VKF_FIRST_SLOT(row, packedHeads, tileRows, b);
+                const uint32_t tiles = (rows * packedHeads + tileRows - 1) / tileRows;
+                CHECK(slots >= tiles);
+                CHECK(slots <= tiles + 1);
+                row += rows;
+            }
+        }
+    }
+}
+
+TEST_CASE("tiles and splits of packed sequences are those of the longest, or of the mean", "[schedule]") {
+    const vkf::Caps caps = vkf::test::matrixCaps();
+    VkfProblem problem = problemOf({64, 8, 2, 64 * 2048, 64 * 2048, 128, 0, VKF_TYPE_F16});
+    problem.packed = 1;
+    const vkf::Schedule mean = vkf::test::schedule(caps, problem);
+    VkfProblem equal = problemOf({64, 8, 2, 2048, 2048, 128, 0, VKF_TYPE_F16});
+    const vkf::Schedule unpacked = vkf::test::schedule(caps, equal);
+    CHECK(mean.path == VKF_PATH_COOPMAT);
+    CHECK(mean.tileText == unpacked.tileText);
+    REQUIRE(mean.phases.size() == unpacked.phases.size() + 2);
+    CHECK(mean.phases[0].variant.kernel == vkf::Kernel::writeTable);
+    CHECK(mean.phases[1].variant.kernel == vkf::Kernel::listSequences);
+    CHECK(mean.phases[1].steps() == 1);
+    const uint32_t packedHeads = unpacked.phases[0].variant.constants[VKF_ID_PACKED_HEADS];
+    CHECK(mean.slots.count == 64 * 2048 * packedHeads / mean.tile.rows + 64);
+    CHECK(mean.phases[2].items == mean.slots.count * (8 / packedHeads));
+
+    // One row each: decoding.
+    problem.queryRows = 64;
+    problem.longestRows = 1;
+    CHECK(vkf::test::schedule(caps, problem).path == VKF_PATH_DECODE);
+    // One long sequence among short ones keeps its splits.
+    problem = problemOf({8, 2, 1, 16 + 7, 65536 + 70, 128, 0, VKF_TYPE_F16});
+    problem.packed = 1;
+    problem.longestRows = 16;
+    problem.longestKeys = 65536;
+    CHECK(vkf::test::schedule(caps, problem).splits > 1);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// What NVIDIA's compiler needs to keep the matrices of a kernel in registers. Where a shader breaks one of these rules,
+// anywhere, it runs at a fifth of its speed, and nothing else shows it. docs/tuning.md, "Registers, spills, machine
+// code".
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "pipelines/shader_table.hpp"
+#include "pipelines/spirv.hpp"
+
+namespace {
+
+// Of a SPIR-V module: the functions that each function calls, and the one that it starts with.
+struct Calls {
+    std::map<uint32_t, std::vector<uint32_t>> callees;
+    uint32_t entry = 0;
+
+    explicit Calls(const std::vector<uint32_t>& module) {
+        // SPIR-V's unified specification, sections 3.42.3 and 3.42.9.
+        constexpr uint32_t entryPoint = 15;
+        constexpr uint32_t function = 54;
+        constexpr uint32_t functionCall = 57;
+        uint32_t current = 0;
+        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
+            if (opcode == entryPoint) {
+                entry = words[2];
+            } else if (opcode == function) {
+                current = words[2];
+            } else if (opcode == functionCall) {
+                callees[current].push_back(words[3]);
+            }
+        });
+    }
+
+    size_t depth(uint32_t id) const {
+        const auto found = callees.find(id);
+        size_t deepest = 0;
+        if (found != callees.end()) {
+            for (const uint32_t callee : found->second) {
+                deepest = std::max(deepest, depth(callee));
+            }
+        }
+        return 1 + deepest;
+    }
+};
+
+// Loops of a module that are to be unrolled, and those of them whose end is a constant, so that they can be. glslang
+// writes a loop as a header that names its test, and the test as one block that ends in a comparison.
+struct UnrolledLoops {
+    size_t all = 0;
+    size_t counted = 0;
+
+    explicit UnrolledLoops(const std::vector<uint32_t>& module) {
+        // SPIR-V's unified specification, sections 3.42.7 to 3.42.17.
+        constexpr uint32_t unroll = 1;
+        constexpr uint32_t firstComparison = 170; // OpIEqual
+        constexpr uint32_t lastComparison = 179;  // OpSLessThanEqual
+        std::set<uint32_t> constants;
+        bool test = false;
+        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
+            if (opcode == 43 || opcode == 50 || opcode == 52) { // OpConstant, OpSpecConstant, OpSpecConstantOp
+                constants.insert(words[2]);
+            } else if (opcode == 246) { // OpLoopMerge
+                test = (words[3] & unroll) != 0;
+                all += test ? 1 : 0;
+            } else if (test && opcode >= firstComparison && opcode <= lastComparison) {
+                counted += constants.count(words[3]) + constants.count(words[4]) != 0 ? 1 : 0;
+                test = false;
+            }
+        });
+    }
+};
+
+const std::vector<vkf::ShaderBinary>& builtShaders() {
+    static const std::vector<vkf::ShaderBinary> built = [] {
+        std::vector<vkf::ShaderBinary> binaries(vkf::shaderBinaries, vkf::shaderBinaries + vkf::shaderBinariesCount);
+        std::erase_if(binaries, [](const vkf::ShaderBinary& binary) { return binary.units == nullptr; });
+        return binaries;
+    }();
+    return built;
+}
+
+} // namespace
+
+TEST_CASE("no shader calls deeper than NVIDIA's compiler inlines", "[schedule]") {
+    constexpr size_t deepestInlined = 8;
+    for (const vkf::ShaderBinary& binary : builtShaders()) {
+        CAPTURE(binary.name);
+        const Calls calls(binary.words());
+        CHECK(calls.depth(calls.entry) <= deepestInlined);
+    }
+}
+
+TEST_CASE("loops to be unrolled count to a constant", "[schedule]") {
+    for (const vkf::ShaderBinary& binary : builtShaders()) {
+        CAPTURE(binary.name);
+        const UnrolledLoops loops(binary.words());
+        CHECK(loops.counted == loops.all);
+    }
+}
+
+TEST_CASE("the depth of calls is counted along the longest way", "[schedule]") {
+    const std::vector<uint32_t> module = {
+        0x07230203,    0x00010500, 0, 9, 0, // header
+        4 << 16 | 15U, 5,          1, 0,    // starts with 1
+        5 << 16 | 54U, 8,          1, 0, 8, // 1 calls 2 and 3
+        4 << 16 | 57U, 8,          7, 2,    //
+        4 << 16 | 57U, 8,          6, 3,    //
+        5 << 16 | 54U, 8,          2, 0, 8, // 2 calls 3
+        4 << 16 | 57U, 8,          5, 3,    //
+        5 << 16 | 54U, 8,          3, 0, 8, // 3 calls nothing
+    };
+    const Calls calls(module);
+    CHECK(calls.depth(calls.entry) == 3);
+    CHECK(calls.depth(3) == 1);
+}
+
+TEST_CASE("a loop to a variable is found", "[schedule]") {
+    std::vector<uint32_t> module = {
+        0x07230203,     0x00010500, 0, 9, 0, // header
+        4 << 16 | 43U,  1,          2, 8,    // constant 2
+        4 << 16 | 246U, 4,          5, 1,    // a loop to unroll
+        5 << 16 | 176U, 3,          6, 7, 2, // 7 < 2
+        4 << 16 | 246U, 4,          5, 2,    // one to leave
+        5 << 16 | 176U, 3,          6, 7, 7, // 7 < 7
+    };
+    CHECK(UnrolledLoops(module).all == 1);
+    CHECK(UnrolledLoops(module).counted == 1);
+    module[module.size() - 6] = 1;
+    CHECK(UnrolledLoops(module).all == 2);
+    CHECK(UnrolledLoops(module).counted == 1);
+}

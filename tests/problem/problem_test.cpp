@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+//
+// What vkfCheckProblem refuses, and in which words. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "problem/problem.hpp"
+#include "support/call.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::problemOf;
+
+struct Refusal {
+    const char* name;
+    void (*spoil)(VkfProblem&);
+    VkfResult result;
+    const char* words;
+};
+
+constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
+
+const Refusal refusals[] = {
+    {"a NaN scale", [](VkfProblem& p) { p.scale = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
+    {"an infinite scale", [](VkfProblem& p) { p.scale = INFINITY; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
+    {"a NaN softcap", [](VkfProblem& p) { p.softcap = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "softcap"},
+    {"a negative softcap", [](VkfProblem& p) { p.softcap = -1; }, VKF_ERROR_INVALID_ARGUMENT, "softcap is -1"},
+    {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0"},
+    {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 600; }, VKF_ERROR_UNSUPPORTED,
+     "headDim 600 is over the limit of 576 on path decode"},
+    {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 513; }, VKF_ERROR_UNSUPPORTED,
+     "valueDim 513 is over the limit of 512 on path decode"},
+    {"a head dimension over the limit for v of the same", [](VkfProblem& p) { p.headDim = 576; }, VKF_ERROR_UNSUPPORTED,
+     "valueDim 576 is over the limit of 512 on path decode"},
+    {"a head dimension over the limit of the path",
+     [](VkfProblem& p) {
+         p.headDim = 300;
+         p.path = VKF_PATH_COOPMAT;
+     },
+     VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path coopmat"},
+    {"a value dimension over the limit of the path",
+     [](VkfProblem& p) {
+         p.valueDim = 512;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "valueDim 512 is over the limit of 256 on path standard"},
+    {"wide heads with a block mask, which path decode has not",
+     [](VkfProblem& p) {
+         p.headDim = 300;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path scalar"},
+    {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
+     "queryHeads 5 is not a multiple of kvHeads 2"},
+    {"no KV heads", [](VkfProblem& p) { p.kvHeads = 0; }, VKF_ERROR_INVALID_ARGUMENT, "kvHeads 0"},
+    {"too many heads", [](VkfProblem& p) { p.queryHeads = 70000; }, VKF_ERROR_UNSUPPORTED,
+     "queryHeads 70000 is over the limit of 65535"},
+    {"too many keys", [](VkfProblem& p) { p.keys = UINT32_MAX; }, VKF_ERROR_UNSUPPORTED, "keys 4294967295"},
+    {"a window below -1",
+     [](VkfProblem& p) {
+         p.window.enabled = 1;
+         p.window.left = -2;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "window is (-2, 0)"},
+    {"a boolean that is neither 0 nor 1", [](VkfProblem& p) { p.causal = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "causal is 2"},
+    {"an unknown path", [](VkfProblem& p) { p.path = static_cast<VkfPath>(77); }, VKF_ERROR_INVALID_ARGUMENT,
+     "path is 77"},
+    {"an unknown type", [](VkfProblem& p) { p.k.type = static_cast<VkfType>(99); }, VKF_ERROR_INVALID_ARGUMENT,
+     "type of k is 99"},
+    {"a block type of o", [](VkfProblem& p) { p.o.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
+     "type q8_0 of o is not in this version: f32, f16, bf16"},
+    {"a type of masks", [](VkfProblem& p) { p.k.type = VKF_TYPE_BOOL8; }, VKF_ERROR_UNSUPPORTED,
+     "type bool8 of k is not in this version: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+    {"blocks cut by the head dimension",
+     [](VkfProblem& p) {
+         p.valueDim = 40;
+         p.v.type = VKF_TYPE_Q5_1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "dim 40 of v is not a multiple of 32, a block of q5_1"},
+    {"blocks cut by a stride",
+     [](VkfProblem& p) {
+         p.k.type = VKF_TYPE_Q4_0;
+         p.k.rowStride = 80;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "rowStride 80 of k is not a multiple of 32, a block of q4_0"},
+    {"a block type on path standard",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_STANDARD;
+         p.v.type = VKF_TYPE_Q8_0;
+     },
+     VKF_ERROR_UNSUPPORTED, "k or v of a block type on paths standard and key_outer is not"},
+    {"a reserved field", [](VkfProblem& p) { p.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT, "reserved"},
+    {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "reserved field of q"},
+    {"an o with overlapping rows",
+     [](VkfProblem& p) {
+         p.o.rowStride = 63;
+         p.o.headStride = 10000;
+         p.o.batchStride = 100000;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "strides of o make elements overlap"},
+    {"an o whose heads share memory", [](VkfProblem& p) { p.o.rowStride = 64; }, VKF_ERROR_INVALID_ARGUMENT, "overlap"},
+    {"strides past the address space", [](VkfProblem& p) { p.k.rowStride = UINT64_MAX / 2; },
+     VKF_ERROR_INVALID_ARGUMENT, "strides of k reach past"},
+    {"a struct that is too large", [](VkfProblem& p) { p.structSize += 8; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
+    {"a struct of size 0", [](VkfProblem& p) { p.structSize = 0; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
+    {"type of the bias",
+     [](VkfProblem& p) {
+         p.bias.enabled = 1;
+         p.bias.type = VKF_TYPE_BOOL8;
+     },
+     VKF_ERROR_UNSUPPORTED, "type bool8 of bias is not in this version: f32, f16, bf16"},
+    {"type of the mask", [](VkfProblem& p) { p.mask.enabled = 1; }, VKF_ERROR_UNSUPPORTED,
+     "type f32 of mask is not in this version: bool8, bool1"},
+    {"mask on path standard",
+     [](VkfProblem& p) {
+         p.mask.enabled = 1;
+         p.mask.type = VKF_TYPE_BOOL1;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "mask on path standard is not in this version"},
+    {"bias past 2^56 elements",
+     [](VkfProblem& p) {
+         p.bias.enabled = 1;
+         p.bias.rowStride = UINT64_MAX;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
+    {"alibiCustom alone", [](VkfProblem& p) { p.alibiCustom = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "alibiCustom is 1 without alibi"},
+    {"packed sequences on path key_outer",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.path = VKF_PATH_KEY_OUTER;
+     },
+     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences on paths standard and key_outer is not"},
+    {"packed sequences with a block mask",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a maskBlock is not"},
+    {"longestRows alone", [](VkfProblem& p) { p.longestRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
+     "longestRows is 3 without packed"},
+    {"a sequence longer than all",
+     [](VkfProblem& p) {
+         p.packed = 1;
+         p.longestKeys = p.keys + 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; keys, of all sequences, is 8"},
+    {"documents on path standard",
+     [](VkfProblem& p) {
+         p.documents = 1;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
+    {"weightRows without weights", [](VkfProblem& p) { p.weightRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
+     "weightRows is 3 without weights"},
+    {"weightRows over the limit",
+     [](VkfProblem& p) {
+         p.weights = 1;
+         p.weightRows = 0x40000000;
+     },
+     VKF_ERROR_UNSUPPORTED, "weightRows 1073741824 is over the limit of 1073741823"},
+    {"a reserved field behind weightRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field is not zero"},
+    {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "paging.pageSize is 0; it must be a power of two"},
+    {"pages of twelve rows",
+     [](VkfProblem& p) {
+         p.paging = {1, 12, 100, 100};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
+    {"a block table that is too short",
+     [](VkfProblem& p) {
+         p.paging = {1, 4, 1, 100};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages 1 of 4 rows are fewer than 8 keys"},
+    {"a cache without pages",
+     [](VkfProblem& p) {
+         p.paging = {1, 4, 4, 0};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0"},
+    {"paging on path key_outer",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_KEY_OUTER;
+         p.paging = {1, 4, 4, 4};
+     },
+     VKF_ERROR_UNSUPPORTED, "paging on paths standard and key_outer is not"},
+    {"paging with a block mask",
+     [](VkfProblem& p) {
+         p.maskBlock = 16;
+         p.paging = {1, 4, 4, 4};
+     },
+     VKF_ERROR_UNSUPPORTED, "paging with a maskBlock is not"},
+    {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is -0.1; it must be in [0, 1)"},
+    {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is "},
+    {"a seed in two places", [](VkfProblem& p) { p.dropout.deviceSeed = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.deviceSeed is 2"},
+    {"a dropout mask of numbers",
+     [](VkfProblem& p) {
+         p.dropoutMask = {1, VKF_TYPE_F16, 0, 0, 0};
+     },
+     VKF_ERROR_UNSUPPORTED, "type f16 of dropoutMask is not in this version: bool8, bool1"},
+    {"a dropout mask that is nearly one", [](VkfProblem& p) { p.dropoutMask.enabled = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropoutMask.enabled is 2"},
+    {"a dropout mask too far apart",
+     [](VkfProblem& p) {
+         p.dropoutMask = {1, VKF_TYPE_BOOL1, 0, 0, UINT64_MAX};
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.rowStride 18446744073709551615 reaches past 2^56 elements"},
+    {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropout.probability is 1"},
+    {"a block mask on path decode",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_DECODE;
+         p.maskBlock = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "maskBlock on path decode"},
+    {"several key splits of the unfused path",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_STANDARD;
+         p.kvSplits = 4;
+     },
+     VKF_ERROR_UNSUPPORTED, "kvSplits over 1 on paths standard and key_outer is not"},
+    {"first keys on path standard",
+     [](VkfProblem& p) {
+         p.window.enabled = 1;
+         p.window.firstKeys = 4;
+         p.path = VKF_PATH_STANDARD;
+     },
+     VKF_ERROR_UNSUPPORTED, "window.firstKeys on path standard is not in this version"},
+    {"too many key splits",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_COOPMAT;
+         p.kvSplits = 1025;
+     },
+     VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
+    {"several key splits with keys outside",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_KEY_OUTER;
+         p.kvSplits = 2;
+     },
+     VKF_ERROR_UNSUPPORTED, "kvSplits over 1 on paths standard and key_outer is not"},
+};
+
+} // namespace
+
+TEST_CASE("each bad problem is refused with its field and limit named", "[problem]") {
+    for (const Refusal& refusal : refusals) {
+        DYNAMIC_SECTION(refusal.name) {
+            VkfProblem problem = problemOf({2, 4, 2, 8, 8, 64});
+            REQUIRE(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+            refusal.spoil(problem);
+            VkfMessage message{};
+            CHECK(vkfCheckProblem(&problem, &message) == refusal.result);
+            CHECK_THAT(std::string(message.text), ContainsSubstring(refusal.words));
+            CHECK(vkfCheckProblem(&problem, nullptr) == refusal.result);
+        }
+    }
+}
+
+TEST_CASE("a null problem is refused", "[problem]") {
+    VkfMessage message{};
+    CHECK(vkfCheckProblem(nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("problem is null"));
+}
+
+TEST_CASE("zero sizes are problems with an empty output or empty rows", "[problem]") {
+    for (const auto& shape : {vkf::test::Shape{0, 1, 1, 1, 1, 8}, vkf::test::Shape{1, 0, 1, 1, 1, 8},
+                              vkf::test::Shape{1, 1, 1, 0, 1, 8}, vkf::test::Shape{1, 1, 1, 1, 0, 8}}) {
+        const VkfProblem problem = problemOf(shape);
+        CHECK(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+    }
+}
+
+TEST_CASE("strides may reach as far as 64 bits can count the bytes", "[problem]") {
+    VkfProblem problem = problemOf({1, 2, 2, 1, 1, 1});
+    problem.k.rowStride = 1;
+    problem.k.headStride = (uint64_t{1} << 62) - 2;
+    REQUIRE(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_K).elements == UINT64_MAX / sizeof(float));
+    problem.k.headStride++;
+    VkfMessage message{};
+    CHECK(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("strides of k reach past 2^62 - 1 elements"));
+}
+
+TEST_CASE("any number in an enumeration is refused or harmless", "[problem]") {
+    for (const int value : {-1, 100, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
+        // As a C caller would: the bytes, without a conversion that a compiler could reason about.
+        const auto refused = [value](auto VkfProblem::*member) {
+            VkfProblem problem = problemOf({1, 1, 1, 1, 1, 8});
+            static_assert(sizeof(problem.*member) == sizeof value);
+            std::memcpy(&(problem.*member), &value, sizeof value);
+            return vkfCheckProblem(&problem, nullptr) == VKF_ERROR_INVALID_ARGUMENT;
+        };
+        CHECK(refused(&VkfProblem::path));
+        CHECK(refused(&VkfProblem::alignment));
+        CHECK(refused(&VkfProblem::precision));
+        VkfProblem problem = problemOf({1, 1, 1, 1, 1, 8});
+        std::memcpy(&problem.v.type, &value, sizeof value);
+        CHECK(vkfCheckProblem(&problem, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(vkfTypeBytes(problem.v.type) == 0);
+        CHECK(std::string(vkfTypeName(problem.v.type)) == "unknown type");
+        VkfTensorRole role{};
+        std::memcpy(&role, &value, sizeof value);
+        CHECK(vkfTensorLayout(&problem, role).elements == 0);
+    }
+}
+
+TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
+    const VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64});
+    vkf::CheckedProblem checked{};
+    REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+    CHECK(checked.given.scale == 0.125F);
+    CHECK(checked.given.valueDim == 64);
+    const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
+    CHECK(k.rowStride == 64);
+    CHECK(k.headStride == 16 * 64);
+    CHECK(k.batchStride == 2 * 16 * 64);
+    CHECK(k.elements == 2 * 2 * 16 * 64);
+}
+
+TEST_CASE("k and v in pages have the layout of pages", "[problem]") {
+    VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64, 32});
+    problem.paging = {1, 8, 2, 5};
+    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    CHECK(v.batch == 5);
+    CHECK(v.rows == 8);
+    CHECK(v.headStride == 8 * 32);
+    CHECK(v.batchStride == 2 * 8 * 32);
+    CHECK(v.elements == 5 * 2 * 8 * 32);
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_Q).batch == 2);
+    problem.keys = 0;
+    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_V).elements == 0);
+}
+
+TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {
+    for (const uint32_t rows : {1U, 5U, 12U}) {
+        for (const uint32_t keys : {0U, 1U, 4U, 20U}) {
+            for (const int64_t left : {-1, 0, 2, 50}) {
+                for (const int64_t right : {-1, 0, 3, 50}) {
+                    for (const VkfAlignment alignment : {VKF_ALIGNMENT_BOTTOM_RIGHT, VKF_ALIGNMENT_TOP_LEFT}) {
+                        VkfProblem problem = problemOf({1, 1, 1, rows, keys, 8});
+                        problem.window.enabled = 1;
+                        problem.window.left = left;
+                        problem.window.right = right;
+                        problem.alignment = alignment;
+                        double expected = 0;
+                        for (uint32_t i = 0; i < rows; i++) {
+                            for (uint32_t j = 0; j < keys; j++) {
+                                expected += vkf::test::isVisible(problem, keys, i, j) ? 1 : 0;
+                            }
+                        }
+                        vkf::CheckedProblem checked{};
+                        REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+                        INFO(vkf::test::describe(problem));
+                        CHECK(vkf::visiblePairs(checked) == expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("every result code, type and path has a name of its own", "[problem]") {
+    for (int code = VKF_ERROR_VULKAN; code <= VKF_SUCCESS; code++) {
+        CHECK(std::string(vkfResultString(static_cast<VkfResult>(code))) != "unknown result code");
+    }
+    for (int type = VKF_TYPE_F32; type <= VKF_TYPE_BOOL1; type++) {
+        CHECK(std::string(vkfTypeName(static_cast<VkfType>(type))) != "unknown type");
+    }
+    for (int path = VKF_PATH_AUTO; path <= VKF_PATH_DECODE; path++) {
+        CHECK(std::string(vkfPathName(static_cast<VkfPath>(path))) != "unknown path");
+    }
+    CHECK(std::string(vkfResultString(static_cast<VkfResult>(5))) == "unknown result code");
+    CHECK(vkfVersion() == (uint32_t{VKF_VERSION_MAJOR} << 22 | VKF_VERSION_MINOR << 12 | VKF_VERSION_PATCH));
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+//
+// Tiles of path coopmat, and where it goes without a known layout. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <array>
+#include <string>
+
+#include "schedule/schedule.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/schedules.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/scalar_tile.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::capsOf;
+using vkf::test::matrixCaps;
+using vkf::test::problemOf;
+using vkf::test::refusal;
+using vkf::test::schedule;
+
+} // namespace
+
+TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    struct Expected {
+        vkf::TileProblem problem;
+        uint32_t rows;
+        uint32_t splits;
+    };
+    const Expected table[] = {
+        {{128, 128, 8192, 32, false, 8192, false}, 256, 1}, {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
+        {{256, 256, 8192, 16, false, 8192, false}, 128, 1}, {{128, 128, 1024, 16, false, 1024, false}, 128, 1},
+        {{128, 128, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
+        {{256, 256, 512, 8, false, 512, false}, 128, 4},    {{256, 256, 512, 8, false, 512, true}, 128, 4},
+        {{128, 128, 512, 512, false, 512, true}, 128, 1},   {{128, 128, 512, 512, false, 512, false}, 256, 1},
+        {{128, 128, 1, 32, false, 65536, true}, 64, 8}, // one row sees all keys
+        {{128, 128, 1, 1, false, 255, false}, 16, 1},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem& p = expected.problem;
+        INFO("D " << p.headDim << ", " << p.queryRows << " rows, " << p.keys << " keys, " << p.heads << " heads");
+        const vkf::MatrixPlan plan = vkf::chooseMatrixTile(caps, layout, p);
+        CHECK(plan.tile.rows() == expected.rows);
+        CHECK(plan.splits == expected.splits);
+        CHECK(plan.tile.sharedBytes() <= caps.maxSharedMemoryBytes);
+    }
+}
+
+TEST_CASE("a bias leaves registers for fewer rows", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
+    const vkf::MatrixTile plain = vkf::chooseMatrixTile(caps, layout, problem).tile;
+    problem.biasBits = 16;
+    const vkf::MatrixTile biased = vkf::chooseMatrixTile(caps, layout, problem).tile;
+    CHECK(plain.rows() == 256);
+    CHECK(biased.rows() == 128);
+    vkf::MatrixTile same = plain;
+    same.biasBits = 16;
+    CHECK(same.registers() == plain.registers() + 16); // 32 keys of 32 rows, two in a register of each of 32 lanes
+    CHECK(same.sharedBytes() == plain.sharedBytes() + 256 * 8);
+}
+
+TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension",
+          "[schedule]") {
+    constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
+        {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
+    for (const auto& [lanes, rows, columns, depth] : shapes) {
+        const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(lanes, rows, columns, depth);
+        REQUIRE(layout.rows == rows);
+        for (const uint32_t bytes : {32768U, 49152U, 65536U}) {
+            for (const uint32_t invocations : {128U, 1024U}) {
+                const vkf::Caps caps = capsOf(lanes, bytes, invocations);
+                for (uint32_t dim = 1; dim <= 256; dim++) {
+                    const vkf::MatrixTile tile =
+                        vkf::chooseMatrixTile(caps, layout, {dim, 257 - dim, 4096, 16, false, 4096, false}).tile;
+                    INFO(lanes << " lanes, " << bytes << " bytes, " << invocations << " invocations, D " << dim);
+                    REQUIRE(tile.subgroups > 0);
+                    REQUIRE(tile.sharedBytes() <= bytes);
+                    REQUIRE(tile.workgroupSize() <= invocations);
+                    REQUIRE(tile.keys() % depth == 0);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("scores pass through shared memory where the layout is not known, or must not be", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
+    const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
+
+    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 8, 16);
+    const vkf::Schedule exchanged = schedule(caps, problem);
+    CHECK(exchanged.path == VKF_PATH_COOPMAT);
+    CHECK(exchanged.phases[0].variant.exchange);
+    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
+    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
+    // Four subgroups. Rows of 9 words for 64 keys of k and of v, of 18 for the scores of 16 rows, and a word for flags.
+    CHECK(exchanged.tile.rows == 128);
+    CHECK(exchanged.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
+
+    caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const vkf::Schedule known = schedule(caps, problem);
+    CHECK_FALSE(known.phases[0].variant.exchange);
+    caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
+    CHECK(schedule(caps, problem).phases[0].variant.exchange);
+
+    // What no tile fits is left to the other kernel, unless it is asked for.
+    VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
+    caps.maxSharedMemoryBytes = 16384;
+    CHECK(schedule(caps, large).path == VKF_PATH_SCALAR);
+    large.path = VKF_PATH_COOPMAT;
+    VkfMessage message{};
+    CHECK(refusal(caps, large, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
+}
+
+TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores", "[schedule]") {
+    vkf::Caps caps = matrixCaps();
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.bf16Matrix = caps.f16Matrix;
+    for (const VkfQuirks quirks : {0U, static_cast<uint32_t>(VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT)}) {
+        caps.quirks = quirks;
+        caps.f16Matrix.exchanged = caps.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+            const vkf::Variant variant =
+                schedule(caps, problemOf({1, 16, 16, 4096, 4096, 64, 0, type})).phases[0].variant;
+            CHECK(variant.kernel == vkf::Kernel::attentionCoopmat);
+            CHECK(variant.exchange == (quirks != 0));
+            CHECK(variant.bf16 == (type == VKF_TYPE_BF16));
+            CHECK(variant.constants[VKF_ID_TYPE_Q] == static_cast<uint32_t>(type));
+        }
+    }
+}
+
+TEST_CASE("o leaves in words where registers are left, keys are few or masks are asked about each", "[schedule]") {
+    const auto leavesInWords = [](const VkfProblem& problem) {
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        REQUIRE(made.path == VKF_PATH_COOPMAT);
+        const vkf::Variant& attention = made.phases.back().variant; // behind a map
+        REQUIRE(attention.kernel == vkf::Kernel::attentionCoopmat);
+        return attention.constants[VKF_ID_OUTPUT_WORDS] != 0;
+    };
+    const auto large = [](uint32_t keys, uint32_t dim) {
+        return problemOf({16384 / keys, 2048 / dim, 2048 / dim, keys, keys, dim, 0, VKF_TYPE_F16});
+    };
+    CHECK(leavesInWords(large(8192, 64)));
+    CHECK(leavesInWords(large(1024, 128)));
+    CHECK_FALSE(leavesInWords(large(2048, 128)));
+    VkfProblem documents = large(8192, 128);
+    CHECK_FALSE(leavesInWords(documents));
+    documents.documents = 1;
+    CHECK(leavesInWords(documents));
+    VkfProblem window = large(8192, 128);
+    window.window.enabled = 1;
+    window.window.left = 1023;
+    CHECK(leavesInWords(window));
+    window.window.left = 1024;
+    CHECK_FALSE(leavesInWords(window));
+}
+
+TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    vkf::ConsideredTiles tiles;
+    const auto choose = [&](const vkf::TileProblem& problem) {
+        return vkf::chooseMatrixTile(caps, layout, problem, &tiles);
+    };
+    const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
+    choose(problem);
+    REQUIRE(tiles.size() == 11);
+    CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
+    CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[2].objection.value == 128);
+    CHECK(tiles[2].objection.limit == 240); // of four subgroups
+    CHECK(tiles[3].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[3].objection.value == 64);
+    CHECK(tiles[3].objection.limit == 120);
+    CHECK(tiles[4].taken);
+    CHECK(tiles[4].objection.reason == VKF_TILE_SUITS);
+    vkf::TileProblem longer = problem;
+    longer.keys = longer.queryRows = 4096;
+    choose(longer);
+    CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
+    CHECK(tiles[2].objection.value == 4096);
+    CHECK(tiles[2].objection.limit == 2048);
+    CHECK(tiles[3].taken);
+
+    // Where no tile is enough alone, the list is looked at again for parts of keys; at once for a cache.
+    vkf::TileProblem few = problem;
+    few.queryRows = 64;
+    few.heads = 8;
+    few.keys = 511;
+    choose(few);
+    REQUIRE(tiles.size() == 22);
+    CHECK(tiles[5].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    few.keys = 8192;
+    CHECK(choose(few).splits == 30);
+    REQUIRE(tiles.size() == 11);
+    CHECK(tiles[5].taken);
+
+    // Matrices of 8 x 8 take twice the registers.
+    vkf::chooseMatrixTile(caps, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
+    CHECK(tiles[2].objection.reason == VKF_TILE_REGISTERS);
+    CHECK(tiles[2].objection.value > 232);
+    CHECK(tiles[2].objection.limit == 232);
+
+    // An entry that does not fit, one that does, and the built-in ones after them.
+    vkf::TuningEntry entry;
+    entry.path = VKF_PATH_COOPMAT;
+    entry.type = VKF_TYPE_F16;
+    entry.masked = true;
+    entry.headDim = entry.valueDim = entry.rows = entry.keys = entry.heads = {0, 4294967295U};
+    entry.matrix = {64, 1, 2, 1};
+    caps.tuning.push_back(entry);
+    entry.matrix = {2, 1, 2, 3};
+    caps.tuning.push_back(entry);
+    const vkf::MatrixPlan plan = choose(problem);
+    REQUIRE(tiles.size() == 13);
+    CHECK(plan.tuned);
+    CHECK(plan.splits == 3);
+    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].fromTuning);
+    CHECK(tiles[1].taken);
+    CHECK(tiles[1].fromTuning);
+    CHECK(tiles[1].splits == 3);
+    CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    CHECK_FALSE(tiles[2].fromTuning);
+}
+
+TEST_CASE("path coopmat packs the query heads of a KV head, but not under block masks", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    VkfProblem problem = problemOf({2, 8, 2, 100, 4096, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.kvSplits = 1;
+    const vkf::Schedule packed = schedule(caps, problem);
+    CHECK(packed.tile.rows == 256);
+    CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
+    CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
+    problem.maskBlock = 64;
+    const vkf::Schedule masked = schedule(caps, problem);
+    CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
+    CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));
+}

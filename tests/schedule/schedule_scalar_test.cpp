@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// Tiles of path scalar: they fit every device that the library promises to run on. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/schedules.hpp"
+#include "tiles/scalar_tile.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::capsOf;
+using vkf::test::problemOf;
+using vkf::test::refusal;
+using vkf::test::schedule;
+
+} // namespace
+
+TEST_CASE("a tile fits every device from the minimum limits on, for every head dimension", "[schedule]") {
+    for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
+        for (const uint32_t bytes : {16384U, 32768U, 49152U, 65536U}) {
+            for (const uint32_t invocations : {128U, 256U, 1024U}) {
+                const vkf::Caps caps = capsOf(subgroup, bytes, invocations);
+                for (uint32_t dim = 1; dim <= 256; dim++) {
+                    for (const uint32_t rows : {1U, 16U, 4096U}) {
+                        const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, 4, dim % 2 == 0});
+                        INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
+                        REQUIRE(tile.workgroupSize > 0);
+                        REQUIRE(tile.sharedBytes() <= bytes);
+                        REQUIRE(tile.workgroupSize <= invocations);
+                        REQUIRE(tile.lanes * tile.threadColumns4 * 4 >= 257 - dim);
+                        REQUIRE(tile.keys() % tile.chunkKeys == 0);
+                        REQUIRE(tile.chunkKeys % 4 == 0);
+                        REQUIRE(tile.chunkKeys % tile.lanes == 0);
+                        REQUIRE(tile.keys() >= tile.lanes);
+                        REQUIRE(tile.registers() <= 255);
+                        if (caps.subgroupReductions()) {
+                            REQUIRE(tile.lanes <= subgroup);
+                            REQUIRE(tile.workgroupSize % subgroup == 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[schedule]") {
+    struct Expected {
+        vkf::TileProblem problem;
+        uint32_t rows;
+    };
+    const Expected table[] = {
+        {{128, 128, 4096, 16, true}, 64},
+        {{128, 128, 512, 1, true}, 64}, // this tile was not measured with few workgroups
+        {{256, 256, 4096, 16, true}, 128},
+        {{256, 256, 4096, 16, false}, 32},
+        {{256, 256, 512, 32, true}, 128}, // 128 workgroups
+        {{256, 256, 512, 31, true}, 32},  // 124
+        {{256, 256, 512, 8, true}, 32},   // 32
+        {{256, 256, 385, 32, true}, 128}, // a part of a tile is a workgroup too
+        {{256, 256, 4096, 0, true}, 32},  // no sequences at all
+        {{256, 256, 16, 1000, true}, 16}, // many workgroups, each all but empty
+        {{64, 192, 1U << 30, 1, true}, 128},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem& p = expected.problem;
+        INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
+        CHECK(vkf::chooseScalarTile(capsOf(32, 49152, 1024), p).rows() == expected.rows);
+    }
+    // Sequences count as heads do.
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
+}
+
+TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows",
+          "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    struct Expected {
+        uint32_t dim;
+        uint32_t rows;
+        uint32_t keys;
+        uint64_t heads;
+        uint32_t tileRows;
+        uint32_t splits;
+    };
+    const Expected table[] = {
+        {128, 4096, 4096, 2, 64, 2},    // 256 workgroups of 264 that run at once
+        {128, 2048, 2048, 2, 64, 4},    // the same
+        {128, 512, 512, 2, 64, 8},      // 128: parts are no shorter than 64 keys
+        {128, 256, 256, 2, 32, 4},      // even so only 32 of 64 rows
+        {128, 64, 63, 1, 32, 1},        // nothing to split
+        {128, 512, 512, 16, 64, 2},     // 128 whole ones leave half of each multiprocessor idle
+        {128, 1024, 1024, 16, 64, 1},   // 256 fill it
+        {128, 4096, 4096, 16, 64, 1},   // 1024 do for nearly all the time
+        {128, 1100, 4096, 16, 64, 4},   // 288: a second wave for 24 of them
+        {64, 512, 512, 2, 64, 8},       // half the work, but more than the merge
+        {256, 1024, 1024, 2, 128, 8},   // 128 of 132, of one that runs at once
+        {256, 512, 512, 2, 32, 8},      // 64 of 128 rows would be too few
+        {8, 64, 128, 2, 32, 1},         // less than the merge takes
+        {128, 1, 1U << 20, 1, 32, 254}, // one row
+        {128, 512, 512, 0, 32, 1},
+    };
+    for (const Expected& expected : table) {
+        const vkf::TileProblem problem = {expected.dim, expected.dim,  expected.rows, expected.heads,
+                                          true,         expected.keys, false,         VKF_PATH_SCALAR};
+        const vkf::Tile tile = vkf::chooseScalarTile(caps, problem);
+        INFO("D " << expected.dim << ", " << expected.rows << " rows, " << expected.keys << " keys, " << expected.heads
+                  << " heads");
+        CHECK(tile.rows() == expected.tileRows);
+        CHECK(tile.splits == expected.splits);
+    }
+}
+
+TEST_CASE("path scalar splits as asked, and neither without a merge nor on the paths that share its tile",
+          "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 2, 2, 2048, 2048, 128});
+    problem.path = VKF_PATH_SCALAR;
+    const vkf::Schedule own = schedule(caps, problem);
+    CHECK(own.splits == 4);
+    CHECK_THAT(own.tileText, ContainsSubstring(" splits=4"));
+    REQUIRE(own.phases.size() == 2);
+    CHECK(own.phases[0].items == 4 * 2 * 2048 / 64);
+    CHECK_FALSE(own.phases[0].variant.storage16);
+    CHECK(own.phases[1].variant.kernel == vkf::Kernel::mergeSplits);
+    CHECK(own.scratchBytes == uint64_t{4} * 2 * 2048 * (128 + 2) * sizeof(float));
+    problem.kvSplits = 7;
+    CHECK(schedule(caps, problem).splits == 7);
+    CHECK_THAT(schedule(caps, problem).tileText, ContainsSubstring(" splits=7"));
+    problem.kvSplits = 1;
+    CHECK(schedule(caps, problem).phases.size() == 1);
+    CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
+
+    problem.kvSplits = 0;
+    for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
+        problem.path = path;
+        CHECK(schedule(caps, problem).splits == 1);
+        CHECK(schedule(caps, problem).tile.rows == 64);
+        CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
+    }
+
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    problem.path = VKF_PATH_SCALAR;
+    CHECK(schedule(caps, problem).scratchBytes == 0);
+    problem.kvSplits = 2;
+    VkfMessage message{};
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("kvSplits over 1 needs storageBuffer16BitAccess"));
+}
+
+TEST_CASE("each tile that was considered says what stood against it", "[schedule]") {
+    vkf::ConsideredTiles tiles;
+    const auto reasons = [&tiles] {
+        std::vector<VkfTileReason> list;
+        for (const vkf::ConsideredTile& tile : tiles) {
+            list.push_back(tile.objection.reason);
+        }
+        return list;
+    };
+    const auto taken = [&tiles] {
+        std::vector<size_t> list;
+        for (size_t i = 0; i < tiles.size(); i++) {
+            if (tiles[i].taken) {
+                list.push_back(i);
+            }
+        }
+        return list;
+    };
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+
+    // fp16 outputs of D = 256: the first is for smaller heads, the second for fp32, the third suits.
+    vkf::chooseScalarTile(caps, {256, 256, 4096, 16, false}, &tiles);
+    REQUIRE(tiles.size() == 10);
+    CHECK(reasons() == std::vector{VKF_TILE_DIMENSIONS, VKF_TILE_OUTPUT_TYPE, VKF_TILE_SUITS, VKF_TILE_NOT_NEEDED,
+                                   VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED,
+                                   VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED});
+    CHECK(tiles[0].objection.value == 256);
+    CHECK(tiles[0].objection.limit == 128);
+    CHECK(taken() == std::vector<size_t>{2});
+    CHECK(tiles[2].rows == 32);
+    CHECK(tiles[2].workgroups == 128 * 16);
+
+    // fp32 of few workgroups.
+    vkf::chooseScalarTile(caps, {256, 256, 512, 31, true}, &tiles);
+    CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[1].objection.value == 124);
+    CHECK(tiles[1].objection.limit == 128);
+    CHECK(taken() == std::vector<size_t>{2});
+
+    // One row: tiles of 16 rows and more are half empty, none has fewer, so the last that fits is taken.
+    vkf::chooseScalarTile(caps, {64, 64, 1, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].objection.value == 64);
+    CHECK(tiles[0].objection.limit == 16);
+    CHECK(tiles.back().objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(taken() == std::vector<size_t>{9});
+
+    // A small device.
+    vkf::chooseScalarTile(capsOf(4, 16384, 64), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].objection.value == 128);
+    CHECK(tiles[0].objection.limit == 64);
+    CHECK(tiles[8].taken);
+    vkf::chooseScalarTile(capsOf(8, 49152, 1024), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_SUBGROUPS);
+    CHECK(tiles[0].objection.value == 16);
+    CHECK(tiles[0].objection.limit == 8);
+    vkf::chooseScalarTile(capsOf(32, 1024, 1024), {128, 128, 4096, 16, true}, &tiles);
+    CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
+    CHECK(tiles[0].objection.value > 1024);
+    CHECK(tiles[0].objection.limit == 1024);
+    CHECK(taken().empty());
+}
+
+TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    CHECK(caps.subgroupReductions());
+    for (const auto spoil :
+         {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
+          +[](vkf::Caps& c) { c.features &= ~VkfFeatures{VKF_FEATURE_FULL_SUBGROUPS}; },
+          +[](vkf::Caps& c) { c.subgroupShuffle = false; }, +[](vkf::Caps& c) { c.subgroupSizeRequired = false; }}) {
+        vkf::Caps spoiled = caps;
+        spoil(spoiled);
+        CHECK_FALSE(spoiled.subgroupReductions());
+        CHECK_FALSE(schedule(spoiled, problemOf({1, 1, 1, 64, 64, 64})).phases[0].variant.subgroups);
+    }
+}
+
+TEST_CASE("too little shared memory is refused with the limit", "[schedule]") {
+    VkfMessage message{};
+    CHECK(refusal(capsOf(32, 1024, 1024), problemOf({1, 1, 1, 64, 64, 256}), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("1024 bytes of shared memory"));
+}

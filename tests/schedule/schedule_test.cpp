@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Which path and which kernel a problem goes to. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <string>
+
+#include "schedule/schedule.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/schedules.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::capsOf;
+using vkf::test::matrixCaps;
+using vkf::test::problemOf;
+using vkf::test::refusal;
+using vkf::test::schedule;
+
+} // namespace
+
+TEST_CASE("few rows go to path decode, but many packed rows against many keys to the matrices", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto path = [&](uint32_t rows, uint32_t keys, uint32_t maskBlock = 0) {
+        VkfProblem problem = problemOf({1, 32, 8, rows, keys, 128, 0, VKF_TYPE_F16});
+        problem.maskBlock = maskBlock;
+        return schedule(caps, problem).path;
+    };
+    CHECK(path(1, 65536) == VKF_PATH_DECODE);
+    CHECK(path(8, 65536) == VKF_PATH_DECODE); // 32 packed rows
+    CHECK(path(9, 65536) == VKF_PATH_COOPMAT);
+    CHECK(path(16, 2048) == VKF_PATH_COOPMAT);
+    CHECK(path(16, 2047) == VKF_PATH_DECODE);
+    CHECK(path(17, 64) == VKF_PATH_COOPMAT);
+    CHECK(path(1, 65536, 64) == VKF_PATH_COOPMAT);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 65536, 128, 0, VKF_TYPE_F16})).path ==
+          VKF_PATH_DECODE);
+}
+
+TEST_CASE("caches go to the kernels that take them", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto kernelOf = [&](VkfProblem problem, VkfType type, bool paged) {
+        problem.k.type = problem.v.type = type;
+        if (paged) {
+            vkf::test::setPages(problem, 16, 0);
+        }
+        return schedule(caps, problem).phases[0].variant.kernel;
+    };
+    // Sixteen packed rows, which plain types have on matrices.
+    const VkfProblem decode = problemOf({1, 8, 2, 4, 4096, 128, 0, VKF_TYPE_F16});
+    CHECK(kernelOf(decode, VKF_TYPE_F16, false) == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(kernelOf(decode, VKF_TYPE_F16, true) == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(kernelOf(decode, VKF_TYPE_F32, false) == vkf::Kernel::attentionDecode);
+    const VkfProblem prefill = problemOf({1, 8, 2, 512, 4096, 128, 0, VKF_TYPE_F16});
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q5_1}) {
+        CHECK(kernelOf(prefill, type, true) == vkf::Kernel::attentionCoopmat);
+        VkfProblem problem = prefill;
+        problem.k.type = type;
+        CHECK(schedule(caps, problem).productType == VKF_TYPE_F16);
+    }
+    CHECK(kernelOf(prefill, VKF_TYPE_F32, true) == vkf::Kernel::attentionScalar);
+
+    VkfProblem fp32 = problemOf({1, 1, 1, 64, 64, 64});
+    fp32.k.type = VKF_TYPE_Q8_0;
+    fp32.path = VKF_PATH_COOPMAT;
+    VkfMessage message{};
+    CHECK(refusal(caps, fp32, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("or k and v of block types"));
+}
+
+TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    VkfMessage message{};
+    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("storageBuffer16BitAccess"));
+    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
+}
+
+TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    for (const auto tensor : {&VkfProblem::q, &VkfProblem::k, &VkfProblem::v, &VkfProblem::o}) {
+        VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64});
+        CHECK_FALSE(schedule(caps, problem).phases[0].variant.storage16);
+        (problem.*tensor).type = VKF_TYPE_BF16;
+        CHECK(schedule(caps, problem).phases[0].variant.storage16);
+    }
+}
+
+TEST_CASE("paths decode and standard need 16-bit storage whatever the types", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 1, 1, 4, 64, 64});
+    CHECK(schedule(caps, problem).path == VKF_PATH_DECODE);
+    problem.path = VKF_PATH_STANDARD;
+    const vkf::Schedule standard = schedule(caps, problem);
+    CHECK(standard.phases[0].variant.storage16);
+    CHECK_FALSE(standard.phases[1].variant.storage16); // the softmax has no tensor of the caller's types
+    CHECK(standard.phases[2].variant.storage16);
+
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    VkfMessage message{};
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("path standard needs storageBuffer16BitAccess"));
+    problem.path = VKF_PATH_DECODE;
+    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("path decode needs storageBuffer16BitAccess"));
+    problem.path = VKF_PATH_AUTO;
+    CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+//
+// Tuning data: what of it is read and what refused, what it decides, and that results are right whatever it says.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <vkflash/vkflash.hpp>
+
+#include "schedule/schedule.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/device.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/tuning_file.hpp"
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using vkf::test::matrixCaps;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::runCall;
+using vkf::test::testDevice;
+
+constexpr vkf::DeviceIdentity device = {0x10de, 0x2335, VK_DRIVER_ID_NVIDIA_PROPRIETARY};
+const std::string head = "vkflash tuning 1\ndevice vendor=0x10de device=0x2335 driver=4\n";
+const std::string anySize = " rows=0..4294967295 keys=0..4294967295 heads=0..4294967295 ";
+const std::string scalarTile = "groups=8 lanes=16 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=16";
+const std::string scalar = "scalar type=f32 masked=no headDim=64 valueDim=1..256" + anySize + scalarTile;
+const std::string matrix =
+    "coopmat type=f16 masked=no headDim=64 valueDim=64" + anySize + "subgroups=2 rowTiles=1 keyTiles=3 splits=5";
+
+std::vector<vkf::TuningEntry> entriesOf(const std::string& text) {
+    std::vector<vkf::TuningEntry> entries;
+    VkfMessage message{};
+    const VkfResult result = vkf::readTuning(text, device, &entries, &message);
+    INFO(text << "\n" << message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return entries;
+}
+
+// The text with its first `from` replaced.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+    const size_t place = text.find(from);
+    REQUIRE(place != std::string::npos);
+    return text.replace(place, from.size(), to);
+}
+
+vkf::Schedule schedule(const vkf::Caps& caps, const VkfProblem& problem) {
+    vkf::CheckedProblem checked{};
+    REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+    vkf::Schedule made;
+    VkfMessage message{};
+    const VkfResult result = vkf::makeSchedule(caps, checked, &made, &message);
+    INFO(message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return made;
+}
+
+vkf::Caps tunedCaps(const std::string& text) {
+    vkf::Caps caps = matrixCaps();
+    caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    caps.tuning = entriesOf(text);
+    return caps;
+}
+
+} // namespace
+
+TEST_CASE("tuning data is read as it was written", "[tuning]") {
+    const std::vector<vkf::TuningEntry> entries =
+        entriesOf(head + "# a remark\n\n  " + scalar + " # another\r\n" + matrix);
+    REQUIRE(entries.size() == 2);
+    CHECK(entries[0].path == VKF_PATH_SCALAR);
+    CHECK(entries[0].type == VKF_TYPE_F32);
+    CHECK_FALSE(entries[0].masked);
+    CHECK(entries[0].headDim.least == 64);
+    CHECK(entries[0].headDim.most == 64);
+    CHECK(entries[0].valueDim.most == 256);
+    CHECK(entries[0].rows.most == 4294967295U);
+    CHECK(vkf::tileText(entries[0].scalar) == scalarTile);
+    CHECK(entries[1].path == VKF_PATH_COOPMAT);
+    CHECK(vkf::tileText(entries[1].matrix) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
+    CHECK(entriesOf("vkflash tuning 1").empty());
+    // Fields stand in any order.
+    CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
+}
+
+TEST_CASE("tuning data of other devices is checked and ignored", "[tuning]") {
+    for (const auto& [from, to] : {std::pair{"0x10de", "0x10df"}, std::pair{"0x2335", "9014"}, std::pair{"=4", "=5"}}) {
+        const std::string other = with(head, from, to);
+        CHECK(entriesOf(other + scalar).empty());
+        CHECK(entriesOf(fmt::format("{}{}\ndevice device=0x2335 vendor=4318 driver=4\n{}", other, scalar, matrix))
+                  .size() == 1);
+        std::vector<vkf::TuningEntry> entries;
+        CHECK(vkf::readTuning(other + "scalar", device, &entries, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    }
+}
+
+TEST_CASE("tuning data that is not well formed is refused by line and field", "[tuning]") {
+    struct Refused {
+        std::string text;
+        const char* words;
+    };
+    const auto entry = [](const std::string& from, const std::string& to) { return head + with(scalar, from, to); };
+    const Refused table[] = {
+        {"", "line 1: does not start with \"vkflash tuning\""},
+        {std::string(300, '\xff'), "line 1: does not start"},
+        {"\n" + head, "line 1: does not start"},
+        {"vkflash tuning x", "version x is not known, this library reads 1"},
+        {"vkflash tuning 1\n" + scalar, "line 2: an entry stands before the first device line"},
+        {"vkflash tuning 1\ndevice vendor=1 device=2", "line 2: driver is missing"},
+        {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
+        {head + "decode type=f16", "line 3: starts with decode, not with device, scalar or coopmat"},
+        {head + "\n\n\x01\x02", "line 5: starts with ??"},
+        {entry("type=f32", "type=f64"), "line 3: type=f64: takes f32, f16 or bf16"},
+        {entry("type=f32", "type"), "line 3: type has no value"},
+        {entry("type=f32", ""), "line 3: type is missing"},
+        {entry("masked=no", "masked=0"), "line 3: masked=0: takes yes or no"},
+        {entry("headDim=64", "headDim=64 headDim=64"), "line 3: headDim is given twice"},
+        {entry("headDim=64", "headDim=257"), "headDim=257: takes a whole number from 1 to 256"},
+        {entry("headDim=64", "headDim=64..63"), "headDim=64..63: the range is empty"},
+        {entry("headDim=64", "headDim=64.."), "headDim=: takes a whole number"},
+        {entry("headDim=64", "headDim=64x"), "headDim=64x: takes a whole number"},
+        {entry("rows=0..4294967295", "rows=0..4294967296"), "rows=4294967296: takes a whole number"},
+        {entry("groups=8", "groups=0"), "groups=0: takes a whole number from 1 to 1024"},
+        {entry("groups=8", "subgroups=8"), "line 3: subgroups is not a field here"},
+        {entry("lanes=16", "lanes=12"), "lanes=12: must be a power of two"},
+        {entry("lanes=16", "lanes=2"), "lanes=2: takes a whole number from 4 to 64"},
+        {entry("chunkKeys=16", "chunkKeys=24"), "chunkKeys=24: must be lanes times a power of two"},
+        {entry("chunkKeys=16", "chunkKeys=128"), "chunkKeys=128: must be lanes times a power of two that divides"},
+        {entry("threadKeys=4", "threadKeys=17"), "threadKeys=17: takes a whole number from 1 to 16"},
+        {entry("groups=8", "splits=0 groups=8"), "splits=0: takes a whole number from 1 to 1024"},
+        {entry("groups=8", "splits= groups=8"), "splits has no value"},
+        {head + with(matrix, " splits=5", ""), "splits is missing"},
+        {head + with(matrix, "splits=5", "splits=1025"), "splits=1025: takes a whole number from 1 to 1024"},
+        {head + with(matrix, "rowTiles=1", "rowTiles=0"), "rowTiles=0: takes a whole number from 1 to 4"},
+    };
+    for (const Refused& refused : table) {
+        INFO(refused.text);
+        VkfMessage message{};
+        std::vector<vkf::TuningEntry> entries(3);
+        const VkfResult result = vkf::readTuning(refused.text, device, &entries, &message);
+        CHECK(result == (refused.text == "vkflash tuning x" ? VKF_ERROR_UNSUPPORTED : VKF_ERROR_INVALID_ARGUMENT));
+        CHECK(entries.size() == 3);
+        CHECK_THAT(std::string(message.text), ContainsSubstring(refused.words));
+        CHECK(vkfCheckTuning(refused.text.data(), refused.text.size(), nullptr) == result);
+    }
+    VkfMessage message{};
+    std::vector<vkf::TuningEntry> entries;
+    CHECK(vkf::readTuning("vkflash tuning 2", device, &entries, &message) == VKF_ERROR_UNSUPPORTED);
+    std::string many = head;
+    for (int i = 0; i < 4097; i++) {
+        many += scalar + "\n";
+    }
+    CHECK(vkf::readTuning(many, device, &entries, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("line 4099: more than 4096 entries"));
+    CHECK(vkfCheckTuning(nullptr, 0, &message) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("the first entry about a problem that fits the device decides about its tile", "[tuning]") {
+    const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
+    const vkf::Caps caps = tunedCaps(head + scalar);
+    const vkf::Schedule tuned = schedule(caps, problem);
+    CHECK(tuned.tuned);
+    CHECK(tuned.tileText == scalarTile);
+    CHECK(tuned.tile.rows == 16);
+    CHECK_FALSE(schedule(tunedCaps("vkflash tuning 1"), problem).tuned);
+
+    const auto tunedBy = [&](const std::string& entries, const VkfProblem& p) {
+        return schedule(tunedCaps(head + entries), p).tuned;
+    };
+    const std::pair<const char*, const char*> others[] = {
+        {"type=f32", "type=f16"},
+        {"masked=no", "masked=yes"},
+        {"headDim=64", "headDim=65..128"},
+        {"valueDim=1..256", "valueDim=63"},
+        {"rows=0..4294967295", "rows=0..4095"},
+        {"keys=0..4294967295", "keys=4097..5000"},
+        {"heads=0..4294967295", "heads=17"},
+    };
+    for (const auto& [from, to] : others) {
+        INFO(to);
+        CHECK_FALSE(tunedBy(with(scalar, from, to), problem));
+        const std::string both = fmt::format("{}{}\n{}", head, with(scalar, from, to), scalar);
+        CHECK(schedule(tunedCaps(both), problem).tileText == scalarTile);
+    }
+    VkfProblem causal = problem;
+    causal.causal = 1;
+    CHECK_FALSE(tunedBy(scalar, causal));
+    CHECK(tunedBy(with(scalar, "masked=no", "masked=yes"), causal));
+    // Keys are those that a row may see.
+    causal.window.enabled = 1;
+    causal.window.left = 99;
+    CHECK(tunedBy(with(with(scalar, "masked=no", "masked=yes"), "keys=0..4294967295", "keys=100"), causal));
+    VkfProblem mixed = problem;
+    mixed.o.type = VKF_TYPE_F16;
+    CHECK_FALSE(tunedBy(scalar, mixed));
+    VkfProblem standard = problem;
+    standard.path = VKF_PATH_STANDARD;
+    CHECK_FALSE(tunedBy(scalar, standard));
+    CHECK_FALSE(schedule(caps, standard).tuned);
+}
+
+TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning]") {
+    const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
+    const auto tuned = [&](const std::string& from, const std::string& to) {
+        return schedule(tunedCaps(head + with(scalar, from, to)), problem).tuned;
+    };
+    CHECK(tuned("lanes=16", "lanes=16"));
+    CHECK_FALSE(tuned("groups=8", "groups=7"));   // not whole subgroups of 32
+    CHECK_FALSE(tuned("groups=8", "groups=128")); // 2048 invocations
+    CHECK_FALSE(tuned("groups=8 lanes=16 threadRows=2", "groups=64 lanes=16 threadRows=16")); // shared memory
+    CHECK_FALSE(tuned("threadRows=2 threadKeys=4", "threadRows=16 threadKeys=16"));           // registers
+    CHECK_FALSE(tuned("lanes=16 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=16",
+                      "lanes=64 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=64")); // lanes of two subgroups
+    VkfProblem halves = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    CHECK(schedule(tunedCaps(head + matrix), halves).tuned);
+    CHECK_FALSE(schedule(tunedCaps(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
+    vkf::Caps small = tunedCaps(head + matrix);
+    small.maxSharedMemoryBytes = 8192;
+    CHECK_FALSE(schedule(small, halves).tuned);
+}
+
+TEST_CASE("an entry of path scalar may say splits, which a device without a merge passes over", "[tuning]") {
+    VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
+    problem.path = VKF_PATH_SCALAR;
+    const std::string split = with(scalar, "groups=8", "splits=6 groups=8");
+    vkf::Caps caps = tunedCaps(head + split);
+    CHECK(vkf::tileText(caps.tuning[0].scalar) == scalarTile + " splits=6");
+    CHECK(schedule(caps, problem).splits == 6);
+    CHECK(schedule(caps, problem).tileText == scalarTile + " splits=6");
+    problem.kvSplits = 2;
+    CHECK(schedule(caps, problem).splits == 2);
+    problem.kvSplits = 0;
+    CHECK(schedule(tunedCaps(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    CHECK_FALSE(schedule(caps, problem).tuned);
+    const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64});
+    CHECK_FALSE(schedule(tunedCaps(head + split), long30).tuned);
+    CHECK(schedule(tunedCaps(head + scalar), long30).tuned);
+}
+
+TEST_CASE("an entry decides about splits, unless the problem does or they would be too many", "[tuning]") {
+    const vkf::Caps caps = tunedCaps(head + matrix);
+    VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    CHECK(schedule(caps, problem).splits == 5);
+    CHECK(schedule(caps, problem).tile.keys == 48);
+    problem.path = VKF_PATH_COOPMAT;
+    problem.kvSplits = 2;
+    CHECK(schedule(caps, problem).splits == 2);
+    CHECK(schedule(caps, problem).tuned);
+    CHECK(schedule(caps, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
+    // 2^30 rows: five parts of each are more than 32 bits count, so the entry is not taken, and nothing refused.
+    const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64, 0, VKF_TYPE_F16});
+    CHECK_FALSE(schedule(caps, long30).tuned);
+}
+
+// ---- On a device -----------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string headOf(const vkf::host::DeviceSummary& summary) {
+    return fmt::format("vkflash tuning 1\ndevice vendor={} device={} driver={}\n", summary.vendorId, summary.deviceId,
+                       static_cast<uint32_t>(summary.driverId));
+}
+
+// Tiles that nobody would choose, and one class of head dimensions that has none.
+std::string oddTiles() {
+    const std::string dims = " headDim=1..100 valueDim=1..100";
+    std::string text;
+    for (const char* type : {"f32", "f16"}) {
+        for (const char* masked : {"no", "yes"}) {
+            text += fmt::format("scalar type={} masked={}{}{}groups=12 lanes=8 threadRows=3 threadKeys=5 chunkDim4=3 "
+                                "chunkKeys=8{}\n",
+                                type, masked, dims, anySize, masked[0] == 'y' ? " splits=4" : "");
+        }
+    }
+    for (const char* masked : {"no", "yes"}) {
+        text += fmt::format("coopmat type=f16 masked={}{}{}subgroups=3 rowTiles=3 keyTiles=5 splits=3\n", masked, dims,
+                            anySize);
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("results are right with tiles that nobody would choose", "[library]") {
+    vkf::host::DeviceOptions options;
+    options.tuning = headOf(testDevice().summary()) + oddTiles();
+    vkf::host::Device tuned = vkf::test::openTestDevice(options);
+    CHECK(vkfTuningEntryCount(tuned.context()) == 6);
+    CHECK(vkfTuningEntryCount(testDevice().context()) == 0);
+    CHECK(vkfTuningEntryCount(nullptr) == 0);
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT}) {
+        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+            for (const bool causal : {false, true}) {
+                for (const auto& [rows, keys, dim] : {std::tuple{117U, 211U, 72U}, std::tuple{37U, 38U, 63U}}) {
+                    VkfProblem problem = problemOf({2, 2, 1, rows, keys, dim, 0, type});
+                    problem.path = path;
+                    problem.causal = causal ? 1 : 0;
+                    problem.lse = 1;
+                    if (path == VKF_PATH_COOPMAT &&
+                        (type == VKF_TYPE_F32 || vkfIsSupported(tuned.context(), &problem, nullptr) != VKF_SUCCESS)) {
+                        continue;
+                    }
+                    const Outcome outcome = runCall(tuned, problem);
+                    INFO(outcome.text());
+                    CHECK(outcome.passed());
+                    CHECK(outcome.plan.tuned == 1);
+                    CHECK(outcome.plan.kvSplits == (path == VKF_PATH_COOPMAT ? 3 : causal ? 4 : 1));
+                    CHECK_THAT(std::string(outcome.plan.description), ContainsSubstring(", tuned"));
+                    CHECK_THAT(
+                        std::string(outcome.plan.tile),
+                        ContainsSubstring(path == VKF_PATH_COOPMAT ? "subgroups=3 rowTiles=3" : "groups=12 lanes=8"));
+                }
+            }
+        }
+    }
+    const Outcome other = runCall(tuned, problemOf({1, 2, 1, 30, 40, 128}));
+    CHECK(other.passed());
+    CHECK(other.plan.tuned == 0);
+}
+
+TEST_CASE("a context takes tuning data or is not created", "[library]") {
+    const vkf::host::Device& opened = testDevice();
+    auto info = vkf::test::contextInfo(opened);
+    const auto create = [&](const char* text, size_t bytes, VkfMessage* message) {
+        info.tuning = text;
+        info.tuningBytes = bytes;
+        VkfContext context = nullptr;
+        const VkfResult result = vkfCreateContext(&info, &context, message);
+        CHECK((context != nullptr) == (result == VKF_SUCCESS));
+        vkfDestroyContext(context);
+        return result;
+    };
+    VkfMessage message{};
+    const std::string good = headOf(opened.summary()) + oddTiles();
+    CHECK(create(good.data(), good.size(), &message) == VKF_SUCCESS);
+    CHECK(create(good.data(), good.size() - 2, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("tuning, line 8: splits has no value"));
+    CHECK(create("\x7f"
+                 "ELF",
+                 4, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(create(nullptr, 7, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("tuningBytes is 7"));
+    CHECK(create("garbage", 0, &message) == VKF_SUCCESS);
+    CHECK(create("vkflash tuning 2\n", 17, &message) == VKF_ERROR_UNSUPPORTED);
+    // A program built against a header without tuning.
+    info.structSize = offsetof(VkfContextCreateInfo, tuning);
+    CHECK(create("garbage", 7, &message) == VKF_SUCCESS);
+    info.structSize -= 1;
+    CHECK(create(nullptr, 0, &message) == VKF_ERROR_STRUCT_SIZE);
+}
+
+TEST_CASE("plan info of an older size leaves the rest alone", "[library]") {
+    const VkfProblem problem = problemOf({1, 1, 1, 8, 8, 64});
+    const vkf::host::Plan plan(testDevice(), problem);
+    auto info = vkf::make<VkfPlanInfo>();
+    info.structSize = offsetof(VkfPlanInfo, tile);
+    info.tuned = 77;
+    REQUIRE(vkfGetPlanInfo(plan.handle(), &info, nullptr) == VKF_SUCCESS);
+    CHECK(info.tuned == 77);
+    CHECK(info.tileRows > 0);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "bench/bench_report.hpp"
+
+#include <ctime>
+#include <vector>
+
+#include "cli/device_text.hpp"
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "tensors/atomic_file.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+std::string utcDate() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+#if defined(_WIN32)
+    gmtime_s(&utc, &now);
+#else
+    gmtime_r(&now, &utc);
+#endif
+    char text[sizeof("2000-01-01T00:00:00Z")];
+    return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+} // namespace
+
+void addReportOptions(CLI::App& command, ReportOptions& options) {
+    command.add_option("--json", options.json, "file that the results also go to");
+    command.add_option("--commit", options.commit, "what was measured, for that file");
+}
+
+void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report) {
+    addDeviceOptions(command, device);
+    addTuningOption(command, device.tuning);
+    addMeasureOptions(command, measure);
+    addReportOptions(command, report);
+}
+
+void checkReport(const ReportOptions& options) {
+    try {
+        if (!options.json.empty())
+            checkWritable(options.json);
+    } catch (const WriteError& error) {
+        failInput("--json {}: {}", options.json, error.what());
+    }
+}
+
+void writeReport(const ReportOptions& options, const char* bench, const host::DeviceSummary& summary, Json body) {
+    if (options.json.empty())
+        return;
+    Json document = {
+        {"program", fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH)},
+        {"bench", bench},
+        {"commit", options.commit},
+        {"date", utcDate()},
+        {"device", summary.name},
+        {"driver", summary.driver},
+        {"apiVersion", apiVersionText(summary.apiVersion)},
+        {"commandLine", options.commandLine}};
+    document.update(body);
+    try {
+        std::vector<AtomicFile> files;
+        files.emplace_back(options.json);
+        files[0].write(document.dump(2) + "\n");
+        AtomicFile::commit(files);
+    } catch (const WriteError& error) {
+        fail("--json {}: {}", options.json, error.what());
+    }
+}
+
+Json problemJson(const VkfProblem& problem) {
+    Json json = {{"batch", problem.batch},
+                 {"queryHeads", problem.queryHeads},
+                 {"kvHeads", problem.kvHeads},
+                 {"queryRows", problem.queryRows},
+                 {"keys", problem.keys},
+                 {"headDim", problem.headDim},
+                 {"valueDim", problem.valueDim != 0 ? problem.valueDim : problem.headDim},
+                 {"type", vkfTypeName(problem.q.type)},
+                 {"causal", problem.causal != 0},
+                 {"precision", precisionName(problem.precision)}};
+    if (problem.k.type != problem.q.type)
+        json["kvType"] = vkfTypeName(problem.k.type);
+    if (problem.paging.enabled != 0)
+        json["pageSize"] = problem.paging.pageSize;
+    if (problem.maskBlock != 0)
+        json["maskBlock"] = problem.maskBlock;
+    return json;
+}
+
+Json resultJson(const BenchResult& result) {
+    Json json = problemJson(result.problem);
+    json.update({{"path", vkfPathName(result.plan.path)},
+                 {"plan", result.plan.description},
+                 {"medianSeconds", result.timing.median},
+                 {"leastSeconds", result.timing.least},
+                 {"mostSeconds", result.timing.most},
+                 {"spread", result.timing.spread},
+                 {"runs", result.timing.runs},
+                 {"steps", result.plan.stepCount},
+                 {"submissions", result.oneSubmission ? 1 : result.plan.stepCount},
+                 {"bufferSets", result.sets},
+                 {"tensorBytes", result.tensorBytes},
+                 {"scratchBytes", result.plan.scratchBytes},
+                 {"operations", result.operations},
+                 {"teraflops", result.teraflops()},
+                 {"error", result.verdict.oError},
+                 {"bound", result.verdict.oBound}});
+    if (result.problem.maskBlock != 0)
+        json["blockDensity"] = result.blockDensity;
+    json.update(clockJson(result.timing));
+    return json;
+}
+
+Json clockJson(const Timing& timing) {
+    if (timing.clock <= 0)
+        return Json::object();
+    return {
+        {"clock_mhz", timing.clock * 1e-6}, {"runs_left_out", timing.leftOut}, {"clock_unsteady", !timing.fullClock}};
+}
+
+Json leftOutJson(const VkfProblem& problem, const std::string& reason) {
+    Json json = problemJson(problem);
+    json["path"] = vkfPathName(problem.path);
+    json["reason"] = reason;
+    return json;
+}
+
+void requireResults(const Json& results, const Json& leftOut) {
+    if (results.empty())
+        failInput("nothing was measured: {}", leftOut.front()["reason"].get<std::string>());
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The benches under `vkflash bench`. Each adds its sub-command.
+#ifndef VKFLASH_TOOLS_BENCH_COMMANDS_HPP
+#define VKFLASH_TOOLS_BENCH_COMMANDS_HPP
+
+#include <string>
+
+#include "commands/commands.hpp"
+
+namespace vkf::tools {
+
+void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchVariantsCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+
+} // namespace vkf::tools
+
+#endif

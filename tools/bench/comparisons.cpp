@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "bench/comparisons.hpp"
+
+#include <filesystem>
+#include <string_view>
+
+#include "cli/error.hpp"
+#include "tensors/tensor_file.hpp"
+
+namespace vkf::tools {
+
+void addCompareOption(CLI::App& command, std::vector<std::string>& paths) {
+    command
+        .add_option("--compare", paths,
+                    "output of sdpa_bench.py or test-backend-ops perf to set beside; may be repeated")
+        ->allow_extra_args(false);
+}
+
+std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths) {
+    std::vector<Comparison> comparisons;
+    for (const std::string& path : paths) {
+        try {
+            const std::vector<std::byte> bytes = readFile(path);
+            const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            comparisons.push_back({std::filesystem::path(path).filename().string(), parsePeerResults(text), 0});
+        } catch (const FormatError& error) {
+            failInput("--compare {}: {}", path, error.what());
+        }
+    }
+    return comparisons;
+}
+
+PeerShape peerShapeOf(const VkfProblem& problem) {
+    PeerShape shape;
+    shape.batch = problem.batch;
+    shape.queryHeads = problem.queryHeads;
+    shape.kvHeads = problem.kvHeads;
+    shape.queryRows = problem.queryRows;
+    shape.keys = problem.keys;
+    shape.headDim = problem.headDim;
+    shape.causal = problem.causal != 0;
+    shape.type = vkfTypeName(problem.k.type);
+    return shape;
+}
+
+std::vector<Peer> peersOf(const VkfProblem& problem, std::vector<Comparison>& comparisons) {
+    const PeerShape shape = peerShapeOf(problem);
+    std::vector<Peer> peers;
+    for (Comparison& comparison : comparisons) {
+        const size_t before = peers.size();
+        for (const PeerResult& result : comparison.content.results)
+            if (result.shape == shape)
+                peers.push_back({&comparison, &result});
+        comparison.matched += peers.size() > before ? 1 : 0;
+    }
+    return peers;
+}
+
+void printComparisons(const std::vector<Comparison>& comparisons, size_t results) {
+    for (const Comparison& comparison : comparisons)
+        fmt::print("compared with {}: {}, {}, {} of {} results here\n", comparison.file, comparison.content.format,
+                   comparison.content.device, comparison.matched, results);
+}
+
+Json comparisonsJson(const std::vector<Comparison>& comparisons) {
+    Json list = Json::array();
+    for (const Comparison& comparison : comparisons)
+        list.push_back({{"file", comparison.file},
+                        {"format", comparison.content.format},
+                        {"device", comparison.content.device},
+                        {"results", comparison.content.results.size()},
+                        {"matched", comparison.matched}});
+    return list;
+}
+
+} // namespace vkf::tools

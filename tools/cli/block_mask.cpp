@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "cli/block_mask.hpp"
+
+#include <algorithm>
+
+#include "cli/error.hpp"
+#include "tensors/random_tensors.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// First word of the mask that a head of a sequence has.
+uint64_t firstWord(const VkfProblem& problem, uint64_t batch, uint64_t head) {
+    return batch * problem.blockMaskBatchStride + head * problem.blockMaskHeadStride;
+}
+
+// Keys [begin, end) that a row sees but for the block mask.
+struct Keys {
+    int64_t begin, end;
+};
+
+Keys visibleKeys(const VkfProblem& problem, int64_t row) {
+    const int64_t keys = problem.keys;
+    const int64_t place = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows});
+    Keys visible{0, keys};
+    if (problem.window.enabled && problem.window.left >= 0 && problem.window.left < place)
+        visible.begin = place - problem.window.left;
+    if (problem.causal)
+        visible.end = place + 1;
+    else if (problem.window.enabled && problem.window.right >= 0 && problem.window.right < keys - place)
+        visible.end = place + problem.window.right + 1;
+    return {visible.begin, std::min(visible.end, keys)};
+}
+
+} // namespace
+
+void addMaskBlockOption(CLI::App& command, uint32_t& block) {
+    command.add_option("--mask-block", block, "rows and keys of a block of a block mask, a multiple of 16");
+}
+
+void checkDensity(double density, uint32_t maskBlock) {
+    if (!(density >= 0 && density <= 1))
+        failInput("--block-density {}: takes a share of the blocks, from 0 to 1", density);
+    if (maskBlock == 0)
+        failInput("--block-density {}: there are no blocks without --mask-block", density);
+}
+
+void separateBlockMasks(VkfProblem& problem) {
+    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
+    problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+    problem.blockMaskBatchStride = problem.blockMaskHeadStride * problem.queryHeads;
+}
+
+std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint64_t seed) {
+    std::vector<uint32_t> words(vkfBlockMaskLayout(&problem).words);
+    Generator generator(seed);
+    for (uint32_t& word : words)
+        for (uint32_t bit = 0; bit < 32; ++bit)
+            if (static_cast<double>(generator.next() >> 11) < density * 0x1p53)
+                word |= 1U << bit;
+    return words;
+}
+
+std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name, VkfProblem& problem) {
+    if (file.type != ElementType::u8 && file.type != ElementType::boolean)
+        failInput("{}: holds {}; block masks are bool or uint8", name, elementName(file.type));
+    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
+    const size_t rank = file.shape.size();
+    const auto extent = [&](size_t fromEnd) { return fromEnd < rank ? file.shape[rank - 1 - fromEnd] : 1; };
+    const uint64_t heads = extent(2);
+    const uint64_t batch = extent(3);
+    if (rank < 2 || rank > 4 || extent(0) != layout.keyBlocks || extent(1) != layout.rowBlocks ||
+        (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
+        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
+                  name, shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks,
+                  problem.queryHeads, problem.batch);
+    const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;
+    problem.blockMaskHeadStride = heads == 1 ? 0 : wordsOfHead;
+    problem.blockMaskBatchStride = batch == 1 ? 0 : wordsOfHead * heads;
+    std::vector<uint32_t> words(wordsOfHead * heads * batch);
+    for (size_t i = 0; i < file.bytes.size(); ++i) {
+        const uint64_t block = i % layout.keyBlocks;
+        if (file.bytes[i] != std::byte{0})
+            words[i / layout.keyBlocks * layout.rowWords + block / 32] |= 1U << block % 32;
+    }
+    return words;
+}
+
+double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask) {
+    const uint64_t rowWords = vkfBlockMaskLayout(&problem).rowWords;
+    const int64_t block = problem.maskBlock;
+    double pairs = 0;
+    for (uint64_t batch = 0; batch < problem.batch; ++batch)
+        for (uint64_t head = 0; head < problem.queryHeads; ++head)
+            for (int64_t row = 0; row < problem.queryRows; ++row) {
+                const Keys visible = visibleKeys(problem, row);
+                const uint32_t* words =
+                    &blockMask[firstWord(problem, batch, head) + static_cast<uint64_t>(row / block) * rowWords];
+                for (int64_t key = visible.begin; key < visible.end;) {
+                    const int64_t end = std::min((key / block + 1) * block, visible.end);
+                    if ((words[key / block / 32] >> (key / block % 32) & 1U) != 0)
+                        pairs += static_cast<double>(end - key);
+                    key = end;
+                }
+            }
+    return pairs;
+}
+
+} // namespace vkf::tools

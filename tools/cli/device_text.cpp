@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "cli/device_text.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace vkf::tools {
+
+namespace {
+
+struct FeatureName {
+    VkfFeatureBits bit;
+    const char* name;
+};
+
+constexpr std::array<FeatureName, 3> featureTable = {{{VKF_FEATURE_BUFFER_DEVICE_ADDRESS, "buffer addresses"},
+                                                      {VKF_FEATURE_STORAGE_16BIT, "16-bit storage"},
+                                                      {VKF_FEATURE_FULL_SUBGROUPS, "full subgroups"}}};
+
+} // namespace
+
+const char* kindText(host::DeviceKind kind) {
+    switch (kind) {
+    case host::DeviceKind::discrete:
+        return "discrete GPU";
+    case host::DeviceKind::integrated:
+        return "integrated GPU";
+    case host::DeviceKind::virtualGpu:
+        return "virtual GPU";
+    case host::DeviceKind::cpu:
+        return "CPU";
+    case host::DeviceKind::other:
+        break;
+    }
+    return "other device";
+}
+
+std::string apiVersionText(uint32_t version) {
+    return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+                       VK_API_VERSION_PATCH(version));
+}
+
+std::vector<std::string> featureNames(VkfFeatures features) {
+    std::vector<std::string> names;
+    for (const FeatureName& feature : featureTable)
+        if ((features & static_cast<VkfFeatures>(feature.bit)) != 0)
+            names.emplace_back(feature.name);
+    return names;
+}
+
+} // namespace vkf::tools

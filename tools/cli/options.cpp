@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "cli/options.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+#include "cli/block_mask.hpp"
+#include "cli/error.hpp"
+#include "tensors/tensor_file.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+template <typename Value> struct Choice {
+    const char* name;
+    Value value;
+};
+
+template <typename Value>
+Value parseChoice(const char* flag, const std::string& text, std::span<const Choice<Value>> choices) {
+    std::string names;
+    for (const Choice<Value>& choice : choices) {
+        if (text == choice.name)
+            return choice.value;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
+    }
+    failInput("{} {}: takes one of {}", flag, text, names);
+}
+
+constexpr std::array<Choice<VkfAlignment>, 2> alignments = {
+    {{"bottom-right", VKF_ALIGNMENT_BOTTOM_RIGHT}, {"top-left", VKF_ALIGNMENT_TOP_LEFT}}};
+constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
+                                                   {"scalar", VKF_PATH_SCALAR},
+                                                   {"standard", VKF_PATH_STANDARD},
+                                                   {"coopmat", VKF_PATH_COOPMAT},
+                                                   {"decode", VKF_PATH_DECODE},
+                                                   {"key_outer", VKF_PATH_KEY_OUTER}}};
+constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
+    {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
+constexpr std::array<Choice<VkfQuirkBits>, 4> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+                                                         {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
+                                                         {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
+                                                         {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS}}};
+constexpr std::array<Choice<VkfType>, 3> types = {
+    {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
+
+constexpr std::array<Choice<VkfType>, 8> cacheTypes = {{{"f32", VKF_TYPE_F32},
+                                                        {"f16", VKF_TYPE_F16},
+                                                        {"bf16", VKF_TYPE_BF16},
+                                                        {"q8_0", VKF_TYPE_Q8_0},
+                                                        {"q4_0", VKF_TYPE_Q4_0},
+                                                        {"q4_1", VKF_TYPE_Q4_1},
+                                                        {"q5_0", VKF_TYPE_Q5_0},
+                                                        {"q5_1", VKF_TYPE_Q5_1}}};
+
+// Finite, because no other value has a meaning; zero would silently mean the default.
+float parseFactor(const char* flag, const std::string& text) {
+    float value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end || !std::isfinite(value))
+        failInput("{} {}: takes a finite number", flag, text);
+    return value;
+}
+
+VkfWindow parseWindow(const std::string& text) {
+    VkfWindow window{};
+    window.enabled = 1;
+    const char* const end = text.data() + text.size();
+    const auto left = std::from_chars(text.data(), end, window.left);
+    bool valid = left.ec == std::errc() && left.ptr != end && *left.ptr == ',';
+    if (valid) {
+        const auto right = std::from_chars(left.ptr + 1, end, window.right);
+        valid = right.ec == std::errc() && right.ptr == end;
+    }
+    if (!valid || window.left < -1 || window.right < -1)
+        failInput("--window {}: takes LEFT,RIGHT, two whole numbers of keys, -1 for no limit", text);
+    return window;
+}
+
+} // namespace
+
+void addMaskOptions(CLI::App& command, MathOptions& options) {
+    // Without a value it means the usual alignment.
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--causal",
+            [&options](const std::vector<std::string>& values) {
+                options.causal = values.empty() || values[0].empty() ? "bottom-right" : values[0];
+            },
+            "row i sees keys up to its own: bottom-right (default) or top-left alignment")
+        ->expected(0, 1)
+        ->type_name("ALIGNMENT");
+    command.add_option("--window", options.window,
+                       "keys visible LEFT and RIGHT of a row's own, both inclusive; -1 = no limit");
+    command.add_option("--first-keys", options.firstKeys, "this many first keys are visible beside the window");
+    command.add_option("--alignment", options.alignment,
+                       "where a window's diagonal lies: bottom-right (default) or top-left");
+    command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
+    command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
+    command.add_flag("--alibi", options.alibi,
+                     "scores fall with the distance between row and key, by the usual slopes");
+    command.add_option("--precision", options.precision, "of the products: default or fp32");
+}
+
+void addMathOptions(CLI::App& command, MathOptions& options) {
+    addMaskOptions(command, options);
+    command.add_option("--path", options.path, "auto, scalar, standard, coopmat, decode or key_outer");
+}
+
+void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
+    if (!options.causal.empty()) {
+        problem.causal = 1;
+        problem.alignment = parseChoice<VkfAlignment>("--causal", options.causal, alignments);
+    }
+    if (!options.alignment.empty()) {
+        const auto alignment = parseChoice<VkfAlignment>("--alignment", options.alignment, alignments);
+        if (problem.causal && alignment != problem.alignment)
+            failInput("--alignment {}: is not the one that --causal {} asks for", options.alignment, options.causal);
+        problem.alignment = alignment;
+    }
+    if (!options.window.empty())
+        problem.window = parseWindow(options.window);
+    if (options.firstKeys != 0 && options.window.empty())
+        failInput("--first-keys {}: needs a --window", options.firstKeys);
+    problem.window.firstKeys = options.firstKeys;
+    if (!options.scale.empty()) {
+        problem.scale = parseFactor("--scale", options.scale);
+        if (problem.scale == 0)
+            failInput("--scale {}: must not be zero", options.scale);
+    }
+    if (!options.softcap.empty()) {
+        problem.softcap = parseFactor("--softcap", options.softcap);
+        if (problem.softcap < 0)
+            failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
+    }
+    problem.alibi = problem.alibi | (options.alibi ? 1 : 0);
+    problem.maskBlock = options.maskBlock;
+    problem.path = parsePath("--path", options.path);
+    problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
+}
+
+void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
+    command.add_option("--dropout", options.probability,
+                       "with this probability each weight is left out of o; the others grow by 1 / (1 - P)");
+    command.add_option("--seed", options.seed, "of --dropout's generator")->capture_default_str();
+}
+
+void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
+    if (!options.probability.empty())
+        problem.dropout.probability = parseFactor("--dropout", options.probability);
+    if (problem.dropout.probability < 0 || problem.dropout.probability >= 1)
+        failInput("--dropout {}: takes a number of at least 0, less than 1", options.probability);
+    problem.dropout.seed = options.seed;
+}
+
+void addHeadOptions(CLI::App& command, ShapeOptions& options) {
+    command.add_option("--batch", options.batch, "sequences")->capture_default_str();
+    command.add_option("--heads", options.heads, "query heads")->capture_default_str();
+    command.add_option("--kv-heads", options.kvHeads, "KV heads (default: as many)");
+    command.add_option("--keys", options.keys, "keys (default: as many as rows)")->each([&options](const std::string&) {
+        options.keysGiven = true;
+    });
+    command.add_option("--value-dim", options.valueDim, "head dimension of v and o (default: D)");
+    command.add_flag("--lse", options.lse, "also the logarithms of the softmax sums");
+}
+
+void addShapeOptions(CLI::App& command, ShapeOptions& options) {
+    addHeadOptions(command, options);
+    command.add_option("--rows", options.rows, "query rows")->capture_default_str();
+    command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
+    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")->capture_default_str();
+}
+
+VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
+    auto problem = make<VkfProblem>();
+    problem.batch = shape.batch;
+    problem.queryHeads = shape.heads;
+    problem.kvHeads = shape.kvHeads != 0 ? shape.kvHeads : shape.heads;
+    problem.queryRows = shape.rows;
+    problem.keys = shape.keysGiven ? shape.keys : shape.rows;
+    problem.headDim = shape.dim;
+    problem.valueDim = shape.valueDim;
+    problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", shape.type));
+    applyCacheOptions(shape.cache, problem);
+    problem.lse = shape.lse ? 1 : 0;
+    applyMathOptions(math, problem);
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
+        failInput("{}", message.text);
+    if (problem.maskBlock != 0)
+        separateBlockMasks(problem);
+    return problem;
+}
+
+void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
+    command.add_option("--device", flags.device,
+                       "number of the device in `vkflash info`, or a part of its name (default: the "
+                       "best)");
+    command.add_flag("--validation", flags.validation, "load the Vulkan validation layer; its messages are failures");
+    command
+        .add_option("--quirk", flags.quirks,
+                    "list of driver troubles to work around as if they were known here: no-subgroup-shuffle, "
+                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups")
+        ->delimiter(',');
+}
+
+void addTuningOption(CLI::App& command, std::string& file) {
+    command.add_option("--tuning", file, "file of `vkflash tune` that says which tiles to take");
+}
+
+std::string loadTuning(const std::string& file) {
+    if (file.empty())
+        return {};
+    try {
+        const std::vector<std::byte> bytes = readFile(file);
+        std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        VkfMessage message{};
+        if (vkfCheckTuning(text.data(), text.size(), &message) != VKF_SUCCESS)
+            failInput("--tuning {}: {}", file, message.text);
+        return text;
+    } catch (const FormatError& error) {
+        failInput("--tuning {}: {}", file, error.what());
+    }
+}
+
+host::Device openDevice(const DeviceFlags& flags) {
+    host::DeviceOptions options;
+    options.tuning = loadTuning(flags.tuning);
+    options.select = flags.device;
+    options.validation = flags.validation;
+    for (const std::string& quirk : flags.quirks)
+        options.quirks |= static_cast<VkfQuirks>(parseChoice<VkfQuirkBits>("--quirk", quirk, quirks));
+    options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "validation: {}\n", text); };
+    try {
+        return host::Device(options);
+    } catch (const host::Error& error) {
+        if (flags.device.empty())
+            throw;
+        fail("--device {}: {}", flags.device, error.what());
+    }
+}
+
+void checkValidation(const host::Device& device) {
+    if (device.validationMessageCount() != 0)
+        fail("--validation: {} messages of the validation layer", device.validationMessageCount());
+}
+
+VkfType parseType(const char* flag, const std::string& text) { return parseChoice<VkfType>(flag, text, types); }
+
+VkfType parseCacheType(const char* flag, const std::string& text) {
+    return parseChoice<VkfType>(flag, text, cacheTypes);
+}
+
+VkfPath parsePath(const char* flag, const std::string& text) { return parseChoice<VkfPath>(flag, text, paths); }
+
+const char* precisionName(VkfPrecision precision) { return precision == VKF_PRECISION_FP32 ? "fp32" : "default"; }
+
+} // namespace vkf::tools

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "cli/verdict.hpp"
+
+#include <algorithm>
+
+#include "cli/error.hpp"
+#include "cli/progress.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
+    auto inputs = make<VkfReferenceInputs>();
+    inputs.q = tensors.q;
+    inputs.k = tensors.k;
+    inputs.v = tensors.v;
+    inputs.keyLengths = tensors.keyLengths;
+    inputs.blockMask = tensors.blockMask;
+    inputs.blockTable = tensors.blockTable;
+    inputs.sinks = tensors.sinks;
+    inputs.alibiSlopes = tensors.alibiSlopes;
+    inputs.bias = tensors.bias;
+    inputs.mask = tensors.mask;
+    inputs.documentIds = tensors.documentIds;
+    inputs.cuSeqlensQ = tensors.cuSeqlensQ;
+    inputs.cuSeqlensK = tensors.cuSeqlensK;
+    inputs.dropoutMask = tensors.dropoutMask;
+    inputs.dropoutSeed = tensors.dropoutSeed;
+    inputs.weightRows = tensors.weightRows;
+    return inputs;
+}
+
+VkfReferenceOptions referenceOptions(const VkfPlanInfo& plan, Progress& progress) {
+    auto options = make<VkfReferenceOptions>();
+    options.tileKeys = plan.tileKeys;
+    options.productType = plan.productType;
+    options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
+    options.user = &progress;
+    return options;
+}
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS)
+        throw host::Error(result, fmt::format("the CPU reference failed: {}", message.text));
+}
+
+} // namespace
+
+VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
+                        uint32_t sampleRows) {
+    Progress progress("checking on the CPU");
+    VkfReferenceOptions options = referenceOptions(plan, progress);
+    if (sampleRows != 0) {
+        // Odd, so that the rows stand at all places of a kernel's tiles; the last row is the one that sees most.
+        options.rowStride = std::max(1U, problem.queryRows / sampleRows) | 1U;
+        options.rowBegin = problem.queryRows == 0 ? 0 : (problem.queryRows - 1) % options.rowStride;
+    }
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    auto verdict = make<VkfVerdict>();
+    VkfMessage message{};
+    check(vkfReferenceVerify(&problem, &inputs, &options, tensors.o, tensors.lse, &verdict, &message), message);
+    return verdict;
+}
+
+VkfWeightsVerdict verifyWeights(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan) {
+    Progress progress("checking weights on the CPU");
+    const VkfReferenceOptions options = referenceOptions(plan, progress);
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    auto verdict = make<VkfWeightsVerdict>();
+    VkfMessage message{};
+    check(vkfReferenceVerifyWeights(&problem, &inputs, &options, tensors.weights, &verdict, &message), message);
+    return verdict;
+}
+
+std::string errorText(double error, double bound) { return fmt::format("error {:.2g}, bound {:.2g}", error, bound); }
+
+std::string verdictText(const VkfVerdict& verdict, bool lse) {
+    std::string text =
+        fmt::format("o       {} (rms of o {:.2g})\n", errorText(verdict.oError, verdict.oBound), verdict.oRms);
+    if (lse)
+        text += fmt::format("lse     {}\n", errorText(verdict.lseError, verdict.lseBound));
+    return text;
+}
+
+void requirePassed(const VkfVerdict& verdict, const std::string& what) {
+    if (verdict.passed)
+        return;
+    if (verdict.oError > verdict.oBound || verdict.lseError <= verdict.lseBound)
+        fail("{}: wrong result: o differs from the reference by {:.3g}, the bound is {:.3g} (element {}: "
+             "{:.9g}, reference {:.9g})",
+             what, verdict.oError, verdict.oBound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
+    fail("{}: wrong result: lse differs from the reference by {:.3g}, the bound is {:.3g}", what, verdict.lseError,
+         verdict.lseBound);
+}
+
+void requirePassed(const VkfWeightsVerdict& verdict, const std::string& what) {
+    if (!verdict.passed)
+        fail("{}: wrong result: weights differ from the reference by {:.3g}, the bound is {:.3g} (element {}: "
+             "{:.9g}, reference {:.9g})",
+             what, verdict.error, verdict.bound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
+}
+
+} // namespace vkf::tools

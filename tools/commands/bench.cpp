@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash bench: how fast each path is on a grid of shapes; and the way to the benches of one purpose.
+#include <memory>
+#include <vector>
+
+#include "bench/bench_report.hpp"
+#include "bench/benches.hpp"
+#include "bench/problem_grid.hpp"
+#include "cli/block_mask.hpp"
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/text.hpp"
+#include "cli/verdict.hpp"
+#include "measure/problem_measure.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct BenchOptions {
+    ProblemGrid grid = {
+        .rows = {512, 1024, 2048}, .dims = {64, 128}, .types = {"f16", "f32"}, .paths = {"scalar", "standard"}};
+    std::vector<double> blockDensities;
+    DeviceFlags device;
+    MeasureOptions measure;
+    ReportOptions report;
+};
+
+// One of the grid's problems, and how much of its block mask is open, if it has one.
+struct Subject {
+    VkfProblem problem;
+    double blockDensity;
+};
+
+std::vector<Subject> subjectsOf(const BenchOptions& options) {
+    for (const double density : options.blockDensities)
+        checkDensity(density, options.grid.math.maskBlock);
+    const bool some = !options.blockDensities.empty();
+    const std::vector<double> densities = some ? options.blockDensities : std::vector<double>{1};
+    std::vector<Subject> subjects;
+    for (const VkfProblem& problem : problemsOf(options.grid))
+        for (const double density : densities)
+            subjects.push_back({problem, density});
+    return subjects;
+}
+
+void printHeading() {
+    fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys", "path",
+               "median", "least", "most", "runs", "TFLOP/s", "error / bound");
+}
+
+void printRow(const BenchResult& result) {
+    fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12.3g}  {:.1g} / {:.1g}{}\n",
+               vkfTypeName(result.problem.q.type), result.problem.headDim, result.problem.queryRows,
+               result.problem.keys, vkfPathName(result.plan.path), timeText(result.timing.median),
+               timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
+               result.verdict.oError, result.verdict.oBound, clockText(result.timing));
+    if (result.problem.maskBlock != 0)
+        fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity, result.problem.maskBlock);
+    std::fflush(stdout);
+}
+
+void benchAll(const BenchOptions& options) {
+    const std::vector<Subject> subjects = subjectsOf(options);
+    checkReport(options.report);
+    checkTiming(options.measure.timing.maxRuns, options.measure.timing.seconds);
+    host::Device device = openDevice(options.device);
+    fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
+    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
+               options.grid.shape.heads, subjects.empty() ? 0 : subjects[0].problem.kvHeads,
+               options.grid.math.causal.empty() ? "" : ", causal");
+    printHeading();
+    BenchMemory memory(device);
+    GpuClock clock(device);
+    Json results = Json::array();
+    Progress progress("bench");
+    for (const Subject& subject : subjects) {
+        const double share = static_cast<double>(results.size()) / static_cast<double>(subjects.size());
+        MeasureOptions measure = options.measure;
+        measure.blockDensity = subject.blockDensity;
+        const BenchResult result =
+            measureProblem(device, clock, memory, subject.problem, measure, [&] { progress.update(share); });
+        requirePassed(result.verdict, result.plan.description);
+        progress.hide();
+        printRow(result);
+        results.push_back(resultJson(result));
+    }
+    if (options.device.validation)
+        checkValidation(device);
+    writeReport(options.report, "grid", device.summary(), {{"results", std::move(results)}});
+}
+
+// `bench --rows 512 prefill` would look as if prefill had taken the rows.
+void requireNoneBefore(const CLI::App& bench) {
+    for (const CLI::Option* option : bench.get_options())
+        if (option->count() != 0)
+            failInput("{}: stands before \"{}\"; flags of that bench follow its name", option->get_name(),
+                      bench.get_subcommands().front()->get_name());
+}
+
+void addBenchOptions(CLI::App& command, BenchOptions& options) {
+    addGridOptions(command, options.grid);
+    addMaskBlockOption(command, options.grid.math.maskBlock);
+    command.add_option("--block-density", options.blockDensities, "list of shares of open blocks (default: 1)")
+        ->delimiter(',');
+    addTimedBenchOptions(command, options.device, options.measure, options.report);
+}
+
+} // namespace
+
+void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine) {
+    auto options = std::make_shared<BenchOptions>();
+    options->report.commandLine = commandLine;
+    CLI::App* command = program.add_subcommand(
+        "bench", "Times of each path on a grid of shapes, each result checked. Where a GPU tells its clock, runs "
+                 "over 3 % below the highest do not count.");
+    addBenchOptions(*command, *options);
+    for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
+                           addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
+        add(*command, action, commandLine);
+    command->require_subcommand(0, 1);
+    // CLI11 calls this after the callback of the sub-command, if there is one.
+    command->callback([options, command, &action] {
+        if (command->get_subcommands().empty())
+            action = [options] { benchAll(*options); };
+        else
+            requireNoneBefore(*command);
+    });
+}
+
+} // namespace vkf::tools

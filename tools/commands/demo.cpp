@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash demo: the sample tensors and a larger generated problem, on the best device: right or not,
+// and how long next to the unfused computation.
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/device_text.hpp"
+#include "cli/error.hpp"
+#include "cli/inputs.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/text.hpp"
+#include "cli/verdict.hpp"
+#include "commands/commands.hpp"
+#include "measure/timing.hpp"
+#include "tensors/random_tensors.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct DemoOptions {
+    std::string samples;
+    DeviceFlags device;
+};
+
+// One problem of the demo with its memory.
+struct Subject {
+    std::string title;
+    VkfProblem problem;
+    host::HostTensors tensors;
+    uint32_t sampleRows = 0; // rows of each head checked on the CPU; 0 = all
+};
+
+std::string problemText(const VkfProblem& problem) {
+    std::string heads = fmt::format("{} heads", problem.queryHeads);
+    if (problem.kvHeads != problem.queryHeads)
+        heads += fmt::format(" over {} KV heads", problem.kvHeads);
+    return fmt::format("{}, {} rows, {} keys, D = {}, {}{}", heads, problem.queryRows, problem.keys, problem.headDim,
+                       vkfTypeName(problem.q.type), problem.causal ? ", causal" : "");
+}
+
+struct Measured {
+    VkfPlanInfo plan{};
+    Timing timing;
+};
+
+// Leaves the result in tensors.o.
+Measured compute(host::Device& device, const VkfProblem& problem, const host::HostTensors& tensors) {
+    Progress progress(fmt::format("attention, path {}", vkfPathName(problem.path)));
+    host::Attention attention(device, problem);
+    attention.upload(tensors);
+    Measured result;
+    result.plan = attention.plan().info();
+    result.timing =
+        measure([&] { return attention.run([&](double share) { progress.update(share); }); }, {.seconds = 0.3});
+    attention.download(tensors);
+    return result;
+}
+
+void show(host::Device& device, Subject& subject) {
+    fmt::print("\n{}\n", subject.title);
+    fmt::print("  problem       {}\n", problemText(subject.problem));
+
+    const Measured fused = compute(device, subject.problem, subject.tensors);
+    fmt::print("  path          {}, tiles of {} rows x {} keys, {} invocations, {} of shared memory\n",
+               vkfPathName(fused.plan.path), fused.plan.tileRows, fused.plan.tileKeys, fused.plan.workgroupSize,
+               bytesText(fused.plan.sharedMemoryBytes));
+    std::fflush(stdout);
+    const VkfVerdict verdict = verifyResult(subject.problem, subject.tensors, fused.plan, subject.sampleRows);
+    fmt::print("  against fp64  {}: {}{}\n", errorText(verdict.oError, verdict.oBound),
+               verdict.passed ? "right" : "WRONG",
+               subject.sampleRows != 0 ? fmt::format(" (about {} rows of each head)", subject.sampleRows) : "");
+    std::fflush(stdout);
+    requirePassed(verdict, subject.title);
+
+    VkfProblem unfusedProblem = subject.problem;
+    unfusedProblem.path = VKF_PATH_STANDARD;
+    const Measured unfused = compute(device, unfusedProblem, subject.tensors);
+    const VkfVerdict unfusedVerdict = verifyResult(unfusedProblem, subject.tensors, unfused.plan, subject.sampleRows);
+    requirePassed(unfusedVerdict, subject.title + ", unfused");
+    fmt::print("  fused         {:>9}   {} operations a second, no scores in memory\n", timeText(fused.timing.median),
+               operationsText(fused.plan.operations / fused.timing.median));
+    fmt::print("  three passes  {:>9}   scores in {} of memory\n", timeText(unfused.timing.median),
+               bytesText(static_cast<double>(unfused.plan.scratchBytes)));
+    fmt::print("  ratio         {:>8.2f}x   medians of {} and {} runs on the device\n",
+               unfused.timing.median / fused.timing.median, fused.timing.runs, unfused.timing.runs);
+    std::fflush(stdout);
+}
+
+void showSamples(host::Device& device, const std::string& folder) {
+    const std::filesystem::path path(folder);
+    InputFiles files;
+    files.q = (path / "q.npy").string();
+    files.k = (path / "k.npy").string();
+    files.v = (path / "v.npy").string();
+    const Inputs inputs = loadInputs(files);
+    Subject subject{"Sample tensors of the repository", problemOf(inputs), {}, 0};
+    subject.problem.causal = 1;
+    std::vector<std::byte> o(tensorBytes(outputShape(inputs), elementBytes(inputs.q.type)).value());
+    subject.tensors.q = inputs.q.bytes.data();
+    subject.tensors.k = inputs.k.bytes.data();
+    subject.tensors.v = inputs.v.bytes.data();
+    subject.tensors.o = o.data();
+    show(device, subject);
+}
+
+// As large as a device of the kind computes, both ways, in well under a second. On a CPU the kernels of
+// the sample tensors serve again: its driver compiles them on their first run, which takes longest of all.
+Subject generatedSubject(host::DeviceKind kind) {
+    const bool cpu = kind == host::DeviceKind::cpu;
+    const bool discrete = kind == host::DeviceKind::discrete;
+    ShapeOptions shape;
+    shape.heads = cpu ? 4 : 16;
+    shape.kvHeads = cpu ? 2 : 16;
+    shape.rows = cpu ? 1024 : discrete ? 4096 : 2048;
+    shape.dim = cpu ? 64 : 128;
+    shape.type = cpu ? "f16" : "f32";
+    MathOptions math;
+    math.causal = cpu ? "bottom-right" : "";
+    return {"Generated tensors", makeProblem(shape, math), {}, 32};
+}
+
+void showGenerated(host::Device& device) {
+    Subject subject = generatedSubject(device.summary().kind);
+    RandomTensors random(subject.problem, 1);
+    subject.tensors = random.pointers(subject.problem);
+    show(device, subject);
+}
+
+void demo(const DemoOptions& options) {
+    host::Device device = openDevice(options.device);
+    const host::DeviceSummary& summary = device.summary();
+    fmt::print("vkflash {}.{}.{}\n", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
+    fmt::print("  device        {}: {}, {}\n", summary.name, kindText(summary.kind), summary.driver);
+    std::fflush(stdout);
+    showSamples(device, options.samples);
+    showGenerated(device);
+    if (options.device.validation)
+        checkValidation(device);
+}
+
+} // namespace
+
+void addDemoCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<DemoOptions>();
+    options->samples = VKFLASH_SAMPLES_DIR;
+    CLI::App* command = program.add_subcommand(
+        "demo", "Sample tensors on the best device: right, how fast, and against the unfused way.");
+    command->add_option("--samples", options->samples, "folder with q.npy, k.npy and v.npy");
+    addDeviceOptions(*command, options->device);
+    command->callback([options, &action] { action = [options] { demo(*options); }; });
+}
+
+} // namespace vkf::tools

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "commands/plan_explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/text.hpp"
+#include "model/plan_traffic.hpp"
+#include "model/tile_budget.hpp"
+#include "model/traffic.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Formula {
+    const char* name;
+    TileBytes bytes;
+};
+
+constexpr std::array<Formula, 2> formulas = {
+    {{"(Bq + 2 Bk) D", stagedBytes}, {"Br d + 2 Bc d + Br Bc + Br d + 2 Br", wholeTileBytes}}};
+
+struct PlanTraffic {
+    std::string name;
+    Traffic traffic;
+};
+
+TileDims dimsOf(const host::Plan& plan) { return trafficShape(plan.problem()).dims; }
+
+uint32_t elementBytesOf(const host::Plan& plan) { return static_cast<uint32_t>(vkfTypeBytes(plan.problem().q.type)); }
+
+std::vector<VkfTileCandidate> candidatesOf(const host::Plan& plan) {
+    std::vector<VkfTileCandidate> candidates;
+    auto candidate = make<VkfTileCandidate>();
+    while (vkfGetPlanTile(plan.handle(), static_cast<uint32_t>(candidates.size()), &candidate, nullptr) == VKF_SUCCESS)
+        candidates.push_back(candidate);
+    return candidates;
+}
+
+// The algorithms as the papers count them, with the tiles that the device and the plan would give them.
+std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan& plan) {
+    const TrafficShape shape = trafficShape(plan.problem());
+    const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(plan));
+    const TileSize own = {std::max(plan.info().tileRows, 1U), std::max(plan.info().tileKeys, 1U)};
+    return {
+        {"standard, three passes", standardTraffic(shape)},
+        {fmt::format("keys in the outer loop, tiles of {} x {}", paper.rows, paper.keys),
+         keyOuterTraffic(shape, paper)},
+        {fmt::format("queries in the outer loop, tiles of {} x {}", own.rows, own.keys), queryOuterTraffic(shape, own)},
+        {fmt::format("this plan, path {}", vkfPathName(plan.info().path)), planTraffic(plan.problem(), plan.info())}};
+}
+
+// "supported", or what vkfIsSupported says.
+std::string verdictOnPath(const host::Device& device, const host::Plan& plan, VkfPath path) {
+    VkfProblem problem = plan.problem();
+    problem.path = path;
+    VkfMessage message{};
+    return vkfIsSupported(device.context(), &problem, &message) == VKF_SUCCESS ? "supported" : message.text;
+}
+
+constexpr std::array<VkfPath, 5> paths = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,
+                                          VKF_PATH_KEY_OUTER};
+
+std::string pathsText(const host::Device& device, const host::Plan& plan) {
+    std::string text = "\nPaths\n";
+    for (const VkfPath path : paths)
+        text += fmt::format("  {:<10} {}{}\n", vkfPathName(path), verdictOnPath(device, plan, path),
+                            path == plan.info().path ? ", taken" : "");
+    return text;
+}
+
+std::string formulasText(const host::Device& device, const host::Plan& plan) {
+    const uint64_t onChip = device.summary().sharedMemoryBytes;
+    const TileDims dims = dimsOf(plan);
+    const uint32_t elementBytes = elementBytesOf(plan);
+    const TileSize paper = algorithm1Tile(onChip, dims, elementBytes);
+    std::string text =
+        fmt::format("\nTiles by the papers' formulas, for {} on the chip, D = {}, {} bytes an element\n"
+                    "  Algorithm 1, M = {} elements: Bc = ceil(M / 4d) = {}, Br = min(ceil(M / 4d), d) = {}\n",
+                    bytesText(static_cast<double>(onChip)), std::max(dims.head, dims.value), elementBytes,
+                    onChip / elementBytes, paper.keys, paper.rows);
+    for (const Formula& formula : formulas) {
+        text += fmt::format("  {}, queries x keys that fit:", formula.name);
+        const std::vector<TileSize> tiles = fittingTiles(formula.bytes, onChip, dims, elementBytes);
+        for (const TileSize tile : tiles)
+            text += fmt::format(" {}x{}", tile.rows, tile.keys);
+        text += tiles.empty() ? " none of 32 to 256\n" : "\n";
+    }
+    const VkfPlanInfo& info = plan.info();
+    const TileSize own = {info.tileRows, info.tileKeys};
+    text += fmt::format("  this plan's {}x{} would take {} and {} by them; its kernel stages pieces in {} and holds "
+                        "the rest in registers\n",
+                        own.rows, own.keys, bytesText(static_cast<double>(stagedBytes(own, dims, elementBytes))),
+                        bytesText(static_cast<double>(wholeTileBytes(own, dims, elementBytes))),
+                        bytesText(info.sharedMemoryBytes));
+    return text;
+}
+
+std::string candidateText(const VkfTileCandidate& candidate) {
+    return fmt::format("  {:>4} x {:<4}{:>8}{:>12}{:>7}{:>8}{:>12}  {}{}\n", candidate.tileRows, candidate.tileKeys,
+                       candidate.workgroupSize, bytesText(candidate.sharedMemoryBytes), candidate.registers,
+                       candidate.kvSplits, candidate.workgroups, reasonText(candidate),
+                       candidate.fromTuning != 0 ? " (tuning data)" : "");
+}
+
+std::string candidatesText(const host::Plan& plan) {
+    std::string text =
+        fmt::format("\nTiles that the library considered, best first\n  {:<11}{:>8}{:>12}{:>7}{:>8}{:>12}\n",
+                    "rows x keys", "invoc.", "shared", "regs", "splits", "workgroups");
+    for (const VkfTileCandidate& candidate : candidatesOf(plan))
+        text += candidateText(candidate);
+    return text;
+}
+
+std::string trafficText(const host::Device& device, const host::Plan& plan) {
+    std::string text = "\nBytes between device memory and the chip, before caches; all but this plan without a mask\n";
+    for (const PlanTraffic& algorithm : trafficOf(device, plan)) {
+        text += fmt::format("  {:<48}{:>12}  ", algorithm.name, bytesText(algorithm.traffic.total()));
+        for (const TrafficEntry& entry : algorithm.traffic.entries) {
+            if (entry.read + entry.written == 0)
+                continue;
+            const char* separator = &entry == algorithm.traffic.entries.data() ? "" : ", ";
+            text += fmt::format("{}{} {}", separator, entry.what, bytesText(entry.read + entry.written));
+        }
+        text += "\n";
+    }
+    const VkfProblem& p = plan.problem();
+    const TrafficShape shape = trafficShape(p);
+    const double d = std::max(shape.dims.head, shape.dims.value);
+    const double onChip = static_cast<double>(device.summary().sharedMemoryBytes) / elementBytesOf(plan);
+    if (p.queryRows == p.keys)
+        text += fmt::format("  theorem 2, elements of a head: N d + N^2 = {}, N^2 d^2 / M = {}\n",
+                            operationsText(theorem2Standard(shape.rows, d)),
+                            operationsText(theorem2Tiled(shape.rows, d, onChip)));
+    return text + fmt::format("  {:<48}{:>12}\n", "least: q, k, v read once, o and lse written once",
+                              bytesText(plan.info().minimumBytes));
+}
+
+Json tileJson(TileSize tile) { return {{"rows", tile.rows}, {"keys", tile.keys}}; }
+
+Json candidateJson(const VkfTileCandidate& candidate) {
+    return {{"tileRows", candidate.tileRows},
+            {"tileKeys", candidate.tileKeys},
+            {"workgroupSize", candidate.workgroupSize},
+            {"sharedMemoryBytes", candidate.sharedMemoryBytes},
+            {"registers", candidate.registers},
+            {"kvSplits", candidate.kvSplits},
+            {"workgroups", candidate.workgroups},
+            {"taken", candidate.taken != 0},
+            {"fromTuning", candidate.fromTuning != 0},
+            {"reason", reasonText(candidate)},
+            {"tile", candidate.tile}};
+}
+
+Json trafficJson(const PlanTraffic& algorithm) {
+    Json entries = Json::array();
+    for (const TrafficEntry& entry : algorithm.traffic.entries)
+        entries.push_back({{"what", entry.what}, {"read", entry.read}, {"written", entry.written}});
+    return {{"algorithm", algorithm.name}, {"bytes", algorithm.traffic.total()}, {"entries", std::move(entries)}};
+}
+
+// Why a tile does not serve, without whether it was taken all the same.
+std::string objectionText(const VkfTileCandidate& c) {
+    switch (c.reason) {
+    case VKF_TILE_DIMENSIONS:
+        return fmt::format("for head dimensions {} {}", c.value > c.limit ? "up to" : "from", c.limit);
+    case VKF_TILE_OUTPUT_TYPE:
+        return "for fp32 outputs";
+    case VKF_TILE_MASK:
+        return fmt::format("for masked problems of at most {} keys", c.limit);
+    case VKF_TILE_INVOCATIONS:
+        return fmt::format("{} invocations, a workgroup has {} at most", c.value, c.limit);
+    case VKF_TILE_SHARED_MEMORY:
+        return fmt::format("needs {} bytes of shared memory, there are {}", c.value, c.limit);
+    case VKF_TILE_SUBGROUPS:
+        return c.value > c.limit && c.value < c.workgroupSize
+                   ? fmt::format("{} invocations share a row, a subgroup has {}", c.value, c.limit)
+                   : fmt::format("{} invocations are not whole subgroups of {}", c.value, c.limit);
+    case VKF_TILE_PARTS:
+        return fmt::format("{} parts of rows, over the limit of {}", c.value, c.limit);
+    case VKF_TILE_BLOCKS:
+        return fmt::format("does not go with blocks of {} of the block mask", c.limit);
+    case VKF_TILE_FEW_ROWS:
+        return fmt::format("{} rows of a KV head, for more than {}", c.value, c.limit);
+    case VKF_TILE_MANY_KEYS:
+        return fmt::format("for few keys: larger tiles make {} workgroups, {} are enough", c.value, c.limit);
+    case VKF_TILE_LAYOUT:
+        return "the device's matrices are not laid out as it fills them";
+    case VKF_TILE_REGISTERS:
+        return fmt::format("{} registers an invocation, over {} compilers spill", c.value, c.limit);
+    case VKF_TILE_HALF_EMPTY:
+        return fmt::format("half empty: {} rows, fewer than {} are wanted", c.value, c.limit);
+    case VKF_TILE_FEW_WORKGROUPS:
+        return fmt::format("{} workgroups, {} keep a large device busy", c.value, c.limit);
+    case VKF_TILE_NOT_NEEDED:
+        return "not needed";
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
+std::string reasonText(const VkfTileCandidate& candidate) {
+    std::string objection = objectionText(candidate);
+    if (candidate.taken == 0)
+        return objection;
+    return objection.empty() ? "taken" : fmt::format("taken, none is better ({})", objection);
+}
+
+std::string explanationText(const host::Device& device, const host::Plan& plan) {
+    return pathsText(device, plan) + formulasText(device, plan) + candidatesText(plan) + trafficText(device, plan);
+}
+
+Json explanationJson(const host::Device& device, const host::Plan& plan) {
+    const uint64_t onChip = device.summary().sharedMemoryBytes;
+    Json document;
+    for (const VkfPath path : paths)
+        document["paths"][vkfPathName(path)] = verdictOnPath(device, plan, path);
+    document["algorithm1Tile"] = tileJson(algorithm1Tile(onChip, dimsOf(plan), elementBytesOf(plan)));
+    for (const Formula& formula : formulas) {
+        Json tiles = Json::array();
+        for (const TileSize tile : fittingTiles(formula.bytes, onChip, dimsOf(plan), elementBytesOf(plan)))
+            tiles.push_back(tileJson(tile));
+        document["fittingTiles"][formula.name] = std::move(tiles);
+    }
+    document["candidates"] = Json::array();
+    for (const VkfTileCandidate& candidate : candidatesOf(plan))
+        document["candidates"].push_back(candidateJson(candidate));
+    document["traffic"] = Json::array();
+    for (const PlanTraffic& algorithm : trafficOf(device, plan))
+        document["traffic"].push_back(trafficJson(algorithm));
+    return document;
+}
+
+} // namespace vkf::tools

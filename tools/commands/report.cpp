@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash report: the results of benches as one page for people.
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "cli/error.hpp"
+#include "commands/commands.hpp"
+#include "report/page.hpp"
+#include "tensors/atomic_file.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct PageOptions {
+    std::string results = "bench/results";
+    std::string output = "report.html";
+};
+
+ResultFiles load(const std::string& folder) {
+    try {
+        return loadResults(folder);
+    } catch (const ResultError& error) {
+        failInput("--results {}: {}", folder, error.what());
+    }
+}
+
+void writePage(const PageOptions& options) {
+    try {
+        checkWritable(options.output);
+    } catch (const WriteError& error) {
+        failInput("-o {}: {}", options.output, error.what());
+    }
+    const ResultFiles files = load(options.results);
+    try {
+        std::vector<AtomicFile> outputs;
+        outputs.emplace_back(options.output);
+        outputs[0].write(reportPage(files));
+        AtomicFile::commit(outputs);
+    } catch (const WriteError& error) {
+        fail("-o {}: {}", options.output, error.what());
+    }
+    fmt::print("wrote {}: {} bench reports, {} logs\n", options.output, files.benches.size(), files.texts.size());
+}
+
+} // namespace
+
+void addReportCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<PageOptions>();
+    CLI::App* command = program.add_subcommand("report", "The results of benches as one HTML page.");
+    command->add_option("--results", options->results, "folder of what benches wrote with --json, and of logs (.txt)")
+        ->capture_default_str();
+    command->add_option("-o,--output", options->output, "the page")->capture_default_str();
+    command->callback([options, &action] { action = [options] { writePage(*options); }; });
+}
+
+} // namespace vkf::tools

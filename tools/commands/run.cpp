@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash run: attention on tensors from files.
+#include <cstdio>
+#include <memory>
+
+#include "cli/block_mask.hpp"
+#include "cli/error.hpp"
+#include "cli/inputs.hpp"
+#include "cli/options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "cli/verdict.hpp"
+#include "commands/commands.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct RunOptions {
+    InputFiles inputs;
+    OutputFiles outputs;
+    MathOptions math;
+    CacheOptions cache;
+    DropoutOptions dropout;
+    DeviceFlags device;
+    std::string outputType; // empty = q's
+    bool verify = false;
+};
+
+VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
+    if (inputs.blockMask.has_value() != (options.math.maskBlock != 0))
+        failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
+                  inputs.blockMask ? "--mask-block" : "--block-mask");
+    VkfProblem problem = problemOf(inputs);
+    if (options.math.alibi && problem.alibiCustom != 0)
+        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
+    applyMathOptions(options.math, problem);
+    applyDropoutOptions(options.dropout, problem);
+    const VkfProblem ofFiles = problem;
+    applyCacheOptions(options.cache, problem);
+    if (problem.packed != 0 &&
+        (problem.paging.enabled != 0 || problem.k.type != ofFiles.k.type || problem.v.type != ofFiles.v.type))
+        failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
+                  "other types",
+                  options.inputs.cuSeqlensQ);
+    if (!options.outputType.empty())
+        problem.o.type = parseType("--output-type", options.outputType);
+    problem.lse = options.outputs.lse.empty() ? 0 : 1;
+    problem.weights = options.outputs.weights.empty() ? 0 : 1;
+    if (problem.weights == 0 && problem.weightRows != 0)
+        failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.weightRows);
+    // Whether the files or the flag are at fault is the difference between any path and this one.
+    VkfProblem anyPath = problem;
+    anyPath.path = VKF_PATH_AUTO;
+    VkfMessage message{};
+    if (vkfCheckProblem(&anyPath, &message) != VKF_SUCCESS)
+        failInput("{}: {}", inputs.source, message.text);
+    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
+        failInput("--path {}: {}", options.math.path, message.text);
+    return problem;
+}
+
+const float* numbersOf(const std::optional<Tensor>& tensor) {
+    return tensor ? reinterpret_cast<const float*>(tensor->bytes.data()) : nullptr;
+}
+
+// Zeroed memory for a result.
+Tensor allocate(ElementType type, Shape shape, const char* flag) {
+    const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(type));
+    if (!bytes)
+        failInput("{}: an output of shape {} does not fit 64 bits", flag, shapeText(shape));
+    return {type, std::move(shape), std::vector<std::byte>(*bytes)};
+}
+
+void run(const RunOptions& options) {
+    if (options.outputs.o.empty())
+        failInput("-o: is missing; give the file that the result goes to");
+    const Inputs inputs = loadInputs(options.inputs);
+    VkfProblem problem = makeProblem(options, inputs);
+    const std::vector<uint32_t> blockMask =
+        inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem)
+                         : std::vector<uint32_t>();
+    const std::vector<int32_t> blockTable = shuffledPages(problem);
+    // The file's k or v as it is, or in `cache` as the flags want it.
+    const auto inCache = [&](VkfTensorRole role, const Tensor& tensor, std::vector<std::byte>& cache) {
+        const VkfType type = vkfTypeOf(tensor.type);
+        if (vkfTensorLayout(&problem, role).type == type && problem.paging.enabled == 0)
+            return tensor.bytes.data();
+        cache = toCache(problem, role, type, tensor.bytes.data(), blockTable);
+        return static_cast<const std::byte*>(cache.data());
+    };
+    checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
+
+    Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
+    Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
+    Tensor weights = problem.weights ? allocate(ElementType::f32, weightsShape(inputs), "--weights") : Tensor{};
+    host::HostTensors tensors;
+    tensors.q = inputs.q.bytes.data();
+    std::vector<std::byte> kCache;
+    std::vector<std::byte> vCache;
+    tensors.k = inCache(VKF_TENSOR_K, inputs.k, kCache);
+    tensors.v = inCache(VKF_TENSOR_V, inputs.v, vCache);
+    tensors.blockTable = blockTable.data();
+    tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
+    tensors.blockMask = blockMask.data();
+    tensors.sinks = numbersOf(inputs.sinks);
+    tensors.alibiSlopes = numbersOf(inputs.alibiSlopes);
+    tensors.documentIds = inputs.documents.data();
+    tensors.cuSeqlensQ = inputs.cuSeqlensQ.data();
+    tensors.cuSeqlensK = inputs.cuSeqlensK.data();
+    tensors.weightRows = inputs.weightRows.data();
+    tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
+    tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
+    tensors.dropoutMask = inputs.dropoutMask ? inputs.dropoutMask->bytes.data() : nullptr;
+    tensors.o = o.bytes.data();
+    tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
+    tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;
+
+    host::Device device = openDevice(options.device);
+    host::AttentionReport report;
+    {
+        Progress progress("attention");
+        report = host::attention(device, problem, tensors, [&progress](double share) { progress.update(share); });
+    }
+    if (options.device.validation)
+        checkValidation(device);
+
+    std::string text = fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n",
+                                   device.summary().name, report.plan.description, report.seconds * 1e3);
+    if (options.verify) {
+        const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
+        requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
+        text += verdictText(verdict, problem.lse != 0);
+        if (problem.weights) {
+            const VkfWeightsVerdict ofWeights = verifyWeights(problem, tensors, report.plan);
+            requirePassed(ofWeights, fmt::format("--weights {}: not written, --verify", options.outputs.weights));
+            text += fmt::format("weights {}\n", errorText(ofWeights.error, ofWeights.bound));
+        }
+    }
+    writeOutputs(options.outputs, {o, lse, weights});
+    const auto told = [&text](const std::string& path, const Tensor& tensor) {
+        text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
+    };
+    told(options.outputs.o, o);
+    if (problem.lse)
+        told(options.outputs.lse, lse);
+    if (problem.weights)
+        told(options.outputs.weights, weights);
+    fmt::print("{}", text);
+}
+
+} // namespace
+
+void addRunCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<RunOptions>();
+    CLI::App* command = program.add_subcommand("run", "Attention on tensors from files.");
+    addInputOptions(*command, options->inputs);
+    command->add_option("-o,--output", options->outputs.o,
+                        "where the result goes: .npy, or .safetensors with a tensor named o");
+    command->add_option("--lse", options->outputs.lse,
+                        "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
+    command->add_option("--weights", options->outputs.weights,
+                        "where the probabilities go; may be the .safetensors file of -o");
+    command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
+    addMathOptions(*command, options->math);
+    addDropoutOptions(*command, options->dropout);
+    addMaskBlockOption(*command, options->math.maskBlock);
+    addCacheOptions(*command, options->cache);
+    addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
+    command->add_flag("--verify", options->verify,
+                      "compare o, lse and weights with the CPU reference before writing; above the bound is a failure");
+    command->callback([options, &action] { action = [options] { run(*options); }; });
+}
+
+} // namespace vkf::tools

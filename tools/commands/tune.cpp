@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash tune: measures other tiles than the library's own choice on this device, and writes down where one is
+// faster, for --tuning and VkfContextCreateInfo::tuning.
+#include <memory>
+#include <vector>
+
+#include "bench/prefill_shapes.hpp"
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/text.hpp"
+#include "commands/commands.hpp"
+#include "tensors/atomic_file.hpp"
+#include "tune/tuner.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+struct TuneCommandOptions {
+    PrefillShapes shapes = {.rows = {512, 1024, 2048, 4096}, .types = {"f16", "f32"}};
+    TunerOptions tuner;
+    DeviceFlags device;
+    std::string output; // file; empty = none
+    bool quick = false;
+};
+
+// What --quick changes, unless its own flag says otherwise.
+void makeQuick(const CLI::App& command, TuneCommandOptions& options) {
+    PrefillShapes& shapes = options.shapes;
+    const PrefillShapes small = {
+        .tokens = 256, .width = 128, .dims = {64}, .rows = {128}, .types = {"f16"}, .causal = "no", .batchOne = "no"};
+    const auto change = [&command](const char* flag, auto& value, const auto& to) {
+        if (command.count(flag) == 0)
+            value = to;
+    };
+    change("--tokens", shapes.tokens, small.tokens);
+    change("--width", shapes.width, small.width);
+    change("--dims", shapes.dims, small.dims);
+    change("--rows", shapes.rows, small.rows);
+    change("--types", shapes.types, small.types);
+    change("--causal", shapes.causal, small.causal);
+    change("--batch-one", shapes.batchOne, small.batchOne);
+    change("--seconds", options.tuner.seconds, 0.02);
+    options.tuner.warmSeconds = 0;
+}
+
+// "128x64/256 x2": rows x keys / invocations x splits.
+std::string tileShape(const VkfPlanInfo& plan) {
+    return fmt::format("{}x{}/{}{}", plan.tileRows, plan.tileKeys, plan.workgroupSize,
+                       plan.kvSplits > 1 ? fmt::format(" x{}", plan.kvSplits) : "");
+}
+
+void printHeading() {
+    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<16}{:>9}  {:<16}{:>9}{:>7}\n", "type", "D", "N", "B", "H",
+               "causal", "path", "built-in tile", "time", "best other", "time", "ratio");
+}
+
+void printShape(const VkfProblem& problem, VkfPath path) {
+    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
+               problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
+}
+
+void printResult(const TuneResult& result) {
+    printShape(result.problem, result.builtIn.path);
+    fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", tileShape(result.builtIn), timeText(result.builtInSeconds),
+               tileShape(result.best), timeText(result.bestSeconds), result.ratio(),
+               !result.taken  ? "built-in stays"
+               : result.alike ? "taken"
+                              : "taken for this size");
+    std::fflush(stdout);
+}
+
+void writeTuning(const std::string& path, const host::DeviceSummary& device, const std::vector<std::string>& entries) {
+    try {
+        std::vector<AtomicFile> files;
+        files.emplace_back(path);
+        files[0].write(tuningText(device, entries));
+        AtomicFile::commit(files);
+    } catch (const WriteError& error) {
+        fail("-o {}: {}", path, error.what());
+    }
+}
+
+// Entries of the problems that were tuned; a problem that the device cannot do is told and left out.
+std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions& options,
+                                 const std::vector<VkfProblem>& problems) {
+    std::vector<std::string> entries;
+    size_t done = 0;
+    size_t leftOut = 0;
+    Progress progress("tune");
+    Tuner tuner(device, options.tuner,
+                [&] { progress.update(static_cast<double>(done) / static_cast<double>(problems.size())); });
+    for (const VkfProblem& problem : problems) {
+        try {
+            const TuneResult result = tuner.tune(problem);
+            progress.hide();
+            printResult(result);
+            if (result.taken)
+                entries.push_back(result.entry);
+        } catch (const host::Error& error) {
+            if (!isOfOneShape(error.result()))
+                throw;
+            if (++leftOut == problems.size())
+                failInput("nothing was measured: {}", error.what());
+            progress.hide();
+            printShape(problem, problem.path);
+            fmt::print("left out: {}\n", error.what());
+        }
+        ++done;
+    }
+    return entries;
+}
+
+void tune(const TuneCommandOptions& options) {
+    const std::vector<VkfProblem> problems = prefillProblems(options.shapes);
+    try {
+        if (!options.output.empty())
+            checkWritable(options.output);
+    } catch (const WriteError& error) {
+        failInput("-o {}: {}", options.output, error.what());
+    }
+    host::Device device = openDevice(options.device);
+    fmt::print("device  {}, {}\ntiles   rows x keys / invocations x splits\n\n", device.summary().name,
+               device.summary().driver);
+    printHeading();
+    const std::vector<std::string> entries = tuneAll(device, options, problems);
+    if (options.device.validation)
+        checkValidation(device);
+    fmt::print("{} of {} classes of problems have a faster tile than the library's choice\n", entries.size(),
+               problems.size());
+    if (options.output.empty())
+        return;
+    writeTuning(options.output, device.summary(), entries);
+    fmt::print("wrote   {}\n", options.output);
+}
+
+} // namespace
+
+void addTuneCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<TuneCommandOptions>();
+    CLI::App* command = program.add_subcommand(
+        "tune", "Measures other tiles on this device and writes those that are faster to a file for --tuning.");
+    command->add_option("-o,--output", options->output, "where the tiles go; without it they are only shown");
+    addPrefillShapeOptions(*command, options->shapes);
+    addDeviceOptions(*command, options->device);
+    command->add_flag("--quick", options->quick, "small shapes and few runs, to try it out or on a software driver");
+    command->add_option("--seconds", options->tuner.seconds, "wall time of each comparison")->capture_default_str();
+    command->add_option("--margin", options->tuner.margin, "by which a tile must be faster to be taken")
+        ->capture_default_str();
+    command->add_option("--sample-rows", options->tuner.sampleRows, "rows of each head to check; 0 = all")
+        ->capture_default_str();
+    command->callback([options, command, &action] {
+        if (options->quick)
+            makeQuick(*command, *options);
+        action = [options] { tune(*options); };
+    });
+}
+
+} // namespace vkf::tools

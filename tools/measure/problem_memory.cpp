@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "measure/problem_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "cli/block_mask.hpp"
+#include "cli/cache.hpp"
+#include "measure/compute_shader.hpp"
+#include "tensors/random_tensors.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr double rotatedBytes = 512.0 * 1024 * 1024;
+
+// Generating billions of numbers takes longer than using them, so some of them are repeated. Their count is a prime, or
+// one of blocks: no row of a tensor is another one, and no tile looks like its neighbour.
+constexpr uint64_t repeatedElements = 1048573;
+constexpr uint64_t repeatedBlocks = 32749;
+
+uint64_t repeatedOf(VkfType type) {
+    const uint64_t block = vkfBlockElements(type);
+    return block == 1 ? repeatedElements : repeatedBlocks * block;
+}
+
+constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V};
+
+uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+uint64_t lseElements(const VkfProblem& problem) {
+    return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+}
+
+// A block that follows itself, on the device: what is there is doubled until there is enough.
+void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
+    uint64_t done = std::min<uint64_t>(block.size(), bytes);
+    device.upload(to, block.data(), done);
+    for (uint64_t copied = 0; done < bytes; done += copied) {
+        copied = std::min(done, bytes - done);
+        device.submit([&](VkCommandBuffer commands) { recordCopy(device, commands, to, done, copied); });
+    }
+}
+
+// Whether the buffer is a new one. The old one goes first: both may not fit.
+bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
+    if (buffer.size() >= bytes)
+        return false;
+    buffer = {};
+    buffer = device.createBuffer(bytes);
+    return true;
+}
+
+} // namespace
+
+void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity) {
+    problem_ = problem;
+    blockMask_ = randomBlockMask(problem_, blockDensity, 1);
+    ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
+    device_.upload(blockMaskBuffer_, blockMask_.data(), blockMask_.size() * sizeof(uint32_t));
+    blockTable_ = shuffledPages(problem_);
+    ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
+    device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
+    tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (inputOf(i) != i)
+            continue;
+        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        generate(i, layout);
+        tensorBytes_ += bytesOf(layout);
+    }
+    const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + scratchBytes));
+    const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
+    count_ = std::clamp<size_t>(wanted, 1, mostSets);
+    sets_.resize(std::max(sets_.size(), count_)); // the next shape may need as many as the last
+    for (size_t i = 0; i < count_; ++i)
+        fill(i, scratchBytes);
+}
+
+void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
+    Input& there = inputs_[input];
+    const uint64_t elements = std::min(repeatedOf(layout.type), layout.elements);
+    if (there.type == layout.type && there.block.size() >= vkfStoredBytes(layout.type, elements))
+        return;
+    // Longer inputs start with the shorter ones, so what sets hold of the same type stays right.
+    if (there.type != layout.type)
+        for (Set& set : sets_)
+            set.inputs[input] = {};
+    there.type = layout.type;
+    there.bytes = {};
+    there.block = normalBlock(layout.type, elements, input + 1);
+}
+
+void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
+    Set& set = sets_[index];
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const uint64_t bytes = inputOf(i) == i ? bytesOf(vkfTensorLayout(&problem_, inputRoles[i])) : 0;
+        if (ensureRoom(device_, set.inputs[i], bytes))
+            repeat(device_, inputs_[i].block, set.inputs[i], bytes);
+    }
+    ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
+    poison(index);
+    // May be gigabytes for one path, in the way of the next.
+    if (set.scratch.size() != scratchBytes)
+        set.scratch = {};
+    ensureRoom(device_, set.scratch, scratchBytes);
+}
+
+// An element that is not written must not pass for the right one of an earlier run.
+void BenchMemory::poison(size_t set) {
+    constexpr uint32_t notANumber = 0xffffffff; // in every type
+    device_.fill(sets_[set].o, notANumber);
+    device_.fill(sets_[set].lse, notANumber);
+}
+
+VkfBindings BenchMemory::bindings(size_t set) const {
+    const Set& from = sets_[set];
+    auto bindings = make<VkfBindings>();
+    bindings.q = from.inputs[0].binding();
+    bindings.k = from.inputs[1].binding();
+    bindings.v = from.inputs[inputOf(VKF_TENSOR_V)].binding();
+    bindings.o = from.o.binding();
+    bindings.lse = from.lse.binding();
+    bindings.blockMask = blockMaskBuffer_.binding();
+    bindings.blockTable = blockTableBuffer_.binding();
+    bindings.scratch = from.scratch.binding();
+    return bindings;
+}
+
+std::vector<std::byte> BenchMemory::inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const {
+    const Input& input = inputs_[inputOf(static_cast<size_t>(role))];
+    std::vector<std::byte> bytes(vkfStoredBytes(input.type, elements));
+    repeatBlock(input.block, vkfStoredBytes(input.type, firstElement), bytes);
+    return bytes;
+}
+
+host::HostTensors BenchMemory::downloadOutputs(size_t set) {
+    o_.resize(bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    lse_.resize(lseElements(problem_));
+    device_.download(o_.data(), sets_[set].o, o_.size());
+    device_.download(lse_.data(), sets_[set].lse, lse_.size() * sizeof(float));
+    host::HostTensors tensors;
+    tensors.o = o_.data();
+    tensors.lse = lse_.empty() ? nullptr : lse_.data();
+    tensors.blockMask = blockMask_.data();
+    tensors.blockTable = blockTable_.data();
+    return tensors;
+}
+
+host::HostTensors BenchMemory::download(size_t set) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        if (inputOf(i) == i && inputs_[i].bytes.size() < bytesOf(layout))
+            inputs_[i].bytes = inputRange(inputRoles[i], 0, layout.elements);
+    }
+    host::HostTensors tensors = downloadOutputs(set);
+    tensors.q = inputs_[0].bytes.data();
+    tensors.k = inputs_[1].bytes.data();
+    tensors.v = inputs_[inputOf(VKF_TENSOR_V)].bytes.data();
+    return tensors;
+}
+
+} // namespace vkf::tools

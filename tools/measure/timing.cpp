@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "measure/timing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/error.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+} // namespace
+
+void checkTiming(size_t maxRuns, double seconds) {
+    if (maxRuns == 0)
+        failInput("--runs 0: takes a number of at least 1");
+    if (!(seconds >= 0) || std::isinf(seconds))
+        failInput("--seconds {}: takes a time of at least 0", seconds);
+}
+
+Timing timingOf(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const size_t middle = times.size() / 2;
+    const double median = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+    const double middleHalf = times[times.size() * 3 / 4] - times[times.size() / 4];
+    Timing timing;
+    timing.median = median;
+    timing.least = times.front();
+    timing.most = times.back();
+    timing.spread = median > 0 ? middleHalf / median : 0;
+    timing.runs = times.size();
+    return timing;
+}
+
+Timing timingOf(std::span<const ClockSample> samples, double highestClock) {
+    CountedSamples counted = countedSamples(samples, highestClock);
+    Timing timing = timingOf(std::move(counted.values));
+    timing.clock = counted.clock;
+    timing.leftOut = counted.leftOut;
+    timing.fullClock = counted.fullClock;
+    return timing;
+}
+
+std::string clockText(const Timing& timing) {
+    if (timing.clock <= 0)
+        return "";
+    std::string text = fmt::format("  {:.0f} MHz", timing.clock * 1e-6);
+    if (!timing.fullClock)
+        text += ", unsteady: all runs count";
+    else if (timing.leftOut != 0)
+        text += fmt::format(", {} runs left out", timing.leftOut);
+    return text;
+}
+
+bool TimeBudget::allowsAnother(size_t runs, bool enoughAtFullClock) const {
+    constexpr double patience = 3;
+    const double elapsed = secondsSince(start_);
+    return enoughAtFullClock ? runs < maxRuns_ && elapsed < seconds_ : elapsed < patience * seconds_;
+}
+
+std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> runs, const TimingOptions& options,
+                                  double highestClock) {
+    const auto runOnce = [&](const std::function<ClockSample()>& run) {
+        const ClockSample sample = run();
+        highestClock = std::max(highestClock, sample.clock);
+        return sample;
+    };
+    const Clock::time_point warmUp = Clock::now();
+    for (size_t i = 0; i < options.warmUps || secondsSince(warmUp) < options.warmSeconds; ++i)
+        for (const auto& run : runs)
+            runOnce(run);
+    std::vector<std::vector<ClockSample>> samples(runs.size());
+    const auto enough = [&] {
+        return std::all_of(samples.begin(), samples.end(), [&](const std::vector<ClockSample>& ofRun) {
+            return enoughAtFullClock(ofRun, highestClock);
+        });
+    };
+    const TimeBudget budget(options.maxRuns, options.seconds);
+    do
+        for (size_t i = 0; i < runs.size(); ++i)
+            samples[i].push_back(runOnce(runs[i]));
+    while (budget.allowsAnother(samples[0].size(), enough()));
+    std::vector<Timing> timings;
+    timings.reserve(runs.size());
+    for (const std::vector<ClockSample>& ofRun : samples)
+        timings.push_back(timingOf(ofRun, highestClock));
+    return timings;
+}
+
+Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock) {
+    return measureInTurn({&run, 1}, options, highestClock)[0];
+}
+
+Timing measure(const std::function<double()>& run, const TimingOptions& options) {
+    return measure([&] { return ClockSample{run()}; }, options, 0);
+}
+
+} // namespace vkf::tools

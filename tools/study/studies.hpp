@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// The studies under `vkflash study`: what the algorithms do, on the CPU reference. Each adds its sub-command.
+#ifndef VKFLASH_TOOLS_STUDY_COMMANDS_HPP
+#define VKFLASH_TOOLS_STUDY_COMMANDS_HPP
+
+#include "commands/commands.hpp"
+
+namespace vkf::tools {
+
+void addStudyAlgorithmsCommand(CLI::App& study, Action& action);
+void addStudyRecomputeCommand(CLI::App& study, Action& action);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "tensors/atomic_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#if defined(_WIN32)
+#include <io.h>
+#include <process.h>
+#else
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+namespace vkf::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void failWrite(const char* what) { throw WriteError(fmt::format("{}: {}", what, std::strerror(errno))); }
+
+// A symbolic link is followed, so that the file it points to is replaced and the link stays.
+fs::path resolved(const fs::path& target) {
+    std::error_code error;
+    if (!fs::is_symlink(target, error))
+        return target;
+    const fs::path real = fs::weakly_canonical(target, error);
+    return error ? target : real;
+}
+
+fs::path folderOf(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
+
+long processNumber() {
+#if defined(_WIN32)
+    return _getpid();
+#else
+    return getpid();
+#endif
+}
+
+void syncToDisk(std::FILE* file) {
+#if defined(_WIN32)
+    if (_commit(_fileno(file)) != 0)
+        failWrite("cannot be flushed to disk");
+#else
+    // Some file systems have no fsync and say so by EINVAL; the rename is all they can promise.
+    if (fsync(fileno(file)) != 0 && errno != EINVAL)
+        failWrite("cannot be flushed to disk");
+#endif
+}
+
+// Makes the rename itself durable. Not all file systems can; the file is complete either way.
+void syncFolder([[maybe_unused]] const fs::path& folder) {
+#if !defined(_WIN32)
+    const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return;
+    fsync(descriptor);
+    close(descriptor);
+#endif
+}
+
+} // namespace
+
+void checkWritable(const fs::path& target) {
+    std::error_code error;
+    const fs::path real = resolved(target);
+    const fs::file_status status = fs::status(real, error);
+    if (fs::is_directory(status))
+        throw WriteError("is a directory");
+    if (fs::exists(status) && !fs::is_regular_file(status))
+        throw WriteError("is not a regular file, and the output replaces a file as a whole");
+    const fs::path folder = folderOf(real);
+    if (!fs::is_directory(folder, error))
+        throw WriteError(fmt::format("there is no folder {}", folder.string()));
+#if !defined(_WIN32)
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+        failWrite("cannot be created in its folder");
+#endif
+}
+
+AtomicFile::AtomicFile(const fs::path& target) : target_(resolved(target)) {
+    checkWritable(target_);
+    // The names that other running processes of this program use are theirs; "x" refuses what exists.
+    for (int attempt = 0; attempt < 100 && file_ == nullptr; ++attempt) {
+        temporary_ =
+            folderOf(target_) / fmt::format(".{}.{}-{}.tmp", target_.filename().string(), processNumber(), attempt);
+        file_ = std::fopen(temporary_.string().c_str(), "wbx");
+        if (file_ == nullptr && errno != EEXIST)
+            failWrite("cannot be created");
+    }
+    if (file_ == nullptr)
+        failWrite("cannot be created");
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : target_(std::move(other.target_)), temporary_(std::exchange(other.temporary_, {})),
+      file_(std::exchange(other.file_, nullptr)) {}
+
+AtomicFile::~AtomicFile() {
+    if (file_ != nullptr)
+        std::fclose(file_);
+    std::error_code ignored;
+    if (!temporary_.empty())
+        fs::remove(temporary_, ignored);
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+    if (bytes.empty())
+        return; // data() may be null, which fwrite does not take
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
+        failWrite("cannot be written");
+}
+
+void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+void AtomicFile::flush() {
+    if (std::fflush(file_) != 0)
+        failWrite("cannot be written");
+    syncToDisk(file_);
+    if (std::fclose(std::exchange(file_, nullptr)) != 0)
+        failWrite("cannot be written");
+}
+
+void AtomicFile::commit(std::span<AtomicFile> files) {
+    for (AtomicFile& file : files)
+        file.flush();
+    for (size_t i = 0; i < files.size(); ++i) {
+        std::error_code error;
+        fs::rename(files[i].temporary_, files[i].target_, error);
+        if (error) {
+            std::error_code ignored;
+            for (const AtomicFile& renamed : files.first(i))
+                fs::remove(renamed.target_, ignored);
+            throw WriteError(fmt::format("cannot be renamed into place: {}", error.message()));
+        }
+        files[i].temporary_.clear();
+        syncFolder(folderOf(files[i].target_));
+    }
+}
+
+} // namespace vkf::tools

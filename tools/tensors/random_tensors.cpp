@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "tensors/random_tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "cli/block_mask.hpp"
+#include "cli/cache.hpp"
+#include "vkflash/reference.h"
+
+namespace vkf::tools {
+
+namespace {
+
+std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& generator) {
+    std::vector<std::byte> bytes(vkfStoredBytes(type, elements));
+    std::array<float, 32> block{};
+    for (uint64_t i = 0; i < elements; ++i) {
+        const double x = generator.nextNormal();
+        block[i % block.size()] = static_cast<float>(x);
+        if (vkfBlockElements(type) == 1)
+            vkfStoreElement(type, bytes.data(), i, x);
+        else if (i % block.size() == block.size() - 1)
+            vkfQuantizeBlocks(type, block.data(), 1, &bytes[vkfStoredBytes(type, i + 1 - block.size())]);
+    }
+    return bytes;
+}
+
+std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Generator& generator) {
+    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    return normal(layout.type, layout.elements, generator);
+}
+
+} // namespace
+
+std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed) {
+    Generator generator(seed);
+    return normal(type, elements, generator);
+}
+
+void repeatBlock(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to) {
+    uint64_t at = to.empty() ? 0 : first % block.size();
+    for (size_t done = 0; done < to.size();) {
+        const size_t bytes = std::min<size_t>(block.size() - at, to.size() - done);
+        std::memcpy(to.data() + done, block.data() + at, bytes);
+        done += bytes;
+        at = 0;
+    }
+}
+
+uint64_t Generator::next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+double Generator::nextNormal() {
+    const uint64_t bits = next();
+    double sum = 0;
+    for (int i = 0; i < 4; ++i)
+        sum += static_cast<double>((bits >> (16 * i)) & 0xffff) / 65535.0 - 0.5;
+    return sum * 1.7320508075688772; // deviation 1
+}
+
+RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double blockDensity) {
+    Generator generator(seed);
+    q = normal(problem, VKF_TENSOR_Q, generator);
+    k = normal(problem, VKF_TENSOR_K, generator);
+    v = normal(problem, VKF_TENSOR_V, generator);
+    const VkfTensorLayout output = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    o.assign(output.elements * vkfTypeBytes(output.type), std::byte{0xff}); // NaN in every type
+    if (problem.lse)
+        lse.assign(size_t{problem.batch} * problem.queryHeads * problem.queryRows,
+                   std::numeric_limits<float>::quiet_NaN());
+    if (problem.keyLengths)
+        for (uint32_t i = 0; i < problem.batch; ++i)
+            keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
+    blockMask = randomBlockMask(problem, blockDensity, generator.next());
+    blockTable = shuffledPages(problem);
+}
+
+host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
+    host::HostTensors tensors;
+    tensors.q = q.data();
+    tensors.k = k.data();
+    tensors.v = v.data();
+    tensors.o = o.data();
+    tensors.lse = problem.lse ? lse.data() : nullptr;
+    tensors.keyLengths = problem.keyLengths ? keyLengths.data() : nullptr;
+    tensors.blockMask = problem.maskBlock ? blockMask.data() : nullptr;
+    tensors.blockTable = problem.paging.enabled ? blockTable.data() : nullptr;
+    return tensors;
+}
+
+} // namespace vkf::tools

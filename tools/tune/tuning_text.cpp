@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "tune/tuning_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+namespace vkf::tools {
+
+namespace {
+
+std::string rangeText(uint32_t least, uint32_t most) {
+    return least == most ? std::to_string(least) : fmt::format("{}..{}", least, most);
+}
+
+} // namespace
+
+ProblemClass::ProblemClass(const VkfProblem& measured, VkfPath path)
+    : measured_(measured), path_(path), rows_(around(measured.queryRows)), keys_(around(measured.keys)),
+      heads_(around(measured.batch * measured.queryHeads)) {}
+
+// So that the classes of numbers a factor of two apart touch and do not overlap.
+ProblemClass::Range ProblemClass::around(uint32_t number) {
+    const double factor = std::numbers::sqrt2;
+    const auto least = static_cast<uint32_t>(number / factor) + 1;
+    return {std::min(least, number), static_cast<uint32_t>(number * factor)};
+}
+
+ProblemClass ProblemClass::narrowed() const {
+    ProblemClass narrow = *this;
+    const uint32_t heads = measured_.batch * measured_.queryHeads;
+    narrow.rows_ = {measured_.queryRows, measured_.queryRows};
+    narrow.keys_ = {measured_.keys, measured_.keys};
+    narrow.heads_ = {heads, heads};
+    return narrow;
+}
+
+VkfProblem ProblemClass::corner(uint32_t Range::*end) const {
+    VkfProblem problem = measured_;
+    problem.batch = 1;
+    problem.queryHeads = problem.kvHeads = heads_.*end;
+    problem.queryRows = rows_.*end;
+    problem.keys = keys_.*end;
+    return problem;
+}
+
+std::vector<VkfProblem> ProblemClass::corners() const { return {corner(&Range::least), corner(&Range::most)}; }
+
+std::string ProblemClass::entry(const std::string& tile, const std::string& remark) const {
+    const uint32_t valueDim = measured_.valueDim != 0 ? measured_.valueDim : measured_.headDim;
+    return fmt::format("{} type={} masked={} headDim={} valueDim={} rows={} keys={} heads={} {}{}{}",
+                       vkfPathName(path_), vkfTypeName(measured_.q.type), measured_.causal ? "yes" : "no",
+                       measured_.headDim, valueDim, rangeText(rows_.least, rows_.most),
+                       rangeText(keys_.least, keys_.most), rangeText(heads_.least, heads_.most), tile,
+                       remark.empty() ? "" : " # ", remark);
+}
+
+std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries) {
+    std::string text =
+        fmt::format("vkflash tuning 1\n# {}, {}, vkflash {}.{}.{}\ndevice vendor={:#06x} device={:#06x} driver={}\n",
+                    device.name, device.driver, VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH,
+                    device.vendorId, device.deviceId, static_cast<uint32_t>(device.driverId));
+    for (const std::string& entry : entries)
+        text += entry + "\n";
+    return text;
+}
+
+} // namespace vkf::tools
