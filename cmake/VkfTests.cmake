@@ -38,14 +38,13 @@ function(vkf_add_test_group name tags label)
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
 endfunction()
 
-# Tells a test program how the vkflash program of this build is started, as C++ strings; the words of
+# Tells a source of a test program how the vkflash program of this build is started, as C++ strings; the words of
 # the prefix are separated by "|".
-function(vkf_define_test_program target)
+function(vkf_define_test_program source)
   list(JOIN VKF_RUN_PREFIX "|" prefix)
-  target_compile_definitions(${target} PRIVATE
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
     "VKFLASH_TEST_PROGRAM_PREFIX=\"${prefix}\""
     "VKFLASH_TEST_PROGRAM=\"$<TARGET_FILE:vkflash_cli>\"")
-  add_dependencies(${target} vkflash_cli)
 endfunction()
 
 # Adds the test "skipped_cases", last: where a group passed but skipped some of its cases, it lists
