@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "shared/call_table.h"
 
 layout(local_size_x = 64) in;
@@ -24,11 +25,11 @@ uint firstSlot(const uint sequence) {
 }
 
 void main() {
-    [[dont_unroll]] for (uint sequence = gl_WorkGroupID.x; sequence < params.sequences;
+    KEEP_LOOP for (uint sequence = gl_WorkGroupID.x; sequence < params.sequences;
                          sequence += gl_NumWorkGroups.x) {
         uint begin = sequence == 0 ? 0 : firstSlot(sequence);
         uint end = sequence + 1 == params.sequences ? params.slot_count : firstSlot(sequence + 1);
-        [[dont_unroll]] for (uint slot = begin + gl_LocalInvocationIndex; slot < end; slot += gl_WorkGroupSize.x) {
+        KEEP_LOOP for (uint slot = begin + gl_LocalInvocationIndex; slot < end; slot += gl_WorkGroupSize.x) {
             Word(add64(params.slots, multiply64(slot, 4))).value = sequence;
         }
     }

@@ -30,11 +30,8 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
-// Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
-// minds long code, and gets these loops with the other hint (src/pipelines/rolled_loops.cpp).
-#define UNROLL [[unroll]]
-#define EVERYWHERE(condition) subgroupAll(condition)
-
+#define VKF_VOTES
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "matrix/matrix_tile.glsl"
 #include "common/address.glsl"
@@ -54,8 +51,6 @@
 // m is raised, and o rescaled, where a score passes it by more than this, in units of log2: probabilities
 // stay under 2^8, far from fp16's largest.
 #define RESCALE_THRESHOLD 8.0
-// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
-#define BEFORE_ANY_KEY (-3.0e38)
 
 Item item;
 HalfRows q, k, v;
@@ -191,7 +186,7 @@ void computeScores(const bool whole) {
     for (;;) {
         makeScores(whole);
         if (!whole) {
-            if (HAS_KEEP && !(HAS_TILE_MAP && EVERYWHERE(isKept(tile_begin / TILE_KEYS)))) {
+            if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
                 dropUnkept();
             }
             dropInvisible();
@@ -202,9 +197,7 @@ void computeScores(const bool whole) {
         }
         rescale();
         if (HAS_ALIBI && !whole) {
-            // It is that already, or of a key that does not exist. But compilers that see nothing change make all
-            // comparisons of keys before this loop, and keep their outcome while products need the registers.
-            first_key = min(first_key, params.keys);
+            PRETEND_TO_CHANGE(first_key, params.keys);
         }
         if (HAS_BIAS) {
             fetchBias(tile_begin, whole);
@@ -268,7 +261,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
     placeTile(k, v, tile * TILE_KEYS, whole, thread);
     barrier();
     lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
-    [[dont_unroll]] for (;;) {
+    KEEP_LOOP for (;;) {
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);
         if (whole && (CAPS_LATE || HAS_ALIBI)) {
@@ -277,14 +270,12 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
             computeScores(whole);
         }
         uint next = nextTile(walk, tile, whole);
-        bool more = STEPS_OVER ? EVERYWHERE(next <= last) : tile != last;
+        bool more = STEPS_OVER ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         tile = next;
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0); // in the place of scores
         }
-        // A branch although there is a next tile in nearly all cases: it keeps the loads here. Without it, they
-        // were seen to sink to where they are used, and their latency with them.
-        if (more) {
+        IF_KEEPING_LOADS_HERE(more) {
             fetchTile(k, v, tile * TILE_KEYS, whole, thread);
             if (HAS_BIAS) {
                 fetchBias(tile * TILE_KEYS, whole);
@@ -296,7 +287,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
             makeProbabilities(0);
         }
         accumulateOutput();
-        lane_distance += int(tile * TILE_KEYS - tile_begin); // counted, or compilers make it anew from the lane's number
+        COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
         barrier(); // the tile's last readers are done
         placeTile(k, v, tile * TILE_KEYS, whole, thread);
         barrier();

@@ -105,7 +105,7 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
 // numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
 // driver's compiler does not inline.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
-    [[dont_unroll]] for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             const uint column = i % VALUE_TILES;
             if (i / VALUE_TILES * O_CHUNKS + column / O_STAGED_MATRICES == chunk) {
@@ -124,7 +124,7 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {
 
 void storeMatricesAsElements(const uvec2 head, const uint begin, const bool special) {
     bool aligned4 = isAligned4(uvec2(outputAlignment(head), 0), 0, TYPE_O);
-    [[dont_unroll]] for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
+    KEEP_LOOP for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
                 coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,

@@ -6,6 +6,8 @@
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
+#include "masks/range_bits.glsl"
+
 // The i-th of the scores that an invocation has of a row.
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
@@ -78,7 +80,7 @@ bool areNearZero() {
 // The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none, because
 // compilers were seen to move all scores in every tile for the sake of a branch.
 void capUnless(bool near) {
-    [[dont_unroll]] while (!subgroupAll(near)) {
+    IF_AS_LOOP(!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
@@ -122,7 +124,7 @@ void placeSlopes(const bool whole) {
         slope_step[i] = before ? slope_row[i] : -slope_row[i];
     }
     bool settled = before || after;
-    [[dont_unroll]] while (!whole && !subgroupAll(settled)) {
+    IF_AS_LOOP(!whole && !subgroupAll(settled)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
@@ -161,8 +163,8 @@ void dropUnkept() {
 
 // Bit i: whether the range has the i-th key.
 uint visibleBits(const ivec2 visible) {
-    uint from_first = visible.x < 32 ? 0xffffffffu << max(visible.x, 0) : 0;
-    uint to_last = visible.y > 0 ? 0xffffffffu >> 32 - min(visible.y, 32) : 0;
+    uint from_first = BITS_FROM(visible.x, max(visible.x, 0));
+    uint to_last = BITS_BEFORE(visible.y);
     return from_first & to_last;
 }
 
@@ -184,7 +186,7 @@ void dropInvisible() {
                 bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + first);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    if (closed || (seen & 1u << elementKey(key, e) % 32) == 0) {
+                    if (closed || LACKS_BIT(seen, elementKey(key, e) % 32)) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }

@@ -84,12 +84,8 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetTile() {
-    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        fetched_k[i] = uvec4(0);
-    }
-    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        fetched_v[i] = uvec4(0);
-    }
+    FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
+    FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
 }
 
 // One of the words of eight elements that were fetched as one, and which of the row's it is.
@@ -131,7 +127,7 @@ void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, c
 // Rows that need not be whole words, eight elements at a time.
 void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
                    const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
-    [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
         uint key = key_begin + tileKey(place / words);
         uint column = place % words * 8;
         uvec4 word = uvec4(0); // where there is nothing
@@ -163,16 +159,12 @@ void clearStage(const uint thread) {
     if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
         return;
     }
-    [[dont_unroll]] for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
     }
 }
 
-// Eight elements of q, negated where the scale is negative: the kernel multiplies by its magnitude, so
-// that the largest product is the largest score.
-uvec4 signedWord(const uvec4 word) {
-    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
-}
+#include "matrix/signed_word.glsl"
 
 // `q` is the first head of the tile's.
 uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {

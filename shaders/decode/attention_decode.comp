@@ -19,9 +19,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
-// As in attention_coopmat.comp.
-#define UNROLL [[unroll]]
-
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "decode/decode_tile.glsl"
 #include "common/address.glsl"
@@ -66,7 +64,7 @@ uint stagedQuery(const uint r, const uint quad, const uint word) {
 
 void stageQueries() {
     const uint row_words = K_LANE_WORDS * LANES * K_QUADS;
-    [[dont_unroll]] for (uint place = thread; place < THREAD_ROWS * row_words; place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < THREAD_ROWS * row_words; place += WORKGROUP_SIZE) {
         uint r = place / row_words;
         uint column4 = place % row_words;
         uint packed_row = item.row_begin + r;
@@ -131,15 +129,11 @@ void fetchValues(const uint key_begin) {
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
-    UNROLL for (uint i = 0; i < THREAD_KEYS * K_LANE_WORDS; i++) {
-        fetched_k[i] = uvec4(0);
-    }
+    FORGET(fetched_k, 0, THREAD_KEYS * K_LANE_WORDS, uvec4(0))
 }
 
 void forgetValues() {
-    UNROLL for (uint i = 0; i < THREAD_KEYS * V_LANE_WORDS; i++) {
-        fetched_v[i] = uvec4(0);
-    }
+    FORGET(fetched_v, 0, THREAD_KEYS * V_LANE_WORDS, uvec4(0))
 }
 
 // s = q k^T over the words of this lane.
@@ -236,11 +230,11 @@ void accumulateOutput(const uint key_begin, const bool cut) {
 // they were seen to sink to where they are used, and their latency with them.
 void attend() {
     ivec2 seen_by_all = commonKeys(item);
-    [[dont_unroll]] for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) {
+    KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) {
         uint next_key = key_begin + TILE_KEYS;
         bool cut = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
         computeProducts();
-        if (next_key < keys.y) {
+        IF_KEEPING_LOADS_HERE(next_key < keys.y) {
             fetchKeys(next_key);
         } else {
             forgetKeys();
@@ -253,7 +247,7 @@ void attend() {
             updateSoftmax(key_begin, false);
             accumulateOutput(key_begin, false);
         }
-        if (next_key < keys.y) {
+        IF_KEEPING_LOADS_HERE(next_key < keys.y) {
             fetchValues(next_key);
             fetchPages(next_key + TILE_KEYS);
         } else {

@@ -27,9 +27,7 @@
 #define VKF_DEALT_BLOCKS
 #define VKF_PAGES
 
-// As in attention_coopmat.comp.
-#define UNROLL [[unroll]]
-
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
@@ -46,8 +44,6 @@
 #include "cache/paging.glsl"
 #include "matrix/special_values.glsl"
 
-// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
-#define BEFORE_ANY_KEY (-3.0e38)
 
 Item item;
 uint thread, subgroup, lane;
@@ -102,11 +98,7 @@ void scaleOutput() {
 #include "decode/decode_matrix_turn.glsl"
 #include "decode/decode_matrix_join.glsl"
 
-// Negated where the scale is negative: the kernel multiplies by its magnitude, so that the largest product
-// is the largest score.
-uvec4 signedWord(const uvec4 word) {
-    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
-}
+#include "matrix/signed_word.glsl"
 
 // A word of q, its elements in the order of a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {
@@ -204,9 +196,7 @@ void forgetKeys() {
         forgetKeyBlocks();
         return;
     }
-    UNROLL for (uint i = 0; i < LEFT_SLOTS * K_LANE_WORDS; i++) {
-        fetched_k[i] = uvec4(0);
-    }
+    FORGET(fetched_k, 0, LEFT_SLOTS * K_LANE_WORDS, uvec4(0))
 }
 
 void forgetValues() {
@@ -214,9 +204,7 @@ void forgetValues() {
         forgetValueBlocks();
         return;
     }
-    UNROLL for (uint i = 0; i < SLOT_ELEMENTS * V_LANE_WORDS; i++) {
-        fetched_v[i] = uvec4(0);
-    }
+    FORGET(fetched_v, 0, SLOT_ELEMENTS * V_LANE_WORDS, uvec4(0))
 }
 
 // s = k q^T, not scaled.
@@ -275,7 +263,7 @@ void dropInvisible(const uint key_begin) {
             float s = s_tile[i / ELEMENTS][e];
             uint key = key_begin + slotKey(e / ROW_ELEMENTS);
             bool seen = isVisible(visible[state], key) && keeps(keep[state], key);
-            s_tile[i / ELEMENTS][e] = mix(MINUS_INFINITY, s, seen);
+            s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }
 }
@@ -367,9 +355,9 @@ void attendWhole(const uint first, const uint end) {
     fetchValues(subgroupKey(first), false);
     fetchPages(subgroupKey(first + 1), true);
     loadQueries(); // while the first keys are on their way
-    [[dont_unroll]] for (uint tile = first; tile < end; tile++) {
+    KEEP_LOOP for (uint tile = first; tile < end; tile++) {
         computeProducts();
-        if (tile + 1 < end) {
+        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
             fetchKeys(subgroupKey(tile + 1), false);
         } else {
             forgetKeys();
@@ -379,7 +367,7 @@ void attendWhole(const uint first, const uint end) {
         }
         updateSoftmax(subgroupKey(tile));
         accumulateOutput(false);
-        if (tile + 1 < end) {
+        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
             fetchValues(subgroupKey(tile + 1), false);
             fetchPages(subgroupKey(tile + 2), true);
         } else {
@@ -442,7 +430,7 @@ void main() {
         } else {
             loadQueries();
         }
-        [[dont_unroll]] for (uint i = 0; i < tiles - (whole.y - whole.x); i++) {
+        KEEP_LOOP for (uint i = 0; i < tiles - (whole.y - whole.x); i++) {
             attendCut(subgroupKey(i < whole.x ? i : i + (whole.y - whole.x)));
         }
     }

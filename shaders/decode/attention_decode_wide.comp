@@ -19,6 +19,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
 #include "common/params.glsl"
 #include "common/address.glsl"
@@ -63,8 +64,6 @@ shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetch
 #include "decode/decode_item.glsl"
 #include "matrix/special_values.glsl"
 
-// m before any key: below every score, and finite, so that the difference to a score of -inf is one.
-#define BEFORE_ANY_KEY (-3.0e38)
 
 Item item;
 uint thread, subgroup;
@@ -119,9 +118,7 @@ void fetchKeys(const uint key_begin) {
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
-    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        fetched[i] = uvec4(0);
-    }
+    FORGET(fetched, 0, K_FETCHES, uvec4(0))
 }
 
 void placeFetched(const uint rows) {
@@ -149,7 +146,7 @@ void fetchQueries() {
 // Columns past the last are zeros, in q and in k.
 void clearStage() {
     if (STAGE_ROW - 1 > K_WORDS) {
-        [[dont_unroll]] for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
             stage[i] = uvec4(0);
         }
         barrier();
@@ -217,7 +214,7 @@ uint roundPair(vec2 p) {
 }
 
 void placeFactor(const float factor) {
-    [[dont_unroll]] for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
+    KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
         factor_stage[row * MATRIX_COLUMNS + column] = factor;
     }
 }
@@ -293,13 +290,13 @@ void attend() {
     ivec2 seen = commonKeys(item);
     uint end = keys.y;
     loadQueries();
-    [[dont_unroll]] for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
+    KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
         bool whole = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeFetched(TILE_KEYS);
         placePage();
         barrier();
-        if (begin + TILE_KEYS < end) {
+        IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
             fetchKeys(begin + TILE_KEYS);
             fetchPage(begin + 2 * TILE_KEYS);
         } else {
@@ -351,7 +348,7 @@ void storeMatrices(const uint first) {
     barrier();
     const uint fours = MATRIX_COLUMNS / 4;
     bool special = special_values != 0u;
-    [[dont_unroll]] for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
         uint matrix = i / MATRIX_FOURS; // of those staged
         uint tile = first + matrix % STAGED_TILES;
         uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;

@@ -121,15 +121,11 @@ void fetchValueBlocks(const uint key, const uvec2 row) {
 }
 
 void forgetKeyBlocks() {
-    UNROLL for (uint i = 0; i < V_PLACE; i++) {
-        fetched_blocks[i] = 0;
-    }
+    FORGET(fetched_blocks, 0, V_PLACE, 0)
 }
 
 void forgetValueBlocks() {
-    UNROLL for (uint i = V_PLACE; i < FETCHED_END; i++) {
-        fetched_blocks[i] = 0;
-    }
+    FORGET(fetched_blocks, V_PLACE, FETCHED_END, 0)
 }
 
 // A word of a chunk's codes.
@@ -163,10 +159,8 @@ uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
 }
 
-// A number that the compiler must not know. To mask bits and to set others is one instruction, but one that takes a
-// single number from its own code: with two it becomes two instructions, of which there is one for every pair of elements.
 uint inRegister(const uint number) {
-    return number + (params.keys >> 30); // which is 0: keys are fewer
+    return KEEP_IN_REGISTER(number);
 }
 
 // Two elements, from bytes 16 bits apart: the low halves of the bytes, or the high ones, or all of q8_0. `fifth` has

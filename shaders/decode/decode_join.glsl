@@ -55,7 +55,7 @@ void storeStagedRow(const uint packed_row, const vec2 joined) {
     uint head = queryHead(item, packed_row);
     uint row = queryRow(packed_row);
     uvec2 o_head = headAddress(params.o, VKF_O, item.part, head, item.first_row);
-    [[dont_unroll]] for (uint column4 = thread; column4 * 4 < VALUE_DIM; column4 += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint column4 = thread; column4 * 4 < VALUE_DIM; column4 += WORKGROUP_SIZE) {
         vec4 o = vec4(0.0);
         for (uint g = 0; g < GROUPS; g++) {
             o += o_stage[g * GROUP_COLUMNS4 + column4];

@@ -7,13 +7,7 @@
 
 #include "cache/block_types.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
-    uvec4 word[];
-};
-
-uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
-    return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
-}
+#include "common/row_words.glsl"
 
 // Element by element; zeros past the end of the row.
 uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, const uint type) {
@@ -23,7 +17,7 @@ uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, con
         return word < VKF_ROW_WORDS(dim, type) ? gatherPiece(row_address, word, type) : bits;
     }
 #endif
-    [[dont_unroll]] for (uint i = 0; i < 4; i++) {
+    KEEP_LOOP for (uint i = 0; i < 4; i++) {
         if (type == VKF_STORED_F32) {
             bits[i] = floatBitsToUint(loadElementOrZero(row_address, word * 4 + i, dim, type));
         } else {

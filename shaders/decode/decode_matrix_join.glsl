@@ -97,7 +97,7 @@ vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four)
 // The staged rows, by the whole workgroup.
 void storeRows(const uint state) {
     bool special = special_values != 0u;
-    [[dont_unroll]] for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
+    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
                          place += WORKGROUP_SIZE) {
         uint four = place % VALUE_FOURS;
         uint depth_lane = place / VALUE_FOURS % DEPTH_LANES;

@@ -11,6 +11,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_THREAD_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
@@ -77,8 +78,8 @@ void beginItem() {
 uint flagsOf(const int begin, const int end) {
     uint first = uint(clamp(begin, 0, int(GROUP_KEYS))) * FLAG_BITS;
     uint last = uint(clamp(end, 0, int(GROUP_KEYS))) * FLAG_BITS;
-    uint after_first = first < 32 ? 0xffffffffu << first : 0;
-    uint after_last = last < 32 ? 0xffffffffu << last : 0;
+    uint after_first = BITS_FROM(first, first);
+    uint after_last = BITS_FROM(last, last);
     return after_first & ~after_last & ALL_FLAGS;
 }
 
@@ -97,7 +98,7 @@ uint maskFlags(const RowKeep keep, const uint key) {
 // What the other masks keep, key by key.
 uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
     uint flags = 0;
-    [[dont_unroll]] for (uint i = 0; i < GROUP_KEYS; i++) {
+    KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
         bool kept = true;
         if (documents) {
             uint existing = min(key + i, keep.last_key);
@@ -133,10 +134,10 @@ void askRows(const uint group, const uint key, const uint lane, const bool docum
     uvec2 flags = uvec2(0, ALL_FLAGS);
     for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
         uvec2 of_row[ROWS_AT_ONCE];
-        [[unroll]] for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
             of_row[i] = rowFlags(min(first + i * ROW_LANES, rows - 1), key, documents);
         }
-        [[unroll]] for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
             flags = uvec2(flags.x | of_row[i].x, flags.y & of_row[i].y);
         }
     }
@@ -159,7 +160,7 @@ uint documentsOf(const uint key) {
     }
     bool of_all = true;
     bool of_none = true;
-    [[unroll]] for (uint i = 0; i < GROUP_KEYS; i++) {
+    UNROLL for (uint i = 0; i < GROUP_KEYS; i++) {
         uint document = documentOf(key + i);
         of_all = of_all && document == least_document && document == most_document;
         of_none = of_none && (document < least_document || document > most_document);
@@ -218,7 +219,7 @@ void joinTile(const uint tile) {
 void main() {
     uint thread = gl_LocalInvocationIndex;
     beginItem();
-    [[dont_unroll]] for (uint group = thread; group < GROUPS; group += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint group = thread; group < GROUPS; group += WORKGROUP_SIZE) {
         seen_flags[group] = 0;
         kept_flags[group] = ALL_FLAGS;
     }
@@ -235,11 +236,11 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        [[dont_unroll]] for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
             askGroup(i % GROUPS, i / GROUPS);
         }
         barrier();
-        [[dont_unroll]] for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
             joinTile(tile);
         }
         barrier();

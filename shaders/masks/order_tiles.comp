@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_THREAD_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
@@ -23,7 +24,7 @@ uint lengthOf(Item item, const uint tile) {
     item.row_begin = tile * TILE_ROWS;
     turnToRow(item);
     uint halves = 0;
-    [[dont_unroll]] for (uint word = 0; word < mapWords(); word++) {
+    KEEP_LOOP for (uint word = 0; word < mapWords(); word++) {
         MapWord tiles = mapWord(word);
         uint seen = tiles.seen;
         halves += 2 * bitCount(seen) + bitCount(seen & ~tiles.kept);
@@ -38,16 +39,16 @@ void main() {
     item.head = number % mapHeads() * PACKED_HEADS;
     item.batch = number / mapHeads();
     uint tiles = mapRowTiles();
-    [[dont_unroll]] for (uint first = 0; first < tiles; first += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint first = 0; first < tiles; first += WORKGROUP_SIZE) {
         uint tile = first + thread;
         uint own = tile < tiles ? lengthOf(item, tile) : 0;
         uint place = 0;
-        [[dont_unroll]] for (uint other_first = 0; other_first < tiles; other_first += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint other_first = 0; other_first < tiles; other_first += WORKGROUP_SIZE) {
             barrier();
             lengths[thread] = other_first + thread < tiles ? lengthOf(item, other_first + thread) : 0;
             barrier();
             uint others = min(WORKGROUP_SIZE, tiles - other_first);
-            [[dont_unroll]] for (uint i = 0; i < others; i++) {
+            KEEP_LOOP for (uint i = 0; i < others; i++) {
                 bool before = lengths[i] > own || (lengths[i] == own && other_first + i < tile);
                 place += before ? 1 : 0;
             }

@@ -7,12 +7,7 @@
 #define VKF_TILE_MAP_GLSL
 
 #include "common/call_table.glsl"
-
-// What is the same in all invocations of the workgroup. Kernels that have votes take one: compilers cannot know it of what
-// comes from memory, and a branch that may divide a subgroup costs matrices a tenth of their time.
-#ifndef EVERYWHERE
-#define EVERYWHERE(condition) (condition)
-#endif
+#include "masks/range_bits.glsl"
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 
@@ -79,7 +74,7 @@ MapWord mapWord(const uint word) {
 
 // Bits of those of a word's tiles that do not come before `tile`.
 uint mapBitsFrom(const uint tile, const uint word) {
-    return tile <= word * 32 ? 0xffffffffu : tile - word * 32 < 32 ? 0xffffffffu << tile % 32 : 0;
+    return tile <= word * 32 ? 0xffffffffu : BITS_FROM(tile - word * 32, tile % 32);
 }
 
 // To the beginning of a walk over tiles from `first` on.
@@ -101,7 +96,7 @@ void holdMap(const uint word, const uint end, const uint whole_first, const uint
 
 // The next tile of the walk; `end` if there is none. The same in every invocation of the workgroup.
 uint nextMappedTile(const uint end, const uint whole_first, const uint whole_end, const bool whole) {
-    [[dont_unroll]] while (EVERYWHERE(held_open == 0 && (held_map + 1) * 32 < end)) {
+    KEEP_LOOP while (UNIFORM_BY_VOTE(held_open == 0 && (held_map + 1) * 32 < end)) {
         holdMap(held_map + 1, end, whole_first, whole_end, whole);
     }
     uint tile = held_open == 0 ? end : held_map * 32 + uint(findLSB(held_open));

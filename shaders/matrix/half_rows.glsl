@@ -7,10 +7,6 @@
 
 #include "cache/paging.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words {
-    uvec4 word[];
-};
-
 // One head of a 16-bit tensor, or of k or v of a block type, of one sequence.
 struct HalfRows {
     uvec2 address; // of row 0
@@ -31,9 +27,7 @@ uvec2 halfRowAddress(const HalfRows rows, const uint row) {
     return add64(rows.address, multiply64(row, rows.row_stride));
 }
 
-uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
-    return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
-}
+#include "common/row_words.glsl"
 
 // Eight elements from `column` on, zeros where there is nothing.
 uvec4 gatherHalves(const uvec2 row_address, const uint column, const uint dim) {

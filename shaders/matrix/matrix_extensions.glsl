@@ -10,8 +10,5 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
-// Matrices indexed by a variable live in memory, which only a software driver does not mind; its compiler
-// minds long code, and gets these loops with the other hint (src/pipelines/rolled_loops.cpp).
-#define UNROLL [[unroll]]
 
 #endif

@@ -42,7 +42,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
 #endif
     RowDropout dropout = rowDropout(item, item.head, row);
     vec4 sum = vec4(0.0);
-    [[dont_unroll]] for (int key = visible.x; key < visible.y; key++) {
+    KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
 #ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
         if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
             continue;

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "shared/merge_params.h"
 
 layout(local_size_x_id = VKF_MERGE_ID_WORKGROUP_SIZE) in;

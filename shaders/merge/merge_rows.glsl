@@ -43,18 +43,18 @@ float weightOf(const vec2 state) {
 void addParts(const Place place, const uint first, const uint parts) {
     vec2 state[VKF_MERGED_AT_ONCE];
     vec4 part[VKF_MERGED_AT_ONCE];
-    [[unroll]] for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
+    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
         uint index = min(first + i * MERGE_GROUPS, parts - 1);
         state[i] = loadState(place, index);
         part[i] = loadPart(place, index);
     }
     float largest = m;
-    [[unroll]] for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
+    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
         state[i] = first + i * MERGE_GROUPS < parts ? state[i] : vec2(0.0);
         largest = state[i].y == 0.0 ? largest : max(largest, state[i].x);
     }
     raise(largest);
-    [[unroll]] for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
+    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
         float weight = weightOf(state[i]);
         l += weight;
         o += state[i].y == 0.0 ? vec4(0.0) : weight * part[i];

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"

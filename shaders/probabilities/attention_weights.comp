@@ -14,6 +14,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 
@@ -81,14 +82,14 @@ bool seesTile(const uint row) {
 
 // The tile's row numbers, and whether any of its rows sees any of its keys; the same in all invocations.
 bool chooseRows() {
-    [[dont_unroll]] for (uint place = thread; place < TILE_ROWS; place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < TILE_ROWS; place += WORKGROUP_SIZE) {
         uint row = rowNumberOf(row_begin + place);
         row_numbers[place] = row;
         row_sees[place] = seesTile(row) ? 1 : 0;
     }
     barrier();
     uint any = 0;
-    [[dont_unroll]] for (uint place = 0; place < TILE_ROWS; place++) {
+    KEEP_LOOP for (uint place = 0; place < TILE_ROWS; place++) {
         any |= row_sees[place];
     }
     return any != 0;
@@ -96,7 +97,7 @@ bool chooseRows() {
 
 // Columns of the tile's rows of q, wherever these are.
 void placeRows(const Rows q, const uint chunk) {
-    [[dont_unroll]] for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
         uint row = place / CHUNK_DIM4;
         uint word = place % CHUNK_DIM4;
         q_stage[row * STAGED_WORDS + word] =
@@ -115,7 +116,7 @@ void computeScores() {
     Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, params.query_rows);
     Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
     fetchOperands(q, k, 0);
-    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (CHOSEN_ROWS) {
             placeRows(q, chunk);
@@ -147,7 +148,7 @@ void weighRow(const uint tile_row, const uint row) {
     float lse = lseOf(row);
     uint first_key = key_begin + lane * 4;
     RowTerms terms = rowTerms(item, item.head, slope, row, first_key);
-    [[unroll]] for (uint i = 0; i < THREAD_KEYS; i++) {
+    UNROLL for (uint i = 0; i < THREAD_KEYS; i++) {
         uint offset = i / 4 * WORD_KEYS + i % 4;
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
@@ -159,11 +160,11 @@ void weighRow(const uint tile_row, const uint row) {
 void storeWeights() {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], VKF_STORED_F32);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint place = row_begin + tileRow(group, row);
         if (place < weightRows()) {
             uvec2 address = rowAddress(head, VKF_O, place);
-            [[unroll]] for (uint i = 0; i < THREAD_KEYS; i += 4) {
+            UNROLL for (uint i = 0; i < THREAD_KEYS; i += 4) {
                 uint at = row * THREAD_KEYS + i;
                 storeRow4(address, key_begin + lane * 4 + i / 4 * WORD_KEYS, params.keys, VKF_STORED_F32, aligned4,
                           vec4(s_tile[at], s_tile[at + 1], s_tile[at + 2], s_tile[at + 3]));
@@ -189,12 +190,12 @@ void main() {
     clearScores();
     if (chooseRows()) {
         computeScores();
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = row_numbers[tileRow(group, row)];
             if (i != NO_ROW) {
                 weighRow(row, i);
             } else { // q was zeros, k perhaps no number
-                [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+                UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                     s_tile[row * THREAD_KEYS + key] = 0.0;
                 }
             }

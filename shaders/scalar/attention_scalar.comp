@@ -27,6 +27,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
@@ -63,7 +64,7 @@ void fetchScoreOperands(const uint key_begin, const uint chunk) {
 // s = q k^T for the keys from key_begin on; leaves the first chunk of v fetched.
 void computeScores(const uint key_begin) {
     clearScores();
-    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (DIM_CHUNKS > 1) {
             placeQ(q, item.row_begin, chunk, thread);
@@ -81,7 +82,7 @@ void computeScores(const uint key_begin) {
 
 // o += p v for the same keys; leaves the first chunk of the next tile's k, from next_begin on, fetched.
 void computeOutput(const uint key_begin, const uint next_begin, const bool cut) {
-    [[dont_unroll]] for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // as above
         placeV(v, chunk_begin, thread);
@@ -130,7 +131,7 @@ ivec2 keysOfSplit(ivec2 any) {
 void writeResults() {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         factor[row] = l_row[row] == 0.0 ? 0.0 : 1.0 / l_row[row];
         if (HAS_SINKS && ENDS_ROWS) {
             vec3 ended = withSink(item.head, m_row[row], l_row[row]);
@@ -142,7 +143,7 @@ void writeResults() {
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = item.row_begin + tileRow(group, row);
             if (i < SEQUENCE_ROWS(item)) {
                 storeLse(item, i, m_row[row], l_row[row]);

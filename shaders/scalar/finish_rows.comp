@@ -8,6 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;

@@ -25,12 +25,12 @@ ivec2 keysOfPass(const ivec2 any, const uint number) {
 
 void loadState(const Item item, const uint group, const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
         vec2 state = loadRowState(params.lse, item, i);
         m_row[row] = state.x;
         l_row[row] = lane == 0 ? state.y : 0.0; // the lanes' parts are added
-        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+        UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             uint word = min(lane + c * LANES, (VALUE_DIM + 3) / 4 - 1);
             o_tile[row * THREAD_COLUMNS4 + c] =
                 uintBitsToFloat(Word4(add64(rowAddress(head, VKF_O, i), uvec2(word * 16, 0))).value);
@@ -41,7 +41,7 @@ void loadState(const Item item, const uint group, const uint lane) {
 void storeState(const Item item, const uint group, const uint lane) {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         factor[row] = 1.0;
         uint i = item.row_begin + tileRow(group, row);
         if (lane == 0 && i < params.query_rows) {

@@ -18,7 +18,7 @@ shared vec4 p_stage[VKF_P_WORDS(TILE_ROWS, CHUNK_KEYS)];
 vec4 o_tile[THREAD_ROWS * THREAD_COLUMNS4];
 
 void clearOutput() {
-    [[unroll]] for (uint i = 0; i < THREAD_ROWS * THREAD_COLUMNS4; i++) {
+    UNROLL for (uint i = 0; i < THREAD_ROWS * THREAD_COLUMNS4; i++) {
         o_tile[i] = vec4(0.0);
     }
 }
@@ -27,16 +27,16 @@ void clearOutput() {
 void accumulateOutput(const uint group, const uint lane, const bool cut) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
         vec4 v[4 * THREAD_COLUMNS4];
-        [[unroll]] for (uint key = 0; key < 4; key++) {
-            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+        UNROLL for (uint key = 0; key < 4; key++) {
+            UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 v[key * THREAD_COLUMNS4 + c] = kv_stage[(key4 + key) * VALUE_DIM4 + lane + c * LANES];
             }
         }
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             vec4 p = p_stage[tileRow(group, row) * P_ROW_WORDS + key4 / 4];
-            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
-                [[unroll]] for (uint key = 0; key < 4; key++) {
+                UNROLL for (uint key = 0; key < 4; key++) {
                     vec4 sum = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
                     o = cut && p[key] == DROPPED ? o : sum;
                 }
@@ -51,11 +51,11 @@ void accumulateOutput(const uint group, const uint lane, const bool cut) {
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.part, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         if (i < SEQUENCE_ROWS(item)) {
             uvec2 address = rowAddress(head, VKF_O, i);
-            [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];
                 storeRow4(address, (lane + c * LANES) * 4, VALUE_DIM, TYPE_O, aligned4,
                           factor[row] == 0.0 ? vec4(0.0) : x);

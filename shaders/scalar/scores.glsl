@@ -15,7 +15,7 @@ float s_tile[THREAD_ROWS * THREAD_KEYS];
 void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(q, TYPE_Q, row_begin, chunk * CHUNK_DIM4);
-        [[unroll]] for (uint i = 0; i < Q_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * CHUNK_DIM4 - 1);
             fetched[i] = fetchWord(piece, q.row_stride, TYPE_Q, place / CHUNK_DIM4, place % CHUNK_DIM4);
         }
@@ -24,14 +24,14 @@ void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thr
 
 void placeQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
-        [[unroll]] for (uint i = 0; i < Q_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < TILE_ROWS * CHUNK_DIM4) {
                 q_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[i];
             }
         }
     } else {
-        [[dont_unroll]] for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
             uint row = place / CHUNK_DIM4;
             uint word = place % CHUNK_DIM4;
             q_stage[row * STAGED_WORDS + word] =
@@ -41,7 +41,7 @@ void placeQ(const Rows q, const uint row_begin, const uint chunk, const uint thr
 }
 
 void clearScores() {
-    [[unroll]] for (uint i = 0; i < THREAD_ROWS * THREAD_KEYS; i++) {
+    UNROLL for (uint i = 0; i < THREAD_ROWS * THREAD_KEYS; i++) {
         s_tile[i] = 0.0;
     }
 }
@@ -50,12 +50,12 @@ void clearScores() {
 void accumulateScores(const uint group, const uint lane) {
     for (uint column4 = 0; column4 < CHUNK_DIM4; column4++) {
         vec4 k[THREAD_KEYS];
-        [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+        UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             k[key] = kv_stage[(lane + key * LANES) * STAGED_WORDS + column4];
         }
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             vec4 q = q_stage[tileRow(group, row) * STAGED_WORDS + column4];
-            [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+            UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                 float s = s_tile[row * THREAD_KEYS + key];
                 s = fma(q.x, k[key].x, s);
                 s = fma(q.y, k[key].y, s);

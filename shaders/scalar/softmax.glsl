@@ -15,30 +15,30 @@ float slope; // of the item's head
 RowDropout dropout_row[HAS_DROPOUT ? THREAD_ROWS : 1];
 
 void clearSoftmax() {
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         m_row[row] = MINUS_INFINITY;
         l_row[row] = 0.0;
     }
 }
 
 void setDropout(const Item item, const uint group) {
-    [[unroll]] for (uint row = 0; row < (HAS_DROPOUT ? THREAD_ROWS : 0); row++) {
+    UNROLL for (uint row = 0; row < (HAS_DROPOUT ? THREAD_ROWS : 0); row++) {
         dropout_row[row] = rowDropout(item, item.head, item.row_begin + tileRow(group, row));
     }
 }
 
 #ifdef VKF_SUBGROUPS
 void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
-    [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             x[row] = max(x[row], subgroupShuffleXor(x[row], distance));
         }
     }
 }
 
 void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
-    [[unroll]] for (uint distance = LANES / 2; distance > 0; distance /= 2) {
-        [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             x[row] += subgroupShuffleXor(x[row], distance);
         }
     }
@@ -48,7 +48,7 @@ void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane)
 // workgroup must arrive.
 void exchangeOverLanes(float x[THREAD_ROWS], const uint group, const uint lane) {
     barrier();
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4] = x[row];
     }
     barrier();
@@ -60,7 +60,7 @@ float exchanged(const uint group, const uint row, const uint lane) {
 
 void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     exchangeOverLanes(x, group, lane);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         for (uint other = 0; other < LANES; other++) {
             x[row] = max(x[row], exchanged(group, row, other));
         }
@@ -70,7 +70,7 @@ void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint l
 
 void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
     exchangeOverLanes(x, group, lane);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         x[row] = 0.0;
         for (uint other = 0; other < LANES; other++) {
             x[row] += exchanged(group, row, other);
@@ -95,14 +95,14 @@ bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uin
 // says that the mask must be asked about each pair.
 void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool cut) {
     float m_tile[THREAD_ROWS];
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = cut ? openInTile(i, key_begin) : 0;
         RowKeep keep = rowKeep(item, item.head, i);
         RowTerms terms = rowTerms(item, item.head, slope, i, key_begin + lane);
         m_tile[row] = m_row[row];
-        [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+        UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = withTerms(terms, key * LANES, finalScore(s_tile[row * THREAD_KEYS + key]));
             if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
@@ -113,7 +113,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
     }
     maximumOverLanes(m_tile, group, lane);
 
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = cut ? openInTile(i, key_begin) : 0;
@@ -122,7 +122,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = exp2(m_row[row] - m);
         float l = l_row[row] * alpha;
-        [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+        UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
             if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 p = DROPPED;
@@ -134,7 +134,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
             }
             s_tile[row * THREAD_KEYS + key] = p;
         }
-        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS4; c++) {
+        UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             o_tile[row * THREAD_COLUMNS4 + c] *= alpha;
         }
         m_row[row] = m_tile[row];
@@ -145,10 +145,10 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
 // Probabilities of the keys of one chunk of the tile, which is a whole number of keys in each lane.
 void placeP(const uint chunk, const uint group, const uint lane) {
     const uint keys = CHUNK_KEYS / LANES;
-    [[unroll]] for (uint c = 0; c < KEY_CHUNKS; c++) {
+    UNROLL for (uint c = 0; c < KEY_CHUNKS; c++) {
         if (chunk == c) {
-            [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
-                [[unroll]] for (uint key = 0; key < keys; key++) {
+            UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+                UNROLL for (uint key = 0; key < keys; key++) {
                     uint column = lane + key * LANES;
                     p_stage[tileRow(group, row) * P_ROW_WORDS + column / 4][column % 4] =
                         s_tile[row * THREAD_KEYS + c * keys + key];

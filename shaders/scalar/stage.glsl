@@ -116,7 +116,7 @@ vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row
 void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
-        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
             fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
                                                   place / CHUNK_DIM4, place % CHUNK_DIM4);
@@ -126,7 +126,7 @@ void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thr
 
 void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
-        [[unroll]] for (uint i = 0; i < K_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < TILE_KEYS * CHUNK_DIM4) {
                 kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
@@ -134,7 +134,7 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
             }
         }
     } else {
-        [[dont_unroll]] for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
             uint row = place / CHUNK_DIM4;
             uint word = place % CHUNK_DIM4;
             kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
@@ -147,7 +147,7 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
 void fetchV(const Rows v, const uint key_begin, const uint thread) {
     if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
-        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
             fetched[Q_FETCHES + i] =
                 fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
@@ -157,14 +157,14 @@ void fetchV(const Rows v, const uint key_begin, const uint thread) {
 
 void placeV(const Rows v, const uint key_begin, const uint thread) {
     if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
-        [[unroll]] for (uint i = 0; i < V_FETCHES; i++) {
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < CHUNK_KEYS * VALUE_WORDS) {
                 kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
             }
         }
     } else {
-        [[dont_unroll]] for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
             uint row = place / VALUE_WORDS;
             uint word = place % VALUE_WORDS;
             kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);

@@ -28,7 +28,7 @@ struct RowDropout {
 uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const uint row) {
     uvec4 counter = uvec4(row, head, batch, 0);
     uvec2 key = seed;
-    [[dont_unroll]] for (uint i = 0; i < 10; i++) {
+    KEEP_LOOP for (uint i = 0; i < 10; i++) {
         uvec2 high, low;
         umulExtended(uvec2(0xd2511f53u, 0xcd9e8d57u), counter.xz, high, low);
         counter = uvec4(high.y ^ counter.y ^ key.x, low.y, high.x ^ counter.w ^ key.y, low.x);

@@ -58,12 +58,8 @@ void fetchB(const HalfRows rows, const uint row_begin, const uint column, const 
 
 // Says to the compiler that nothing fetched is needed any more.
 void forgetStep() {
-    UNROLL for (uint i = 0; i < A_FETCHES; i++) {
-        fetched_a[i] = uvec4(0);
-    }
-    UNROLL for (uint i = 0; i < B_FETCHES; i++) {
-        fetched_b[i] = uvec4(0);
-    }
+    FORGET(fetched_a, 0, A_FETCHES, uvec4(0))
+    FORGET(fetched_b, 0, B_FETCHES, uvec4(0))
 }
 
 void placeStep(const uint thread) {

@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
@@ -24,13 +25,13 @@ const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKG
 // on a whole word, so that all loads are of four elements.
 void stageP(const uvec2 p, const Item item, const uint key_begin, const uint thread) {
     vec4 words[P_FETCHES];
-    [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
+    UNROLL for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint row = min(item.row_begin + place / (CHUNK_KEYS / 4), params.query_rows - 1);
         uint key = min(key_begin + place % (CHUNK_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
         words[i] = loadAligned4(add64(rowAddress(p, VKF_Q, row), uvec2(key * 4, 0)), VKF_STORED_F32);
     }
-    [[unroll]] for (uint i = 0; i < P_FETCHES; i++) {
+    UNROLL for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint row = place / (CHUNK_KEYS / 4);
         uint key4 = place % (CHUNK_KEYS / 4);
@@ -67,7 +68,7 @@ void main() {
     }
 
     float factor[THREAD_ROWS];
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
         factor[row] = rowFactor(loadRowState(params.k, item, i).y);
     }

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
 #include "common/params.glsl"
 layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
@@ -61,7 +62,7 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
 // numbers, because matrices indexed by a variable would live in memory.
 void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
-    [[dont_unroll]] for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
+    KEEP_LOOP for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
         UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {
             if (i == matrix) {
                 coopMatStore(sum_tile[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
@@ -93,7 +94,7 @@ void main() {
         uint key_begin = uint(mask.any.x) / CHUNK_KEYS * CHUNK_KEYS;
         fetchA(p, item.row_begin, key_begin, p_columns, true, thread);
         fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
-        [[dont_unroll]] for (; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
+        KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
             if (isCut(mask, key_begin, key_begin + CHUNK_KEYS)) {
                 makeFinite();
             }

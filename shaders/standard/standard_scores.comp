@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
@@ -19,11 +20,11 @@
 
 void storeScores(const Item item, const uint key_begin, const uint group, const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
-    [[unroll]] for (uint row = 0; row < THREAD_ROWS; row++) {
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         if (i < params.query_rows) {
             uvec2 address = rowAddress(head, VKF_O, i);
-            [[unroll]] for (uint key = 0; key < THREAD_KEYS; key++) {
+            UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                 uint j = key_begin + lane + key * LANES;
                 if (j < params.keys) {
                     float s = finalScore(s_tile[row * THREAD_KEYS + key]);
@@ -50,7 +51,7 @@ void main() {
     clearScores();
     fetchQ(q, item.row_begin, 0, thread);
     fetchK(k, key_begin, 0, thread);
-    [[dont_unroll]] for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         placeQ(q, item.row_begin, chunk, thread);
         placeK(k, key_begin, chunk, thread);

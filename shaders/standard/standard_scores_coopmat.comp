@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
 #include "common/params.glsl"
 layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 8;
@@ -68,7 +69,7 @@ void main() {
     clearProduct();
     fetchA(q, item.row_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
     fetchB(k, key_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
-    [[dont_unroll]] for (uint step = 0; step < DIM_STEPS; step++) {
+    KEEP_LOOP for (uint step = 0; step < DIM_STEPS; step++) {
         placeStep(thread);
         barrier();
         // A branch although there is a next step in most cases: it keeps the loads here, ahead of the products.

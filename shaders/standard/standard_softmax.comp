@@ -11,6 +11,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
 
+#include "common/compilers.glsl"
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
@@ -74,12 +75,12 @@ bvec4 stayIn(const uint key) {
 // visible score, so that loads need no branches, and those of invisible keys cost no traffic.
 void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin,
                  const uint lane) {
-    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+    UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         uint word = clamp(key / 4, uint(visible.x) / 4, uint(visible.y - 1) / 4);
         s_row[i] = uintBitsToFloat(Word4(add64(row_address, uvec2(word * 16, 0))).value);
     }
-    [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+    UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         RowTerms terms = rowTerms(item, item.head, slope, row, key);
         vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y),
@@ -111,12 +112,12 @@ vec2 laneState(const Item item, const uint row, const uvec2 row_address, const i
     for (uint begin = keys.x; int(begin) < visible.y; begin += ROW_KEYS) {
         fetchScores(item, row, row_address, visible, begin, lane);
         float m_new = m;
-        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
             m_new = max(m_new, largestOf(s_row[i]));
         }
         float unit = unitOf(m_new);
         l = inUnit(unit, m, l);
-        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
             l += dot(exp2(s_row[i] - unit), vec4(1.0));
         }
         m = m_new;
@@ -167,7 +168,7 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
         }
         // P takes less room than S: its words lie over scores that other lanes have loaded.
         controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
-        [[unroll]] for (uint i = 0; i < ROW_WORDS; i++) {
+        UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
             uint key = keyOf(begin, i, lane);
             bvec4 seen = areVisible(visible, key);
             if (key < keys.y) {
