@@ -62,8 +62,8 @@ Scaling scalingOf(const uint first, const uint type) {
 // Halves are rounded away from zero.
 uint codeQ8(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
-    float whole = trunc(steps);
-    int code = int(whole) + (abs(steps - whole) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
+    float full = trunc(steps);
+    int code = int(full) + (abs(steps - full) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 

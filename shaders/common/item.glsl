@@ -63,13 +63,13 @@ Item itemOf(const uint number) {
     }
 
     Item item;
-    item.part = sequence_head / heads;
-    item.head = (sequence_head - item.part * heads) * PACKED_HEADS;
-    item.batch = item.part / SPLITS;
-    item.split = item.part % SPLITS;
+    item.partial_result = sequence_head / heads;
+    item.head = (sequence_head - item.partial_result * heads) * PACKED_HEADS;
+    item.batch = item.partial_result / SPLITS;
+    item.split = item.partial_result % SPLITS;
     item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads of one or none are packed
     if (PACKED_SEQUENCES) {
-        item.split = item.part;
+        item.split = item.partial_result;
         item.batch = sequenceOf(tile);
         setSequence(item);
         row_tiles = (packedRows(item) + TILE_ROWS - 1) / TILE_ROWS;

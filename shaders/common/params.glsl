@@ -54,7 +54,7 @@ struct Item {
     uint head;      // the first one, if several are packed
     uint kv_head;
     uint split;     // which part of the keys
-    uint part;      // sequence and split, as parts of o and lse count them; the sequence if there is one split; of
+    uint partial_result;      // sequence and split, as parts of o and lse count them; the sequence if there is one split; of
                     // packed sequences the split alone
     uint row_begin; // first row of the tile, packed
     uint keys;      // keys of this sequence

@@ -63,7 +63,7 @@ LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS];
 float l_row[ROW_TILES * SLOTS];
-float largest[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
+float tile_maximum[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
 float row_factor[SLOTS];          // of the rows of one row of matrices
 ResultMatrix factors;             // the same, each in all columns of its row
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
@@ -118,7 +118,7 @@ void clearState() {
 #include "coopmat/matrix_scores.glsl"
 
 // What m has to reach: of each row the largest score, and what becomes of it.
-void findLargest() {
+void findTileMaximum() {
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = ROW_SCORE(row, 0);
         if (HAS_ALIBI) {
@@ -127,7 +127,7 @@ void findLargest() {
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
             x = max(x, HAS_ALIBI ? exponent(ROW_SCORE(row, i), 0.0, row, i) : ROW_SCORE(row, i));
         }
-        largest[row] = HAS_ALIBI ? x : exponent(x, 0.0, row, 0);
+        tile_maximum[row] = HAS_ALIBI ? x : exponent(x, 0.0, row, 0);
     }
 }
 
@@ -135,7 +135,7 @@ void findLargest() {
 bool hasOutgrown() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
-        grown = grown || largest[row] > m_row[row] + RESCALE_THRESHOLD;
+        grown = grown || tile_maximum[row] > m_row[row] + RESCALE_THRESHOLD;
     }
     return subgroupAny(grown);
 }
@@ -147,7 +147,7 @@ void rescale() {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
             // A NaN is not greater and so is left out: its row is lost, but the loop that calls this must end.
-            float reached = largest[i] > m_row[i] ? largest[i] : m_row[i];
+            float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
             float m = ceil(maxOverColumns(reached));
             float factor = exp2(m_row[i] - m);
             m_row[i] = m;
@@ -162,45 +162,45 @@ void rescale() {
 }
 
 // The scores of one tile, but for masks.
-void makeScores(const bool whole) {
+void makeScores(const bool full) {
     beginScores();
     computeProducts();
     takeScores();
-    late = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
+    deferred = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
                        : vec3(abs(params.score_scale), 0.0, 0.0);
-    if (HAS_SOFTCAP && !(CAPS_LATE && whole)) {
+    if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }
     if (BIAS_LAST) {
         addBias();
     }
     if (HAS_ALIBI) {
-        placeSlopes(whole);
+        placeSlopes(full);
     }
 }
 
 // The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
 // branch around the rescaling: products are made again in the rare tile that needs it, because compilers
 // were seen to copy all of o in every tile where a branch joins two versions of it.
-void computeScores(const bool whole) {
+void computeScores(const bool full) {
     for (;;) {
-        makeScores(whole);
-        if (!whole) {
+        makeScores(full);
+        if (!full) {
             if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
                 dropUnkept();
             }
             dropInvisible();
         }
-        findLargest();
+        findTileMaximum();
         if (!hasOutgrown()) {
             break;
         }
         rescale();
-        if (HAS_ALIBI && !whole) {
+        if (HAS_ALIBI && !full) {
             PRETEND_TO_CHANGE(first_key, params.keys);
         }
         if (HAS_BIAS) {
-            fetchBias(tile_begin, whole);
+            fetchBias(tile_begin, full);
         }
     }
 }
@@ -214,10 +214,10 @@ void computeBoundedScores() {
         if (!subgroupAny(mayOutgrow(near))) {
             break;
         }
-        if (CAPS_LATE) {
+        if (CAPS_DEFERRED) {
             capUnless(near);
         }
-        findLargest();
+        findTileMaximum();
         if (!hasOutgrown()) {
             break;
         }
@@ -249,36 +249,36 @@ void accumulateOutput() {
 
 #include "coopmat/tile_walk.glsl"
 
-const bool SHORT_OF_REGISTERS = CAPS_LATE || HAS_ALIBI; // before the next tile is asked for
+const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI; // before the next tile is asked for
 
 // Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped
 // over.
-void attend(const Walk walk, uint tile, const uint last, const bool whole) {
-    fetchTile(k, v, tile * TILE_KEYS, whole, thread);
+void attend(const Walk walk, uint tile, const uint last, const bool full) {
+    fetchTile(k, v, tile * TILE_KEYS, full, thread);
     if (HAS_BIAS) {
-        fetchBias(tile * TILE_KEYS, whole);
+        fetchBias(tile * TILE_KEYS, full);
     }
-    placeTile(k, v, tile * TILE_KEYS, whole, thread);
+    placeTile(k, v, tile * TILE_KEYS, full, thread);
     barrier();
     lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
     KEEP_LOOP for (;;) {
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);
-        if (whole && (CAPS_LATE || HAS_ALIBI)) {
+        if (full && (CAPS_DEFERRED || HAS_ALIBI)) {
             computeBoundedScores();
         } else {
-            computeScores(whole);
+            computeScores(full);
         }
-        uint next = nextTile(walk, tile, whole);
-        bool more = STEPS_OVER ? UNIFORM_BY_VOTE(next <= last) : tile != last;
+        uint next = nextTile(walk, tile, full);
+        bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         tile = next;
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0); // in the place of scores
         }
         IF_KEEPING_LOADS_HERE(more) {
-            fetchTile(k, v, tile * TILE_KEYS, whole, thread);
+            fetchTile(k, v, tile * TILE_KEYS, full, thread);
             if (HAS_BIAS) {
-                fetchBias(tile * TILE_KEYS, whole);
+                fetchBias(tile * TILE_KEYS, full);
             }
         } else {
             forgetTile();
@@ -289,7 +289,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
         accumulateOutput();
         COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
         barrier(); // the tile's last readers are done
-        placeTile(k, v, tile * TILE_KEYS, whole, thread);
+        placeTile(k, v, tile * TILE_KEYS, full, thread);
         barrier();
         if (!more) {
             break;
@@ -298,39 +298,39 @@ void attend(const Walk walk, uint tile, const uint last, const bool whole) {
 }
 
 // The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
-Walk partOf(const Walk walk, const uvec2 steps) {
+Walk splitOf(const Walk walk, const uvec2 steps) {
     uvec2 part = walk.first + steps;
-    uint whole_end = clamp(walk.whole_end, part.x, part.y);
-    return Walk(part.x, clamp(walk.whole_first, part.x, part.y), whole_end, whole_end, whole_end, part.y);
+    uint full_end = clamp(walk.full_end, part.x, part.y);
+    return Walk(part.x, clamp(walk.full_first, part.x, part.y), full_end, full_end, full_end, part.y);
 }
 
-uint wholeCount(const Walk walk) {
-    return walk.whole_end - walk.whole_first - (walk.near_end - walk.near_first);
+uint fullCount(const Walk walk) {
+    return walk.full_end - walk.full_first - (walk.near_end - walk.near_first);
 }
 
 // From the first to behind the last of the split's tiles that all rows see, nothing if y <= x. A walk that steps over tiles
 // is the split's part already.
-uvec2 wholeTiles(const Walk walk, const uvec2 steps) {
-    if (PASSES_UNSEEN) {
+uvec2 fullTiles(const Walk walk, const uvec2 steps) {
+    if (PASSES_EMPTY_TILES) {
         return uvec2(0);
     }
-    if (STEPS_OVER) {
-        beginMapWalk(walk.whole_first);
-        return uvec2(openTileOfWalk(walk, walk.whole_first, true), walk.whole_end);
+    if (STEPS_OVER_EMPTY_TILES) {
+        beginMapWalk(walk.full_first);
+        return uvec2(openTileOfWalk(walk, walk.full_first, true), walk.full_end);
     }
-    uint end = min(steps.y, wholeCount(walk));
-    return steps.x < end ? uvec2(wholeTile(walk, steps.x), wholeTile(walk, end - 1) + 1) : uvec2(0);
+    uint end = min(steps.y, fullCount(walk));
+    return steps.x < end ? uvec2(fullTile(walk, steps.x), fullTile(walk, end - 1) + 1) : uvec2(0);
 }
 
 // Of those that a mask cuts, likewise; whole ones may lie between.
-uvec2 cutTiles(const Walk walk, const uvec2 steps) {
-    if (STEPS_OVER) {
+uvec2 partialTiles(const Walk walk, const uvec2 steps) {
+    if (STEPS_OVER_EMPTY_TILES) {
         beginMapWalk(walk.first);
         return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
     }
-    uint whole = wholeCount(walk);
-    uint begin = max(steps.x, whole);
-    return begin < steps.y ? uvec2(cutTile(walk, begin - whole), cutTile(walk, steps.y - 1 - whole) + 1) : uvec2(0);
+    uint full = fullCount(walk);
+    uint begin = max(steps.x, full);
+    return begin < steps.y ? uvec2(partialTile(walk, begin - full), partialTile(walk, steps.y - 1 - full) + 1) : uvec2(0);
 }
 
 void main() {
@@ -362,18 +362,18 @@ void main() {
     TileMask mask = tileMask(item);
     if (mask.any.x < mask.any.y) {
         Walk walk = walkOf(mask);
-        uint passed_over = PASSES_UNSEEN && !STEPS_OVER ? walk.whole_end - walk.whole_first : 0;
+        uint passed_over = PASSES_EMPTY_TILES && !STEPS_OVER_EMPTY_TILES ? walk.full_end - walk.full_first : 0;
         uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
-        if (STEPS_OVER) {
-            walk = partOf(walk, steps);
+        if (STEPS_OVER_EMPTY_TILES) {
+            walk = splitOf(walk, steps);
         }
-        uvec2 tiles = WHOLE_FIRST ? wholeTiles(walk, steps) : cutTiles(walk, steps);
+        uvec2 tiles = FULL_TILES_FIRST ? fullTiles(walk, steps) : partialTiles(walk, steps);
         if (tiles.x < tiles.y) {
-            attend(walk, tiles.x, tiles.y - 1, WHOLE_FIRST);
+            attend(walk, tiles.x, tiles.y - 1, FULL_TILES_FIRST);
         }
-        tiles = WHOLE_FIRST ? cutTiles(walk, steps) : wholeTiles(walk, steps);
+        tiles = FULL_TILES_FIRST ? partialTiles(walk, steps) : fullTiles(walk, steps);
         if (tiles.x < tiles.y) {
-            attend(walk, tiles.x, tiles.y - 1, !WHOLE_FIRST);
+            attend(walk, tiles.x, tiles.y - 1, !FULL_TILES_FIRST);
         }
     }
     writeResults();

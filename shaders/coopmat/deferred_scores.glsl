@@ -8,14 +8,14 @@
 // grown(s) = s late.x, under a softcap s (late.x + late.y s^2 + late.z s^4), and only grows with s, so that the largest s is
 // looked for and not the largest of these. Scores that are too large for the polynomial, or of a tile that lies on both
 // sides of a row's position, are brought up to date in place; they stay as they are after that (SETTLED, a step of 0).
-#ifndef VKF_MATRIX_LATE_GLSL
-#define VKF_MATRIX_LATE_GLSL
+#ifndef VKF_DEFERRED_SCORES_GLSL
+#define VKF_DEFERRED_SCORES_GLSL
 
 // Whether a bias, divided by the scale, is what products are added to; else it is added to scores, capped ones.
 layout(constant_id = VKF_ID_BIAS_FIRST) const bool BIAS_FIRST = false;
 const bool BIAS_LAST = HAS_BIAS && !BIAS_FIRST;
 
-const bool CAPS_LATE = HAS_SOFTCAP && !HAS_BIAS;
+const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
 // Factors that leave scores alone, and -inf too: 0 times its square would not be a number. The least ones that are normal.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
 
@@ -24,7 +24,7 @@ const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;
 
 uint tile_begin;          // the first key of the tile at hand
 uint first_key;           // of the lane's in it
-vec3 late;
+vec3 deferred;
 float slope_row[SLOPES];  // of the rows' heads, in units of log2
 float slope_step[SLOPES]; // from key to key
 int lane_distance;        // from the position of the lane's first row to its first key
@@ -41,10 +41,10 @@ float exponent(const float s, const float m, const uint row, const uint key) {
         }
         rest = fma(float(key), step, fma(-float(rows), step, step * float(lane_distance)) - m);
     }
-    if (CAPS_LATE) {
-        return fma(s, nearTanhRatio(late, s), rest);
+    if (CAPS_DEFERRED) {
+        return fma(s, nearTanhRatio(deferred, s), rest);
     }
-    return fma(s, HAS_ALIBI ? late.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
+    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
 }
 
 #endif

@@ -82,10 +82,10 @@ void fetchBiasElements(const uint key) {
 
 // Whole tiles have pieces alone: other ways beside it take their registers. Elsewhere branches stand around whole loops, so
 // that all loads are on their way at once.
-void fetchBias(const uint key_begin, const bool whole) {
+void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;
-    if (whole || (exists && bias_in_pieces)) {
+    if (full || (exists && bias_in_pieces)) {
         fetchBiasPieces(key);
     } else if (exists && bias_in_words) {
         uvec2 before = multiply64(key, BIAS_BITS / 8);

@@ -160,7 +160,7 @@ void writeResults() {
     if (HAS_LSE) {
         storeLseOfRows();
     }
-    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head, item.first_row);
+    uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     uint begin = subgroup * STAGE_WORDS;
     bool special = special_values != 0u;
     if (O_IN_WORDS && !special && (outputAlignment(head) & 15u) == 0) {

@@ -49,13 +49,13 @@ bool mayOutgrow(out bool near) {
     float largest_size = 0.0;
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
-        float x = CAPS_LATE ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
+        float x = CAPS_DEFERRED ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
-            x = max(x, CAPS_LATE ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
+            x = max(x, CAPS_DEFERRED ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
         }
         largest_size = max(largest_size, x);
         bool passes;
-        if (HAS_ALIBI) { // m by itself, as after findLargest: in both exponents it took registers, and a tenth of the time
+        if (HAS_ALIBI) { // m by itself, as after findTileMaximum: in both exponents it took registers, and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
             passes = x > m_row[row] + RESCALE_THRESHOLD;
         } else {
@@ -63,7 +63,7 @@ bool mayOutgrow(out bool near) {
         }
         grown = grown || passes;
     }
-    near = !CAPS_LATE || isNearZero(largest_size);
+    near = !CAPS_DEFERRED || isNearZero(largest_size);
     return grown || !near;
 }
 
@@ -86,7 +86,7 @@ void capUnless(bool near) {
                 SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
             }
         }
-        late = SETTLED;
+        deferred = SETTLED;
         near = true;
     }
 }
@@ -109,22 +109,22 @@ void setDropout() {
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(late, SCORE(i, e)) : abs(params.score_scale));
+            float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : abs(params.score_scale));
             SCORE(i, e) = fma(fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)), LOG2E, s);
         }
     }
-    late = SETTLED;
+    deferred = SETTLED;
 }
 
 // Whole tiles lie on one side of all rows. A loop of one turn or none: see capUnless.
-void placeSlopes(const bool whole) {
+void placeSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
     UNROLL for (uint i = 0; i < SLOPES; i++) {
         slope_step[i] = before ? slope_row[i] : -slope_row[i];
     }
     bool settled = before || after;
-    IF_AS_LOOP(!whole && !subgroupAll(settled)) {
+    IF_AS_LOOP(!full && !subgroupAll(settled)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
@@ -134,7 +134,7 @@ void placeSlopes(const bool whole) {
                 SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
             }
         }
-        late = SETTLED;
+        deferred = SETTLED;
         UNROLL for (uint i = 0; i < SLOPES; i++) {
             slope_step[i] = 0.0;
         }
@@ -172,7 +172,7 @@ uint visibleBits(const ivec2 visible) {
 void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        uint open = BLOCKS_ARE_CUT ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
+        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the first key of this lane.
             uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
@@ -183,7 +183,7 @@ void dropInvisible() {
                 if (first % 32 == 0) {
                     seen = visibleBits(visible - int(first));
                 }
-                bool closed = BLOCKS_ARE_CUT && !isOpen(open, tile_begin, first_key + first);
+                bool closed = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
                     if (closed || LACKS_BIT(seen, elementKey(key, e) % 32)) {

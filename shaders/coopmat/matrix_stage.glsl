@@ -52,14 +52,14 @@ uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begi
 // Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
 // row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
 uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
-                const uint index, const bool whole, const uint thread) {
+                const uint index, const bool full, const uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
     uint place = index * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
         place = min(place, TILE_KEYS * row_words - 1);
     }
     uint row = tileKey(place / row_words);
-    if (!whole) {
+    if (!full) {
         row = min(row, rows.count - 1 - key_begin);
     }
     if (VKF_IS_BLOCK_TYPE(type)) {
@@ -71,13 +71,13 @@ uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const u
     return tile.word[row * (rows.row_stride / 16) + place % row_words];
 }
 
-void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            fetched_k[i] = fetchWord(k, VKF_K, TYPE_K, key_begin, K_LOADS, i, whole, thread);
+            fetched_k[i] = fetchWord(k, VKF_K, TYPE_K, key_begin, K_LOADS, i, full, thread);
         }
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            fetched_v[i] = fetchWord(v, VKF_V, TYPE_V, key_begin, V_LOADS, i, whole, thread);
+            fetched_v[i] = fetchWord(v, VKF_V, TYPE_V, key_begin, V_LOADS, i, full, thread);
         }
     }
 }
@@ -100,7 +100,7 @@ uint placeOfLoad(const uint load, const uint word, const uint type) {
     return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
 }
 
-void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
@@ -114,7 +114,7 @@ void placeWholeWords(const HalfRows v, const uint key_begin, const bool whole, c
         uint place = i * WORKGROUP_SIZE + thread;
         UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
             uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
-            if (!whole) {
+            if (!full) {
                 word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
             }
             if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
@@ -144,12 +144,12 @@ void placeElements(const HalfRows rows, const uint tensor, const uint type, cons
 }
 
 // `whole` says that every row of the tile of rows sees all of these keys.
-void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool whole, const uint thread) {
+void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
-        placeWholeWords(v, key_begin, whole, thread);
+        placeWholeWords(v, key_begin, full, thread);
     } else {
         placeElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
-        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !whole,
+        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
                       thread);
     }
 }

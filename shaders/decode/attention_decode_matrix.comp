@@ -65,7 +65,7 @@ float l_row[STATES]; // of this lane's keys
 float row_factor[STATES];
 float slope_row[STATES];
 RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
-vec4 largest[STATE_FOURS]; // of the present scores, four rows each
+vec4 tile_maximum[STATE_FOURS]; // of the present scores, four rows each
 
 // Row of the subgroup that a state is of.
 uint stateRow(const uint state) {
@@ -148,23 +148,23 @@ void clearState() {
 }
 
 // Of a cut tile: past the last key it is the last one again, so that nothing is read that must not be.
-uint existingKey(const uint key, const bool cut) {
-    return cut ? min(key, keys.y - 1) : key;
+uint existingKey(const uint key, const bool partial) {
+    return partial ? min(key, keys.y - 1) : key;
 }
 
 // Long before the keys, whose addresses wait for them.
-void fetchPages(const uint key_begin, const bool cut) {
+void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), cut));
+        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), partial));
     }
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), cut));
+        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), partial));
     }
 }
 
-void fetchKeys(const uint key_begin, const bool cut) {
+void fetchKeys(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot), cut));
+        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot), partial));
         if (K_BLOCKS) {
             fetchKeyBlocks(slot, row);
             continue;
@@ -176,9 +176,9 @@ void fetchKeys(const uint key_begin, const bool cut) {
     }
 }
 
-void fetchValues(const uint key_begin, const bool cut) {
+void fetchValues(const uint key_begin, const bool partial) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i), cut));
+        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i), partial));
         if (V_BLOCKS) {
             fetchValueBlocks(i, row);
             continue;
@@ -281,26 +281,26 @@ void finiteValues(const uint key_begin) {
 
 // The rows' maxima of the present scores, in units of log2 and whole numbers. Four rows at once: a loop with
 // shuffles in it stays a loop, and the matrices that it indexes would live in memory.
-void findLargest() {
+void findTileMaximum() {
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
-        largest[i] = vec4(BEFORE_ANY_KEY);
+        tile_maximum[i] = vec4(BEFORE_ANY_KEY);
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
         if (state < STATES) {
-            largest[state / 4][state % 4] = max(largest[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+            tile_maximum[state / 4][state % 4] = max(tile_maximum[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
         }
     }
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
-        largest[i] = ceil(maxOverKeys(largest[i]) * lateScale());
+        tile_maximum[i] = ceil(maxOverKeys(tile_maximum[i]) * deferredScale());
     }
 }
 
 // p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is rounded.
 void updateSoftmax(const uint key_begin) {
-    findLargest();
+    findTileMaximum();
     UNROLL for (uint state = 0; state < STATES; state++) {
-        float m = max(m_row[state], largest[state / 4][state % 4]);
+        float m = max(m_row[state], tile_maximum[state / 4][state % 4]);
         row_factor[state] = exp2(m_row[state] - m);
         m_row[state] = m;
         l_row[state] *= row_factor[state];
@@ -309,7 +309,7 @@ void updateSoftmax(const uint key_begin) {
         const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
         float p = 0.0;
         if (state < STATES) {
-            p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], lateScale(), -m_row[state]));
+            p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[state]));
             l_row[state] += p;
             if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? state : 0],
                                         key_begin + slotKey(i % ELEMENTS / ROW_ELEMENTS))) {
@@ -322,11 +322,11 @@ void updateSoftmax(const uint key_begin) {
 }
 
 // o += v^T p. `cut` says that not all rows see the same keys.
-void accumulateOutput(const bool cut) {
+void accumulateOutput(const bool partial) {
     turnProbabilities();
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         if (V_BLOCKS) {
-            makeValues(word, cut);
+            makeValues(word, partial);
         }
         UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
             LeftMatrix v_tile;
@@ -349,7 +349,7 @@ uint subgroupKey(const uint tile) {
 }
 
 // Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
-void attendWhole(const uint first, const uint end) {
+void attendFull(const uint first, const uint end) {
     fetchPages(subgroupKey(first), false);
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
@@ -377,7 +377,7 @@ void attendWhole(const uint first, const uint end) {
 }
 
 // A tile that a mask or the end of the keys cuts.
-void attendCut(const uint key_begin) {
+void attendPartial(const uint key_begin) {
     fetchPages(key_begin, true);
     fetchKeys(key_begin, true);
     fetchValues(key_begin, true);
@@ -395,7 +395,7 @@ void attendCut(const uint key_begin) {
 
 // Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x, and none where a mask is
 // asked key by key.
-uvec2 wholeTiles(const uint tiles) {
+uvec2 fullTiles(const uint tiles) {
     if (HAS_KEEP) {
         return uvec2(0);
     }
@@ -424,14 +424,14 @@ void main() {
     clearState();
     if (keys.x < keys.y) {
         uint tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
-        uvec2 whole = wholeTiles(tiles);
-        if (whole.x < whole.y) {
-            attendWhole(whole.x, whole.y);
+        uvec2 full = fullTiles(tiles);
+        if (full.x < full.y) {
+            attendFull(full.x, full.y);
         } else {
             loadQueries();
         }
-        KEEP_LOOP for (uint i = 0; i < tiles - (whole.y - whole.x); i++) {
-            attendCut(subgroupKey(i < whole.x ? i : i + (whole.y - whole.x)));
+        KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) {
+            attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
         }
     }
     writeResults();

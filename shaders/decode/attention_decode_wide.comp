@@ -222,12 +222,12 @@ void placeFactor(const float factor) {
 // p = 2^(s - m), m in whole numbers, so that factors are powers of two. l takes p in before it is rounded.
 void updateSoftmax(const uint key_begin) {
     vec2 s = pairOfScores(key_begin);
-    float largest = max(s.x, s.y);
+    float tile_maximum = max(s.x, s.y);
     for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
-        largest = max(largest, subgroupShuffleXor(largest, distance));
+        tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
     }
     float last = m;
-    m = max(m, ceil(largest));
+    m = max(m, ceil(tile_maximum));
     vec2 p = exp2(s - m);
     l = l * exp2(last - m) + p.x + p.y;
     if (HAS_DROPOUT) {
@@ -241,7 +241,7 @@ void updateSoftmax(const uint key_begin) {
 
 // v in the place of k, where it is not k as it stands. `whole` says that every row sees all keys of the tile; else
 // values of keys that do not exist, or that not every row sees, are made finite.
-void placeValues(const uint key_begin, const bool whole) {
+void placeValues(const uint key_begin, const bool full) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
@@ -254,7 +254,7 @@ void placeValues(const uint key_begin, const bool whole) {
             uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
             word = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
         }
-        if (!whole) {
+        if (!full) {
             word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
         }
         if (place < TILE_KEYS * V_WORDS) {
@@ -291,7 +291,7 @@ void attend() {
     uint end = keys.y;
     loadQueries();
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
-        bool whole = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
+        bool full = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeFetched(TILE_KEYS);
         placePage();
@@ -305,8 +305,8 @@ void attend() {
         computeProducts();
         barrier();
         updateSoftmax(begin);
-        if (!v_in_k || !whole) {
-            placeValues(begin, whole);
+        if (!v_in_k || !full) {
+            placeValues(begin, full);
         }
         barrier();
         accumulateOutput();
@@ -362,7 +362,7 @@ void storeMatrices(const uint first) {
             of_row.head = queryHead(item, packed_row);
             o += specialValues(of_row, v_head, queryRow(packed_row), column);
         }
-        uvec2 head = headAddress(params.o, VKF_O, item.part, queryHead(item, packed_row), item.first_row);
+        uvec2 head = headAddress(params.o, VKF_O, item.partial_result, queryHead(item, packed_row), item.first_row);
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
                   isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }

@@ -223,11 +223,11 @@ void makeValuePairs(const uint pair, const uint word) {
 }
 
 // The values of eight columns. Of keys that not every row sees, those that are no finite numbers are zeros.
-void makeValues(const uint word, const bool cut) {
+void makeValues(const uint word, const bool partial) {
     UNROLL for (uint pair = 0; pair < KEY_PAIRS; pair++) {
         makeValuePairs(pair, word);
     }
-    if (cut) {
+    if (partial) {
         UNROLL for (uint i = 0; i < KEY_PAIRS * 8; i++) {
             value_pairs[i] = finiteHalves(uvec4(value_pairs[i])).x;
         }

@@ -54,7 +54,7 @@ void stageRow(const uint r, const vec2 joined) {
 void storeStagedRow(const uint packed_row, const vec2 joined) {
     uint head = queryHead(item, packed_row);
     uint row = queryRow(packed_row);
-    uvec2 o_head = headAddress(params.o, VKF_O, item.part, head, item.first_row);
+    uvec2 o_head = headAddress(params.o, VKF_O, item.partial_result, head, item.first_row);
     KEEP_LOOP for (uint column4 = thread; column4 * 4 < VALUE_DIM; column4 += WORKGROUP_SIZE) {
         vec4 o = vec4(0.0);
         for (uint g = 0; g < GROUPS; g++) {

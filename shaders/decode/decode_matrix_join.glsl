@@ -112,7 +112,7 @@ void storeRows(const uint state) {
         if (special) {
             o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
         }
-        uvec2 head = headAddress(params.o, VKF_O, item.part, of_row.head, item.first_row);
+        uvec2 head = headAddress(params.o, VKF_O, item.partial_result, of_row.head, item.first_row);
         storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), four * 4, VALUE_DIM, TYPE_O,
                   isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
     }

@@ -5,7 +5,7 @@
 // row sees in a tile that several share.
 //
 // Where tiles divide blocks, a tile is open or closed as a whole, and no score is looked at for the mask's
-// sake. Where they do not, BLOCKS_ARE_CUT: a tile is visited if any of its blocks is open, as one that a mask
+// sake. Where they do not, BLOCKS_CROSS_TILES: a tile is visited if any of its blocks is open, as one that a mask
 // cuts. Blocks are whole multiples of 16 either way, so none ends inside a matrix.
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
@@ -16,7 +16,7 @@ layout(constant_id = VKF_ID_MASK_BATCH_STRIDE) const uint MASK_BATCH_STRIDE = 0;
 layout(constant_id = VKF_ID_MASK_HEAD_STRIDE) const uint MASK_HEAD_STRIDE = 0;
 
 const uint BLOCK = HAS_BLOCK_MASK ? MASK_BLOCK : 1; // never a divisor of 0
-const bool BLOCKS_ARE_CUT = MASK_BLOCK % TILE_ROWS + MASK_BLOCK % TILE_KEYS != 0;
+const bool BLOCKS_CROSS_TILES = MASK_BLOCK % TILE_ROWS + MASK_BLOCK % TILE_KEYS != 0;
 
 uvec2 mask_head; // address of the head's mask
 uint mask_first; // rows of blocks that the tile of rows touches

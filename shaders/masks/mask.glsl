@@ -61,7 +61,7 @@ TileMask tileMask(const Item item) {
 }
 
 // Whether keys [begin, end) need a look at each (row, key) pair.
-bool isCut(const TileMask mask, const uint begin, const uint end) {
+bool isPartial(const TileMask mask, const uint begin, const uint end) {
     return int(begin) < mask.all.x || int(end) > mask.all.y;
 }
 

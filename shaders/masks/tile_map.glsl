@@ -85,19 +85,19 @@ void beginMapWalk(const uint first) {
 }
 
 // Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are of
-// [whole_first, whole_end) and kept as a whole, if `whole`, else all others.
-void holdMap(const uint word, const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+// [full_first, full_end) and kept as a whole, if `whole`, else all others.
+void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
     held_kept = at.kept;
-    uint all = held_kept & mapBitsFrom(whole_first, word) & ~mapBitsFrom(whole_end, word);
-    held_open = at.seen & (whole ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
+    uint all = held_kept & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
+    held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
 // The next tile of the walk; `end` if there is none. The same in every invocation of the workgroup.
-uint nextMappedTile(const uint end, const uint whole_first, const uint whole_end, const bool whole) {
+uint nextMappedTile(const uint end, const uint full_first, const uint full_end, const bool full) {
     KEEP_LOOP while (UNIFORM_BY_VOTE(held_open == 0 && (held_map + 1) * 32 < end)) {
-        holdMap(held_map + 1, end, whole_first, whole_end, whole);
+        holdMap(held_map + 1, end, full_first, full_end, full);
     }
     uint tile = held_open == 0 ? end : held_map * 32 + uint(findLSB(held_open));
     held_open &= held_open - 1;

@@ -81,7 +81,7 @@ void computeScores(const uint key_begin) {
 }
 
 // o += p v for the same keys; leaves the first chunk of the next tile's k, from next_begin on, fetched.
-void computeOutput(const uint key_begin, const uint next_begin, const bool cut) {
+void computeOutput(const uint key_begin, const uint next_begin, const bool partial) {
     KEEP_LOOP for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // as above
@@ -93,7 +93,7 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool cut) 
         } else if (!KEY_OUTER) {
             fetchScoreOperands(next_begin, 0);
         }
-        if (cut) {
+        if (partial) {
             accumulateOutput(group, lane, true);
         } else {
             accumulateOutput(group, lane, false);
@@ -102,9 +102,9 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool cut) 
 }
 
 // Whether keys of the tile must be asked about one by one. The tile is the one that was found last.
-bool isCutTile(const uint key_begin) {
-    bool asked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_ARE_CUT || HAS_KEEP;
-    return asked || isCut(mask, key_begin, key_begin + TILE_KEYS);
+bool isPartialTile(const uint key_begin) {
+    bool asked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
+    return asked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
 
 // First key of the first tile from key_begin on that some row sees; past the last key if there is none. A map knows itself
@@ -195,15 +195,15 @@ void main() {
         fetchScoreOperands(first, 0);
         uint next = first;
         for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
-            bool cut = isCutTile(key_begin);
+            bool partial = isPartialTile(key_begin);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin);
-            if (cut) {
+            if (partial) {
                 updateSoftmax(item, group, lane, key_begin, true);
             } else {
                 updateSoftmax(item, group, lane, key_begin, false);
             }
-            computeOutput(key_begin, next, cut);
+            computeOutput(key_begin, next, partial);
         }
     }
     if (KEY_OUTER) {

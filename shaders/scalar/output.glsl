@@ -24,7 +24,7 @@ void clearOutput() {
 }
 
 // o += p v over the staged keys. `cut` says that some p may be DROPPED.
-void accumulateOutput(const uint group, const uint lane, const bool cut) {
+void accumulateOutput(const uint group, const uint lane, const bool partial) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
         vec4 v[4 * THREAD_COLUMNS4];
         UNROLL for (uint key = 0; key < 4; key++) {
@@ -38,7 +38,7 @@ void accumulateOutput(const uint group, const uint lane, const bool cut) {
                 vec4 o = o_tile[row * THREAD_COLUMNS4 + c];
                 UNROLL for (uint key = 0; key < 4; key++) {
                     vec4 sum = fma(vec4(p[key]), v[key * THREAD_COLUMNS4 + c], o);
-                    o = cut && p[key] == DROPPED ? o : sum;
+                    o = partial && p[key] == DROPPED ? o : sum;
                 }
                 o_tile[row * THREAD_COLUMNS4 + c] = o;
             }
@@ -49,7 +49,7 @@ void accumulateOutput(const uint group, const uint lane, const bool cut) {
 // Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
 // exact 0 of whatever o holds. Of a part of the keys they are a part of o.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
-    uvec2 head = headAddress(params.o, VKF_O, item.part, item.head, item.first_row);
+    uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);

@@ -13,7 +13,7 @@ float s_tile[THREAD_ROWS * THREAD_KEYS];
 
 // Columns [4 CHUNK_DIM4 chunk, ...) of the tile's rows of q.
 void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
-    if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+    if (isComplete(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(q, TYPE_Q, row_begin, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * CHUNK_DIM4 - 1);
@@ -23,7 +23,7 @@ void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thr
 }
 
 void placeQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
-    if (isWhole(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+    if (isComplete(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < TILE_ROWS * CHUNK_DIM4) {

@@ -82,29 +82,29 @@ void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane)
 
 // What seesKey needs to know of the block mask.
 uint openInTile(const uint row, const uint key_begin) {
-    return BLOCKS_ARE_CUT ? openBlocks(row, key_begin) : 0;
+    return BLOCKS_CROSS_TILES ? openBlocks(row, key_begin) : 0;
 }
 
 // Whether a row sees the tile's key number `key`.
 bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uint key_begin, const uint key) {
-    return isVisible(visible, key_begin + key) && (!BLOCKS_ARE_CUT || isOpen(open, key_begin, key_begin + key)) &&
+    return isVisible(visible, key_begin + key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key_begin + key)) &&
            keeps(keep, key_begin + key);
 }
 
 // Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
 // says that the mask must be asked about each pair.
-void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool cut) {
+void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool partial) {
     float m_tile[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
-        uint open = cut ? openInTile(i, key_begin) : 0;
+        uint open = partial ? openInTile(i, key_begin) : 0;
         RowKeep keep = rowKeep(item, item.head, i);
         RowTerms terms = rowTerms(item, item.head, slope, i, key_begin + lane);
         m_tile[row] = m_row[row];
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = withTerms(terms, key * LANES, finalScore(s_tile[row * THREAD_KEYS + key]));
-            if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
+            if (partial && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }
             s_tile[row * THREAD_KEYS + key] = s;
@@ -116,7 +116,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
-        uint open = cut ? openInTile(i, key_begin) : 0;
+        uint open = partial ? openInTile(i, key_begin) : 0;
         RowKeep keep = rowKeep(item, item.head, i);
         // A row that has seen nothing yet would subtract infinity from infinity.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
@@ -124,7 +124,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         float l = l_row[row] * alpha;
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
-            if (cut && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
+            if (partial && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 p = DROPPED;
             } else {
                 l += p;

@@ -67,7 +67,7 @@ uvec2 addressOfRow(const Rows source, uint row) {
 }
 
 // A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
-bool isWhole(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
+bool isComplete(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
              const uint dim) {
     return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
 }
@@ -114,7 +114,7 @@ vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row
 
 // Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
 void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
-    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
@@ -125,7 +125,7 @@ void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thr
 }
 
 void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
-    if (isWhole(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < TILE_KEYS * CHUNK_DIM4) {
@@ -145,7 +145,7 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
 
 // All columns of CHUNK_KEYS rows of v.
 void fetchV(const Rows v, const uint key_begin, const uint thread) {
-    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
@@ -156,7 +156,7 @@ void fetchV(const Rows v, const uint key_begin, const uint thread) {
 }
 
 void placeV(const Rows v, const uint key_begin, const uint thread) {
-    if (isWhole(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (place < CHUNK_KEYS * VALUE_WORDS) {

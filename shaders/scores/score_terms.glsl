@@ -20,7 +20,7 @@ const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
 
 // What a score is still multiplied by where the kernel lets that wait for the exponential.
-float lateScale() {
+float deferredScale() {
     return SCALED_EARLY ? 1.0 : abs(params.score_scale);
 }
 

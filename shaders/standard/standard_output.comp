@@ -60,7 +60,7 @@ void main() {
         stageP(p, item, key_begin, thread);
         placeV(v, key_begin, thread);
         barrier();
-        if (isCut(mask, key_begin, key_begin + CHUNK_KEYS)) {
+        if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS)) {
             accumulateOutput(group, lane, true);
         } else {
             accumulateOutput(group, lane, false);

@@ -95,7 +95,7 @@ void main() {
         fetchA(p, item.row_begin, key_begin, p_columns, true, thread);
         fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
         KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
-            if (isCut(mask, key_begin, key_begin + CHUNK_KEYS)) {
+            if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS)) {
                 makeFinite();
             }
             placeStep(thread);
