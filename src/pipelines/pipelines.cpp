@@ -15,41 +15,6 @@
 namespace vkf {
 namespace {
 
-// The name that shaders/variants.json gives the variant: the kernel, how it is built, its extensions.
-std::string binaryName(const Variant& variant) {
-    constexpr std::array kernelNames = {"attention_scalar",
-                                        "attention_coopmat",
-                                        "attention_decode",
-                                        "attention_decode_matrix",
-                                        "attention_decode_wide",
-                                        "merge_splits",
-                                        "merge_parts",
-                                        "append_rows",
-                                        "advance_lengths",
-                                        "finish_rows",
-                                        "standard_scores",
-                                        "standard_scores_coopmat",
-                                        "standard_softmax",
-                                        "standard_output",
-                                        "standard_output_coopmat",
-                                        "write_table",
-                                        "map_tiles",
-                                        "order_tiles",
-                                        "list_sequences",
-                                        "attention_weights"};
-    std::string name = kernelNames[static_cast<size_t>(variant.kernel)];
-    if (variant.exchange) {
-        name += "_exchange";
-    }
-    if (variant.subgroups) {
-        name += "_subgroups";
-    }
-    if (variant.storage16) {
-        name += "_storage16";
-    }
-    return name;
-}
-
 // Constant i lies at offset 4 i of the data.
 std::array<VkSpecializationMapEntry, VKF_ID_COUNT> constantMap() {
     std::array<VkSpecializationMapEntry, VKF_ID_COUNT> map{};
@@ -98,7 +63,7 @@ VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessag
 }
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
-    const std::string name = binaryName(variant);
+    const std::string name = shaderName(variant);
     const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
     if (binary == nullptr || binary->units == nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),

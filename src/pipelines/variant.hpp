@@ -6,33 +6,12 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <string>
 
+#include "pipelines/kernel.hpp"
 #include "shared/attention_params.h"
 
 namespace vkf {
-
-enum class Kernel : uint32_t {
-    attentionScalar,
-    attentionCoopmat,
-    attentionDecode,
-    attentionDecodeMatrix,
-    attentionDecodeWide,
-    mergeSplits,
-    mergeParts,
-    appendRows,
-    advanceLengths,
-    finishRows,
-    standardScores,
-    standardScoresCoopmat,
-    standardSoftmax,
-    standardOutput,
-    standardOutputCoopmat,
-    writeTable,
-    mapTiles,
-    orderTiles,
-    listSequences,
-    attentionWeights
-};
 
 // By constant id; kernels other than attention have ids of their own, in their headers.
 using Constants = std::array<uint32_t, VKF_ID_COUNT>;
@@ -49,5 +28,8 @@ struct Variant {
 
     auto operator<=>(const Variant&) const = default;
 };
+
+// The name that shaders/variants.json gives the variant: the kernel, and how it is built.
+std::string shaderName(const Variant& variant);
 
 } // namespace vkf

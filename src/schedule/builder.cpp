@@ -9,32 +9,8 @@
 namespace vkf {
 namespace {
 
-// Kernels that are not built without 16-bit storage, which keeps the library small: paths decode and standard need it
-// whatever their types, and so do splits.
-bool isBuiltWithStorage16Alone(Kernel kernel) {
-    constexpr std::array kernels = {Kernel::attentionDecode, Kernel::mergeSplits, Kernel::standardScores,
-                                    Kernel::standardOutput};
-    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
-}
-
-bool isCoopmat(Kernel kernel) {
-    return kernel == Kernel::attentionCoopmat || kernel == Kernel::standardScoresCoopmat ||
-           kernel == Kernel::standardOutputCoopmat;
-}
-
-bool isDecode(Kernel kernel) {
-    return kernel == Kernel::attentionDecode || kernel == Kernel::attentionDecodeMatrix ||
-           kernel == Kernel::attentionDecodeWide;
-}
-
-bool hasMatrices(Kernel kernel) {
-    return isCoopmat(kernel) || kernel == Kernel::attentionDecodeMatrix || kernel == Kernel::attentionDecodeWide;
-}
-
-bool usesSubgroups(Kernel kernel) { return kernel == Kernel::attentionScalar || isDecode(kernel) || isCoopmat(kernel); }
-
-// Kernels that come with loops left as they are, for drivers that compile for a CPU.
-bool hasRolled(Kernel kernel) { return isDecode(kernel) || isCoopmat(kernel); }
+// Whether to take the binary that is built with an extension.
+bool isTaken(Built built, bool wanted) { return built == Built::with || (built == Built::both && wanted); }
 
 // Scores that are not capped may begin with their bias, divided by the scale, which a tiny one does not allow.
 bool takesBiasFirst(const Variant& variant, const VkfProblem& problem) {
@@ -63,15 +39,16 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.operands = operands;
     phase.params = baseParams(problem_, strides, shift);
     phase.variant.kernel = kernel;
-    phase.variant.storage16 =
-        isBuiltWithStorage16Alone(kernel) || std::any_of(operands.begin(), operands.end(), [this](Operand operand) {
-            const VkfTensorLayout* layout = tensorOf(operand);
-            return layout != nullptr && layout->type != VKF_TYPE_F32;
-        });
-    phase.variant.rolled = hasRolled(kernel) && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    phase.variant.bf16 = hasMatrices(kernel) && schedule_->productType == VKF_TYPE_BF16;
-    phase.variant.exchange = kernel == Kernel::attentionCoopmat && schedule_->matrix.exchanged;
-    phase.variant.subgroups = usesSubgroups(kernel) && caps_.subgroupReductions();
+    const KernelTraits& traits = traitsOf(kernel);
+    const bool has16Bits = std::any_of(operands.begin(), operands.end(), [this](Operand operand) {
+        const VkfTensorLayout* layout = tensorOf(operand);
+        return layout != nullptr && layout->type != VKF_TYPE_F32;
+    });
+    phase.variant.storage16 = isTaken(traits.storage16, has16Bits);
+    phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    phase.variant.bf16 = traits.matrices && schedule_->productType == VKF_TYPE_BF16;
+    phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
+    phase.variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
     phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
@@ -127,8 +104,7 @@ uint64_t ScheduleBuilder::rowTiles() const {
 
 double ScheduleBuilder::stepOperations(Kernel kernel) const {
     const uint64_t given = problem_.given.maxStepOperations;
-    const uint64_t standard = isCoopmat(kernel) ? VKF_DEFAULT_MATRIX_STEP_OPERATIONS : VKF_DEFAULT_STEP_OPERATIONS;
-    return static_cast<double>(given != 0 ? given : standard);
+    return static_cast<double>(given != 0 ? given : traitsOf(kernel).stepOperations);
 }
 
 const VkfTensorLayout* ScheduleBuilder::tensorOf(Operand operand) const {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+//
+// The kernels, and what the host must know of each to build, specialize and schedule it: one row of a table.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "vkflash/vkflash.h"
+
+namespace vkf {
+
+enum class Kernel : uint32_t {
+    attentionScalar,
+    attentionCoopmat,
+    attentionDecode,
+    attentionDecodeMatrix,
+    attentionDecodeWide,
+    mergeSplits,
+    mergeParts,
+    appendRows,
+    advanceLengths,
+    finishRows,
+    standardScores,
+    standardScoresCoopmat,
+    standardSoftmax,
+    standardOutput,
+    standardOutputCoopmat,
+    writeTable,
+    mapTiles,
+    orderTiles,
+    listSequences,
+    attentionWeights
+};
+
+// Which binaries of a kernel shaders/variants.json names: all without an extension, some with and some without it, or
+// all with it.
+enum class Built : uint32_t { without, both, with };
+
+struct KernelTraits {
+    Kernel kernel{};
+    const char* name = nullptr;       // of its binaries, in front of the words for how they are built
+    Built storage16 = Built::without; // 16-bit loads and stores
+    Built subgroups = Built::without; // subgroup operations
+    Built exchange = Built::without;  // elements of matrices pass through shared memory
+    bool matrices = false;            // has cooperative matrices, of fp16 unless the host makes them bf16
+    bool unrolledLoops = false;       // has so many that drivers which compile for a CPU need them rolled
+    uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // at most in a step, where the caller does not say
+};
+
+// Kernels that are built with 16-bit storage alone keep the library small: their paths need it whatever the types.
+inline constexpr std::array kernelTable = {
+    KernelTraits{.kernel = Kernel::attentionScalar,
+                 .name = "attention_scalar",
+                 .storage16 = Built::both,
+                 .subgroups = Built::both},
+    KernelTraits{.kernel = Kernel::attentionCoopmat,
+                 .name = "attention_coopmat",
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .exchange = Built::both,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::attentionDecode,
+                 .name = "attention_decode",
+                 .storage16 = Built::with,
+                 .subgroups = Built::both,
+                 .unrolledLoops = true},
+    KernelTraits{.kernel = Kernel::attentionDecodeMatrix,
+                 .name = "attention_decode_matrix",
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true},
+    KernelTraits{.kernel = Kernel::attentionDecodeWide,
+                 .name = "attention_decode_wide",
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true},
+    KernelTraits{.kernel = Kernel::mergeSplits, .name = "merge_splits", .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::mergeParts, .name = "merge_parts", .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::appendRows, .name = "append_rows", .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::advanceLengths, .name = "advance_lengths"},
+    KernelTraits{.kernel = Kernel::finishRows, .name = "finish_rows", .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::standardScores, .name = "standard_scores", .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::standardScoresCoopmat,
+                 .name = "standard_scores_coopmat",
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::standardSoftmax, .name = "standard_softmax"},
+    KernelTraits{.kernel = Kernel::standardOutput, .name = "standard_output", .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::standardOutputCoopmat,
+                 .name = "standard_output_coopmat",
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::writeTable, .name = "write_table"},
+    KernelTraits{.kernel = Kernel::mapTiles, .name = "map_tiles"},
+    KernelTraits{.kernel = Kernel::orderTiles, .name = "order_tiles"},
+    KernelTraits{.kernel = Kernel::listSequences, .name = "list_sequences"},
+    KernelTraits{.kernel = Kernel::attentionWeights, .name = "attention_weights", .storage16 = Built::both},
+};
+
+constexpr bool isInOrder(const decltype(kernelTable)& table) {
+    for (size_t i = 0; i < table.size(); i++) {
+        if (table[i].kernel != static_cast<Kernel>(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
+static_assert(kernelTable.back().kernel == Kernel::attentionWeights, "the last Kernel has the last row");
+
+constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
+
+} // namespace vkf
