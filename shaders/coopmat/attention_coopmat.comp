@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2's order (Dao
-// 2023, algorithm 1): a workgroup owns TILE_ROWS packed rows (item.glsl) of one KV head and walks once over the tiles of
-// keys; (m, l, o) stay in registers, o and lse are written once.
+// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2 (Dao 2023, arXiv 2307.08691),
+// algorithm 1. The numbers in comments are its lines:
 //
-// A subgroup owns SUBGROUP_ROWS of the rows, with all their keys and all columns of o:
+//      1,  2   Tr tiles of query rows, Tc tiles of keys                       src/tiles/coopmat_tile.cpp
+//      3       for each tile i of query rows                                  a workgroup: itemOf
+//      4         load q_i                                                     loadQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                            clearState
+//      6         for each tile j of keys                                      attend
+//      7           load k_j, v_j                                              fetchTile, placeTile
+//      8           s = q_i k_j^T                                              makeScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                      rescale, makeProbabilities
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                         rescale, accumulateOutput
+//     12         o_i = o_i / l_i                                              normalize
+//     13         lse_i = m_i + log l_i                                        storeLse
+//     14, 15     store o_i, lse_i                                             writeResults
 //
-//     q   ROW_TILES x DIM_TILES matrices
-//     s   ROW_TILES x KEY_TILES matrices, the products of one tile of keys; SCORE(matrix, element) is where
-//         an invocation finds its scores
-//     p   ROW_TILES x KEY_DEPTHS matrices, the probabilities
-//     o   ROW_TILES x VALUE_TILES matrices
-//     m, l   for each slot: each row of which the invocation holds a part (matrix_tile.glsl)
+// Where the kernel deviates:
+//      6   Full tiles and partial tiles have a loop each, so that full tiles carry no code of masks.
+//      7   The next tile is on its way to registers while line 10 takes in this one.
+//      9   Exponentials are powers of two; scores are in units of log2. m_i follows the maximum lazily, by whole numbers:
+//          it moves when a score passes it by RESCALE_THRESHOLD. Nearly all tiles so leave o, most of the registers, alone.
+//     10   p of the next depth is made between the products of this one.
+//     12   With key splits a workgroup takes some of the tiles j; merge_splits.comp joins their (o, m, l).
 //
-// so that softmax and products of one subgroup overlap with those of another, and each matrix of k or v
-// that is read from shared memory serves ROW_TILES products. The next tile is in flight from memory while
-// o takes in the present one.
+// A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of them, with
+// all their keys and all columns of o, so that softmax and products of one subgroup overlap with those of another, and a
+// matrix of k or v that is read from shared memory serves ROW_TILES products:
 //
-// The m of a row is not its maximum but follows it lazily (RESCALE_THRESHOLD), so that o, most of the
-// registers, is left alone in nearly all tiles. Masks are looked at only in tiles that one cuts; these
-// have a loop of their own, which comes last, under ALiBi first.
+//     q      ROW_TILES x DIM_TILES matrices
+//     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
+//     p      ROW_TILES x KEY_DEPTHS matrices
+//     o      ROW_TILES x VALUE_TILES matrices
+//     m, l   one for each row of which the invocation holds a part (matrix/matrix_tile.glsl)
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -46,39 +60,13 @@
 #include "scores/sink.glsl"
 #include "scores/dropout.glsl"
 #include "matrix/special_values.glsl"
+#include "matrix/half_rows.glsl"
+#include "coopmat/sizes.glsl"
+#include "coopmat/state.glsl"
 #include "coopmat/matrix_stage.glsl"
-
-// m is raised, and o rescaled, where a score passes it by more than this, in units of log2: probabilities
-// stay under 2^8, far from fp16's largest.
-#define RESCALE_THRESHOLD 8.0
-
-Item item;
-HalfRows q, k, v;
-uint thread, subgroup, lane;
-uint first_row; // of the subgroup, packed
-
-LeftMatrix q_tile[ROW_TILES * DIM_TILES];
-ResultMatrix s_tile[ROW_TILES * KEY_TILES];
-LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
-ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-float m_row[ROW_TILES * SLOTS];
-float l_row[ROW_TILES * SLOTS];
-float tile_maximum[ROW_TILES * SLOTS]; // of this invocation's scores of the present tile, in units of log2
-float row_factor[SLOTS];          // of the rows of one row of matrices
-ResultMatrix factors;             // the same, each in all columns of its row
-RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
+#include "coopmat/query_stage.glsl"
 
 #include "coopmat/deferred_scores.glsl"
-
-// p = 2^x of a row and a key of the lane's. l takes it in before it is rounded or dropped.
-float takeProbability(const float x, const uint row, const uint key) {
-    float p = exp2(x);
-    l_row[row] += p;
-    if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], first_key + key)) {
-        return 0.0;
-    }
-    return p;
-}
 
 #ifdef VKF_MATRIX_EXCHANGE
 #include "coopmat/matrix_exchange.glsl"
@@ -86,80 +74,11 @@ float takeProbability(const float x, const uint row, const uint key) {
 #include "coopmat/matrix_registers.glsl"
 #endif
 #include "coopmat/matrix_output.glsl"
-
-void loadQueries() {
-    uint begin = subgroup * STAGE_WORDS;
-    fetchQueries(q, first_row, lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint d = 0; d < DIM_TILES; d++) {
-            if (d % VKF_MATRIX_STAGED_TILES == 0) {
-                subgroupBarrier(); // the readers of the chunk before
-                placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
-                subgroupMemoryBarrierShared();
-                subgroupBarrier();
-            }
-            coopMatLoad(q_tile[r * DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
-                        Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
-        }
-    }
-}
-
-void clearState() {
-    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
-        o_tile[i] = ResultMatrix(0.0);
-    }
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
-        m_row[i] = BEFORE_ANY_KEY;
-        l_row[i] = 0.0;
-    }
-}
-
+#include "coopmat/begin.glsl"
 #include "coopmat/matrix_bias.glsl"
 #include "coopmat/matrix_scores.glsl"
-
-// What m has to reach: of each row the largest score, and what becomes of it.
-void findTileMaximum() {
-    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
-        float x = ROW_SCORE(row, 0);
-        if (HAS_ALIBI) {
-            x = exponent(x, 0.0, row, 0);
-        }
-        UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
-            x = max(x, HAS_ALIBI ? exponent(ROW_SCORE(row, i), 0.0, row, i) : ROW_SCORE(row, i));
-        }
-        tile_maximum[row] = HAS_ALIBI ? x : exponent(x, 0.0, row, 0);
-    }
-}
-
-// Whether m has to be raised in any invocation.
-bool hasOutgrown() {
-    bool grown = false;
-    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
-        grown = grown || tile_maximum[row] > m_row[row] + RESCALE_THRESHOLD;
-    }
-    return subgroupAny(grown);
-}
-
-// Raises m to the rows' maxima, and brings l and o to the new unit. To whole numbers, so that factors are
-// powers of two: neither they nor a lagging m then change how p is rounded to 16 bits.
-void rescale() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint i = r * SLOTS + slot;
-            // A NaN is not greater and so is left out: its row is lost, but the loop that calls this must end.
-            float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
-            float m = ceil(maxOverColumns(reached));
-            float factor = exp2(m_row[i] - m);
-            m_row[i] = m;
-            l_row[i] *= factor;
-            row_factor[slot] = factor;
-        }
-        makeFactors();
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            o_tile[r * VALUE_TILES + c] *= factors;
-        }
-    }
-}
+#include "coopmat/matrix_masks.glsl"
+#include "coopmat/running_maximum.glsl"
 
 // The scores of one tile, but for masks.
 void makeScores(const bool full) {
@@ -297,41 +216,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
     }
 }
 
-// The part of the walk's tiles that is the split's. Parts have as many tiles, not as many open ones.
-Walk splitOf(const Walk walk, const uvec2 steps) {
-    uvec2 part = walk.first + steps;
-    uint full_end = clamp(walk.full_end, part.x, part.y);
-    return Walk(part.x, clamp(walk.full_first, part.x, part.y), full_end, full_end, full_end, part.y);
-}
-
-uint fullCount(const Walk walk) {
-    return walk.full_end - walk.full_first - (walk.near_end - walk.near_first);
-}
-
-// From the first to behind the last of the split's tiles that all rows see, nothing if y <= x. A walk that steps over tiles
-// is the split's part already.
-uvec2 fullTiles(const Walk walk, const uvec2 steps) {
-    if (PASSES_EMPTY_TILES) {
-        return uvec2(0);
-    }
-    if (STEPS_OVER_EMPTY_TILES) {
-        beginMapWalk(walk.full_first);
-        return uvec2(openTileOfWalk(walk, walk.full_first, true), walk.full_end);
-    }
-    uint end = min(steps.y, fullCount(walk));
-    return steps.x < end ? uvec2(fullTile(walk, steps.x), fullTile(walk, end - 1) + 1) : uvec2(0);
-}
-
-// Of those that a mask cuts, likewise; whole ones may lie between.
-uvec2 partialTiles(const Walk walk, const uvec2 steps) {
-    if (STEPS_OVER_EMPTY_TILES) {
-        beginMapWalk(walk.first);
-        return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
-    }
-    uint full = fullCount(walk);
-    uint begin = max(steps.x, full);
-    return begin < steps.y ? uvec2(partialTile(walk, begin - full), partialTile(walk, steps.y - 1 - full) + 1) : uvec2(0);
-}
+#include "coopmat/split_walk.glsl"
 
 void main() {
     thread = threadIndex();

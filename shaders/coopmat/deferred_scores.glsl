@@ -19,16 +19,6 @@ const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
 // Factors that leave scores alone, and -inf too: 0 times its square would not be a number. The least ones that are normal.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
 
-const uint OWN_ROWS = ROW_TILES * SLOTS; // that an invocation has a part of
-const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;
-
-uint tile_begin;          // the first key of the tile at hand
-uint first_key;           // of the lane's in it
-vec3 deferred;
-float slope_row[SLOPES];  // of the rows' heads, in units of log2
-float slope_step[SLOPES]; // from key to key
-int lane_distance;        // from the position of the lane's first row to its first key
-
 // What becomes of the score, less m. The row counts as that of m_row, the key from the lane's first on.
 float exponent(const float s, const float m, const uint row, const uint key) {
     float rest = -m;
@@ -45,6 +35,16 @@ float exponent(const float s, const float m, const uint row, const uint key) {
         return fma(s, nearTanhRatio(deferred, s), rest);
     }
     return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
+}
+
+// p = 2^x of a row and a key of the lane's. l takes it in before it is rounded or dropped.
+float takeProbability(const float x, const uint row, const uint key) {
+    float p = exp2(x);
+    l_row[row] += p;
+    if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], first_key + key)) {
+        return 0.0;
+    }
+    return p;
 }
 
 #endif

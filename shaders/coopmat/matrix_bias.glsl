@@ -7,8 +7,6 @@
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
-const uint BIAS_BITS = 1u << LOG_BIAS_BITS;
-const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32; // of a row
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
 const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
 
@@ -23,11 +21,6 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bia
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPieces {
     uvec4 at[];
 };
-
-shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0; after the last row the last one's
-uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
-bool bias_in_words;  // whether each row's begins with a word, or with a piece of as many as the lanes take at once
-bool bias_in_pieces;
 
 void beginBias(const uint thread) {
     if (!HAS_BIAS) {

@@ -10,11 +10,6 @@
 
 const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
-const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, TILE_KEYS);
-
-shared uvec4 exchange[SUBGROUPS * EXCHANGE_WORDS];
-
-float score[ROW_TILES * KEY_TILES * ELEMENTS];
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
 
 void takeScores() {

@@ -6,8 +6,6 @@
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
-#include "masks/range_bits.glsl"
-
 // The i-th of the scores that an invocation has of a row.
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
@@ -139,59 +137,6 @@ void placeSlopes(const bool full) {
             slope_step[i] = 0.0;
         }
         settled = true;
-    }
-}
-
-// Those of keys that a mask drops which is asked key by key.
-void dropUnkept() {
-    uvec2 place = lanePlace(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
-            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
-                    if (!keeps(keep, first_key + elementKey(key, e))) {
-                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
-                    }
-                }
-            }
-        }
-    }
-}
-
-// Bit i: whether the range has the i-th key.
-uint visibleBits(const ivec2 visible) {
-    uint from_first = BITS_FROM(visible.x, max(visible.x, 0));
-    uint to_last = BITS_BEFORE(visible.y);
-    return from_first & to_last;
-}
-
-// A row's keys as bits of a register, because compilers keep the outcome of each comparison while products are made.
-void dropInvisible() {
-    uvec2 place = lanePlace(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            // The visible range, counted from the first key of this lane.
-            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
-            ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
-            uint seen = 0;
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                const uint first = elementKey(key, 0);
-                if (first % 32 == 0) {
-                    seen = visibleBits(visible - int(first));
-                }
-                bool closed = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
-                    if (closed || LACKS_BIT(seen, elementKey(key, e) % 32)) {
-                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -18,27 +18,6 @@
 #include "cache/block_halves.glsl"
 #include "matrix/special_values.glsl"
 
-const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
-const uint V_WORDS = (VALUE_DIM + 7) / 8;
-const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // that make up a row: as many, or pieces
-const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
-const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // that one of these holds
-const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
-const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
-const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
-const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS);
-const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, a column of k
-const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // in a row of a matrix of v
-const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
-
-shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
-
-uvec4 fetched_k[K_FETCHES];
-uvec4 fetched_v[V_FETCHES];
-
 // Address of a row of a tile of k or v. One page is looked up where no tile lies in several.
 uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
     if (PAGED && PAGE % TILE_KEYS != 0) {
@@ -161,43 +140,6 @@ void clearStage(const uint thread) {
     }
     KEEP_LOOP for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
-    }
-}
-
-#include "matrix/signed_word.glsl"
-
-// `q` is the first head of the tile's.
-uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
-    HalfRows head = q;
-    if (PACKED_HEADS != 1) {
-        head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
-    }
-    return signedWord(wordOrZero(head, queryRow(packed_row), column, HEAD_DIM, WHOLE_WORDS));
-}
-
-// Depths of q that a subgroup stages at once, a row tile at a time, and what a lane moves of them.
-const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
-const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
-const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;
-const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
-
-uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];
-
-void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
-        uint chunk = i / Q_LANE_WORDS;
-        uint place = i % Q_LANE_WORDS * LANES + lane;
-        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS;
-        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
-        fetched_q[i] = queryWord(q, row, word * 8);
-    }
-}
-
-void placeQueries(const uint chunk, const uint begin, const uint lane) {
-    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
-        uint place = i * LANES + lane;
-        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
-            fetched_q[chunk * Q_LANE_WORDS + i];
     }
 }
 

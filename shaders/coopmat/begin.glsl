@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_COOPMAT_BEGIN_GLSL
+#define VKF_COOPMAT_BEGIN_GLSL
+
+void loadQueries() {
+    uint begin = subgroup * STAGE_WORDS;
+    fetchQueries(q, first_row, lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        UNROLL for (uint d = 0; d < DIM_TILES; d++) {
+            if (d % VKF_MATRIX_STAGED_TILES == 0) {
+                subgroupBarrier(); // the readers of the chunk before
+                placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
+                subgroupMemoryBarrierShared();
+                subgroupBarrier();
+            }
+            coopMatLoad(q_tile[r * DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
+                        Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+}
+
+void clearState() {
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+        m_row[i] = BEFORE_ANY_KEY;
+        l_row[i] = 0.0;
+    }
+}
+
+#endif

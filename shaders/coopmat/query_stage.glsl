@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_QUERY_STAGE_GLSL
+#define VKF_QUERY_STAGE_GLSL
+
+#include "matrix/signed_word.glsl"
+
+// `q` is the first head of the tile's.
+uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
+    HalfRows head = q;
+    if (PACKED_HEADS != 1) {
+        head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
+    }
+    return signedWord(wordOrZero(head, queryRow(packed_row), column, HEAD_DIM, WHOLE_WORDS));
+}
+
+void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+        uint chunk = i / Q_LANE_WORDS;
+        uint place = i % Q_LANE_WORDS * LANES + lane;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS;
+        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
+        fetched_q[i] = queryWord(q, row, word * 8);
+    }
+}
+
+void placeQueries(const uint chunk, const uint begin, const uint lane) {
+    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
+        uint place = i * LANES + lane;
+        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+            fetched_q[chunk * Q_LANE_WORDS + i];
+    }
+}
+
+#endif
