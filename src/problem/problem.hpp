@@ -58,6 +58,8 @@ inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ?
 uint32_t typicalRows(const VkfProblem& problem);
 uint32_t typicalKeys(const VkfProblem& problem);
 uint32_t typicalSequences(const VkfProblem& problem);
+// The number of slots of packed sequences: one slot takes one tile of `tileRows` packed rows.
+uint64_t slotCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 // Rows that the weights have.
 inline uint32_t weightRows(const VkfProblem& problem) {
     return problem.weightRows != 0 ? problem.weightRows : problem.queryRows;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "shared/call_table.h"
 
 namespace vkf {
 namespace {
@@ -70,6 +71,10 @@ uint32_t typicalKeys(const VkfProblem& p) {
 
 uint32_t typicalSequences(const VkfProblem& p) {
     return p.packed != 0 ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
+}
+
+uint64_t slotCount(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows) {
+    return VKF_FIRST_SLOT(uint64_t{p.queryRows}, packedHeads, tileRows, p.batch);
 }
 
 } // namespace vkf

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "problem/dropout.hpp"
+#include "problem/window_place.hpp"
 
 namespace vkf {
 namespace {
@@ -13,17 +13,6 @@ namespace {
 constexpr size_t words = sizeof(shared::CallTable) / sizeof(uint32_t);
 
 } // namespace
-
-uint32_t windowPlace(const VkfProblem& problem) {
-    const std::array brings = {problem.maskBlock != 0, problem.paging.enabled != 0, problem.sinks != 0,
-                               problem.alibi != 0 && problem.alibiCustom != 0};
-    if (problem.bias.enabled != 0 || problem.mask.enabled != 0 || problem.documents != 0 || problem.packed != 0 ||
-        hasDropout(problem)) {
-        return VKF_PLACE_TABLE; // which has strides, lengths, the address of a map too, or the seed
-    }
-    const auto count = std::count(brings.begin(), brings.end(), true);
-    return count == 0 ? VKF_PLACE_WINDOW : count == 1 ? VKF_PLACE_ADDRESS : VKF_PLACE_TABLE;
-}
 
 void addTable(const CheckedProblem& problem, Schedule* schedule) {
     if (windowPlace(problem.given) != VKF_PLACE_TABLE || schedule->phases.empty()) {

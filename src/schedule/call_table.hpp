@@ -11,9 +11,6 @@
 
 namespace vkf {
 
-// What stands in the place of the window in the push constants: VKF_PLACE_*.
-uint32_t windowPlace(const VkfProblem& problem);
-
 // Puts the phase that writes the table before all others, and its room behind the rest of the scratch. Nothing where
 // the call needs no table.
 void addTable(const CheckedProblem& problem, Schedule* schedule);

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "problem/dropout.hpp"
-#include "schedule/call_table.hpp"
+#include "problem/window_place.hpp"
 
 namespace vkf {
 namespace {

@@ -10,11 +10,6 @@ constexpr uint32_t mostWorkgroups = 65535; // that any device takes in one dispa
 
 } // namespace
 
-uint64_t slotCount(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
-    const VkfProblem& p = problem.given;
-    return VKF_FIRST_SLOT(uint64_t{p.queryRows}, packedHeads, tileRows, p.batch);
-}
-
 void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
     if (problem.given.packed == 0 || schedule->phases.empty()) {
         return;
@@ -22,7 +17,7 @@ void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
     Slots& slots = schedule->slots;
     slots.packedHeads = schedule->phases.front().variant.constants[VKF_ID_PACKED_HEADS];
     slots.tileRows = schedule->tile.rows;
-    slots.count = static_cast<uint32_t>(slotCount(problem, slots.packedHeads, slots.tileRows));
+    slots.count = static_cast<uint32_t>(slotCount(problem.given, slots.packedHeads, slots.tileRows));
     slots.offset = schedule->reserveScratch(uint64_t{slots.count} * sizeof(uint32_t));
     Phase list;
     list.variant.kernel = Kernel::listSequences;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: slots for the tiles of their rows, and the phase that says whose each slot is
-// (shaders/common/packed_sequences.glsl).
+// Packed sequences: the phase that writes which sequence each slot belongs to (shaders/common/packed_sequences.glsl).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +10,6 @@
 #include "shared/call_table.h"
 
 namespace vkf {
-
-// Of tiles of so many rows of so many packed heads.
-uint64_t slotCount(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 
 // Puts the phase that lists the slots' sequences before the kernels of a schedule, and room for them behind the rest of
 // the scratch. Nothing where sequences are not packed.

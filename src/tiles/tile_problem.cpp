@@ -5,8 +5,6 @@
 #include <climits>
 #include <optional>
 
-#include "schedule/packed_sequences.hpp"
-
 namespace vkf {
 
 // On these paths k and v are read once for all heads that share them. A block mask may be another for each.
@@ -20,7 +18,7 @@ bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PA
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.given;
-    return p.packed != 0 ? slotCount(problem, packedHeads, tileRows)
+    return p.packed != 0 ? slotCount(p, packedHeads, tileRows)
                          : (uint64_t{packedHeads} * p.queryRows + tileRows - 1) / tileRows;
 }
 
