@@ -11,6 +11,7 @@
 #include "shared/attention_params.h"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/scalar_tile.hpp"
+#include "tiles/tuning_file.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ void require(bool condition) {
         std::abort();
 }
 
-vkf::Caps capsWith(std::vector<vkf::TuningEntry> entries) {
+vkf::Caps describedCaps() {
     vkf::Caps caps;
     caps.maxSharedMemoryBytes = 49152;
     caps.maxInvocations = 1024;
@@ -27,12 +28,12 @@ vkf::Caps capsWith(std::vector<vkf::TuningEntry> entries) {
     caps.subgroupShuffle = true;
     caps.subgroupSizeRequired = true;
     caps.features = VKF_FEATURE_FULL_SUBGROUPS | VKF_FEATURE_STORAGE_16BIT;
-    caps.tuning = std::move(entries);
     return caps;
 }
 
-void requireScalar(const vkf::Caps& caps, const vkf::TileProblem& problem) {
-    const vkf::Tile tile = vkf::chooseScalarTile(caps, problem);
+void requireScalar(const vkf::TunedDevice& device, const vkf::TileProblem& problem) {
+    const vkf::Caps& caps = device.caps;
+    const vkf::Tile tile = vkf::chooseScalarTile(device, problem);
     require(tile.workgroupSize > 0 && tile.workgroupSize <= caps.maxInvocations);
     require(tile.workgroupSize % caps.subgroupSize == 0 && tile.lanes <= caps.subgroupSize);
     require(tile.sharedBytes() <= caps.maxSharedMemoryBytes);
@@ -41,11 +42,11 @@ void requireScalar(const vkf::Caps& caps, const vkf::TileProblem& problem) {
     require(tile.chunkKeys % 4 == 0 && tile.chunkKeys % tile.lanes == 0 && tile.keys() % tile.chunkKeys == 0);
 }
 
-void requireMatrix(const vkf::Caps& caps, const vkf::TileProblem& problem) {
+void requireMatrix(const vkf::TunedDevice& device, const vkf::TileProblem& problem) {
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
-    const vkf::MatrixPlan plan = vkf::chooseMatrixTile(caps, layout, problem);
-    require(plan.tile.subgroups > 0 && plan.tile.workgroupSize() <= caps.maxInvocations);
-    require(plan.tile.sharedBytes() <= caps.maxSharedMemoryBytes);
+    const vkf::MatrixPlan plan = vkf::chooseMatrixTile(device, layout, problem);
+    require(plan.tile.subgroups > 0 && plan.tile.workgroupSize() <= device.caps.maxInvocations);
+    require(plan.tile.sharedBytes() <= device.caps.maxSharedMemoryBytes);
     require(plan.tile.keys() > 0 && plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);
 }
 
@@ -65,14 +66,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         require(std::strlen(message.text) > 0 && entries.empty());
         return 0;
     }
-    const vkf::Caps caps = capsWith(entries);
+    const vkf::Caps caps = describedCaps();
+    const vkf::TunedDevice device = {caps, entries};
     // A problem of each entry's class, at its smallest.
     for (const vkf::TuningEntry& entry : entries) {
         const vkf::TileProblem problem = {
             entry.headDim.least, entry.valueDim.least, entry.rows.least, entry.heads.least, entry.type == VKF_TYPE_F32,
             entry.keys.least,    entry.masked,         entry.path,       entry.type};
         require(vkf::isAbout(entry, problem));
-        entry.path == VKF_PATH_SCALAR ? requireScalar(caps, problem) : requireMatrix(caps, problem);
+        entry.path == VKF_PATH_SCALAR ? requireScalar(device, problem) : requireMatrix(device, problem);
     }
     return 0;
 }

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/boundary.hpp"
 #include "base/versioned.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "pipelines/shader_table.hpp"
+#include "tiles/tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -32,13 +35,18 @@ VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* 
     if (info.maxSharedMemoryBytes != 0) {
         caps->maxSharedMemoryBytes = std::min(caps->maxSharedMemoryBytes, info.maxSharedMemoryBytes);
     }
+    return VKF_SUCCESS;
+}
+
+VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdentity& device, std::vector<TuningEntry>* tuning,
+                     VkfMessage* message) {
     if (info.tuningBytes == 0) {
         return VKF_SUCCESS;
     }
     if (info.tuning == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "tuning is null, but tuningBytes is %zu", info.tuningBytes);
     }
-    return readTuning({info.tuning, info.tuningBytes}, caps->identity(), &caps->tuning, message);
+    return readTuning({info.tuning, info.tuningBytes}, device, tuning, message);
 }
 
 VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, VkfMessage* message) {
@@ -54,6 +62,10 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
     if (const VkfResult result = enabledCaps(info, &caps, message); result != VKF_SUCCESS) {
         return result;
     }
+    std::vector<TuningEntry> tuning;
+    if (const VkfResult result = readContextTuning(info, caps.identity(), &tuning, message); result != VKF_SUCCESS) {
+        return result;
+    }
     InstanceFunctions instanceFunctions;
     DeviceFunctions functions;
     if (const VkfResult result =
@@ -65,7 +77,7 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
         result != VKF_SUCCESS) {
         return result;
     }
-    auto created = std::make_unique<VkfContext_T>(info, caps, functions);
+    auto created = std::make_unique<VkfContext_T>(info, caps, std::move(tuning), functions);
     if (const VkfResult result = created->pipelines.initialize(message); result != VKF_SUCCESS) {
         return result;
     }
@@ -102,7 +114,7 @@ VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info
 }
 
 uint32_t vkfTuningEntryCount(VkfContext context) {
-    return context != nullptr ? static_cast<uint32_t>(context->caps.tuning.size()) : 0;
+    return context != nullptr ? static_cast<uint32_t>(context->tuning.size()) : 0;
 }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {

@@ -18,10 +18,10 @@ VkfResult checkContext(VkfContext context, VkfMessage* message) {
     return context != nullptr ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
 }
 
-VkfResult scheduleFor(const Caps& caps, const VkfProblem* problem, CheckedProblem* checked, Schedule* schedule,
+VkfResult scheduleFor(const TunedDevice& device, const VkfProblem* problem, CheckedProblem* checked, Schedule* schedule,
                       VkfMessage* message) {
     const VkfResult result = checkProblem(problem, checked, message);
-    return result == VKF_SUCCESS ? makeSchedule(caps, *checked, schedule, message) : result;
+    return result == VKF_SUCCESS ? makeSchedule(device, *checked, schedule, message) : result;
 }
 
 VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
@@ -33,7 +33,8 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     }
     auto created = std::make_unique<VkfPlan_T>();
     created->context = context;
-    if (const VkfResult result = scheduleFor(context->caps, problem, &created->problem, &created->schedule, message);
+    if (const VkfResult result =
+            scheduleFor(context->tunedDevice(), problem, &created->problem, &created->schedule, message);
         result != VKF_SUCCESS) {
         return result;
     }
@@ -135,7 +136,8 @@ VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessa
         vkf::CheckedProblem checked{};
         vkf::Schedule schedule;
         const VkfResult result = vkf::checkContext(context, message);
-        return result == VKF_SUCCESS ? vkf::scheduleFor(context->caps, problem, &checked, &schedule, message) : result;
+        return result == VKF_SUCCESS ? vkf::scheduleFor(context->tunedDevice(), problem, &checked, &schedule, message)
+                                     : result;
     });
 }
 
@@ -151,7 +153,7 @@ VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* 
         if (const VkfResult result = vkf::readCaps(known, &caps, message); result != VKF_SUCCESS) {
             return result;
         }
-        return vkf::scheduleFor(caps, problem, &checked, &schedule, message);
+        return vkf::scheduleFor({caps}, problem, &checked, &schedule, message);
     });
 }
 

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include <vkflash/vkflash.h>
 
 #include "device/functions.hpp"
+#include "device/identity.hpp"
 #include "device/matrix_layout.hpp"
-#include "tiles/tuning_file.hpp"
 
 namespace vkf {
 
@@ -36,7 +35,6 @@ struct Caps {
     MatrixUse bf16Matrix{};            // of bf16
     VkfFeatures features = 0;          // supported; in a context: enabled
     VkfQuirks quirks = 0;
-    std::vector<TuningEntry> tuning; // of a context that was given some; the first that fits is taken
 
     DeviceIdentity identity() const { return {vendorId, deviceId, driver}; }
 

@@ -16,14 +16,15 @@ bool hasWordOutput(const VkfProblem& p, VkfType stored) {
 
 } // namespace
 
-VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                           VkfMessage* message) {
+    const Caps& caps = device.caps;
     if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);
-    const MatrixPlan chosen = chooseMatrixTile(caps, caps.matrixOf(p.q.type), tiled, builder.considered());
+    const MatrixPlan chosen = chooseMatrixTile(device, caps.matrixOf(p.q.type), tiled, builder.considered());
     const MatrixTile& tile = chosen.tile;
     if (tile.subgroups == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,

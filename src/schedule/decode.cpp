@@ -55,8 +55,9 @@ VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const Chec
 
 } // namespace
 
-VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          VkfMessage* message) {
+    const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));

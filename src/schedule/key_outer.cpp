@@ -5,9 +5,9 @@
 
 namespace vkf {
 
-VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message) {
-    VkfResult result = setScalarTile(caps, problem, builder, message);
+    VkfResult result = setScalarTile(device, problem, builder, message);
     if (result != VKF_SUCCESS || problem.empty) {
         return result;
     }

@@ -9,18 +9,18 @@
 
 namespace vkf {
 
-VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleScalar(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          VkfMessage* message);
-VkfResult scheduleCoopmat(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                           VkfMessage* message);
-VkfResult scheduleDecode(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          VkfMessage* message);
-VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleStandard(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
 // Two phases in the loop order of FlashAttention's first version: a pass for each tile of keys, then the division by
 // l.
-VkfResult scheduleKeyOuter(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
 // Adds the phase that makes the weights from lse, behind those of the path, where these do not write them.
@@ -28,8 +28,8 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
                           VkfMessage* message);
 
 // Sets the tile of the portable kernels. Fills *splits, unless null: into how many parts path scalar splits the keys.
-VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
-                        uint32_t* splits = nullptr);
+VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+                        VkfMessage* message, uint32_t* splits = nullptr);
 
 // Adds the phases of a fused path: one, or two where it splits the keys; none if the output is empty.
 VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,

@@ -6,14 +6,14 @@
 
 namespace vkf {
 
-VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message,
-                        uint32_t* splits) {
+VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+                        VkfMessage* message, uint32_t* splits) {
     const VkfProblem& p = problem.given;
-    Tile tile = chooseScalarTile(caps, tileProblem(builder.path(), problem), builder.considered());
+    Tile tile = chooseScalarTile(device, tileProblem(builder.path(), problem), builder.considered());
     if (tile.workgroupSize == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
-                    p.valueDim, caps.maxSharedMemoryBytes);
+                    p.valueDim, device.caps.maxSharedMemoryBytes);
     }
     tile.splits = p.kvSplits != 0 ? p.kvSplits : tile.splits;
     if (splits != nullptr) {
@@ -24,14 +24,14 @@ VkfResult setScalarTile(const Caps& caps, const CheckedProblem& problem, Schedul
     return VKF_SUCCESS;
 }
 
-VkfResult scheduleScalar(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleScalar(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          VkfMessage* message) {
     uint32_t splits = 1;
-    const VkfResult result = setScalarTile(caps, problem, builder, message, &splits);
+    const VkfResult result = setScalarTile(device, problem, builder, message, &splits);
     if (result != VKF_SUCCESS) {
         return result;
     }
-    return scheduleFused(caps, Kernel::attentionScalar, splits, problem, builder, message);
+    return scheduleFused(device.caps, Kernel::attentionScalar, splits, problem, builder, message);
 }
 
 } // namespace vkf

@@ -17,9 +17,10 @@ namespace vkf {
 namespace {
 
 // A software driver has no matrix units: there the portable kernel is faster.
-bool prefersMatrices(const Caps& caps, const CheckedProblem& problem) {
+bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
+    const Caps& caps = device.caps;
     return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
-           chooseMatrixTile(caps, caps.matrixOf(problem.given.q.type), tileProblem(VKF_PATH_COOPMAT, problem))
+           chooseMatrixTile(device, caps.matrixOf(problem.given.q.type), tileProblem(VKF_PATH_COOPMAT, problem))
                    .tile.subgroups != 0;
 }
 
@@ -37,17 +38,17 @@ bool isCrowded(const CheckedProblem& problem) {
     return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= fewKeys;
 }
 
-VkfPath chosenPath(const Caps& caps, const CheckedProblem& problem) {
+VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     if (p.path != VKF_PATH_AUTO) {
         return p.path;
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
-    const bool few = caps.storage16() && typicalRows(p) <= mostDecodeRows && p.maskBlock == 0;
+    const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && p.maskBlock == 0;
     if (wide || (few && !isCrowded(problem))) {
         return VKF_PATH_DECODE;
     }
-    if (prefersMatrices(caps, problem)) {
+    if (prefersMatrices(device, problem)) {
         return VKF_PATH_COOPMAT;
     }
     return few ? VKF_PATH_DECODE : VKF_PATH_SCALAR;
@@ -69,10 +70,12 @@ uint64_t Schedule::reserveScratch(uint64_t bytes) {
     return offset;
 }
 
-VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message) {
+VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,
+                       VkfMessage* message) {
+    const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
     Schedule made;
-    made.path = chosenPath(caps, problem);
+    made.path = chosenPath(device, problem);
     ScheduleBuilder builder(caps, problem, &made);
     const char* needy = made.path == VKF_PATH_DECODE     ? "path decode needs"
                         : made.path == VKF_PATH_STANDARD ? "path standard needs"
@@ -93,7 +96,7 @@ VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule
                               : made.path == VKF_PATH_DECODE    ? scheduleDecode
                               : made.path == VKF_PATH_KEY_OUTER ? scheduleKeyOuter
                                                                 : scheduleScalar;
-    if (const VkfResult result = schedulePath(caps, problem, builder, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = schedulePath(device, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
     if (const VkfResult result = scheduleWeights(caps, problem, builder, message); result != VKF_SUCCESS) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "device/caps.hpp"
 #include "pipelines/variant.hpp"
 #include "problem/problem.hpp"
 #include "tiles/tile_search.hpp"
+#include "tiles/tuned_device.hpp"
 
 namespace vkf {
 
@@ -87,6 +87,7 @@ struct Schedule {
 };
 
 // Chooses path, tiles and steps, or says why the device cannot do it.
-VkfResult makeSchedule(const Caps& caps, const CheckedProblem& problem, Schedule* schedule, VkfMessage* message);
+VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,
+                       VkfMessage* message);
 
 } // namespace vkf

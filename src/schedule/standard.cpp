@@ -23,8 +23,9 @@ struct StandardKernels {
 // More bytes of scores than this are no memory size, and their offsets would not fit 64 bits.
 constexpr double mostScoreBytes = 0x1p62;
 
-VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                              StandardKernels* kernels, VkfMessage* message) {
+    const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
     const ProductTile tile =
         chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
@@ -42,9 +43,9 @@ VkfResult standardOnMatrices(const Caps& caps, const CheckedProblem& problem, Sc
     return VKF_SUCCESS;
 }
 
-VkfResult standardInFp32(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          StandardKernels* kernels, VkfMessage* message) {
-    const VkfResult result = setScalarTile(caps, problem, builder, message);
+    const VkfResult result = setScalarTile(device, problem, builder, message);
     *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, 1, 4};
     return result;
 }
@@ -75,11 +76,11 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
 
 } // namespace
 
-VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleStandard(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message) {
-    const auto choose = matrixObstacle(caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
+    const auto choose = matrixObstacle(device.caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
     StandardKernels kernels{};
-    VkfResult result = choose(caps, problem, builder, &kernels, message);
+    VkfResult result = choose(device, problem, builder, &kernels, message);
     if (result != VKF_SUCCESS || problem.empty) {
         return result;
     }
@@ -97,7 +98,7 @@ VkfResult scheduleStandard(const Caps& caps, const CheckedProblem& problem, Sche
     result = builder.add(kernels.scores, {Operand::q, Operand::k, Operand::none, Operand::scratch},
                          builder.rowTiles() * keyTiles, 2.0 * rows * tile.keys * p.headDim, message);
     if (result == VKF_SUCCESS) {
-        result = addSoftmax(caps, problem, kernels, builder, message);
+        result = addSoftmax(device.caps, problem, kernels, builder, message);
     }
     if (result == VKF_SUCCESS) {
         result = builder.add(kernels.output, {Operand::scratch, Operand::scratchState, Operand::v, Operand::o},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles that masks leave open (shaders/masks/tile_map.glsl): whether a call has one, and the phase that makes it.
+// The map of tiles that masks leave open (shaders/masks/tile_map.glsl): whether a call has one, and the phase that
+// makes it.
 #pragma once
 
 #include "device/caps.hpp"

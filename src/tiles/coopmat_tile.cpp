@@ -172,9 +172,9 @@ ConsideredTile consideredTile(const MatrixPlan& plan, const TileProblem& problem
 
 // The entries that are about the problem. More parts of rows than the kernels can count would be refused where the
 // built-in choice is not.
-void considerTuned(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+void considerTuned(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
                    TileSearch<MatrixPlan>& search) {
-    for (const TuningEntry& entry : caps.tuning) {
+    for (const TuningEntry& entry : device.tuning) {
         if (!isAbout(entry, problem)) {
             continue;
         }
@@ -188,7 +188,7 @@ void considerTuned(const Caps& caps, const MatrixLayout& layout, const TileProbl
             {parts > most / t.splits, {VKF_TILE_PARTS, parts * t.splits, most}},
             {!whole, {VKF_TILE_BLOCKS, plan.tile.rows(), problem.maskBlock}},
         });
-        search.consider(plan, consideredTile(plan, problem, unfitness(plan.tile, caps).orElse(strange)));
+        search.consider(plan, consideredTile(plan, problem, unfitness(plan.tile, device.caps).orElse(strange)));
     }
 }
 
@@ -234,10 +234,11 @@ bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys) {
     return !tile.layout.exchanged && (!full || keys <= mostWordOutputKeys || asksKeys);
 }
 
-MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+MatrixPlan chooseMatrixTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
                             ConsideredTiles* considered) {
     TileSearch<MatrixPlan> search;
-    considerTuned(caps, layout, problem, search);
+    const Caps& caps = device.caps;
+    considerTuned(device, layout, problem, search);
     // Smaller tiles serve better than splits, but for caches, and for large heads, whose small tiles are slow: one
     // sequence of 512 rows, D = 256, takes 130 us in four parts, 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&

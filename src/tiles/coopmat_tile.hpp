@@ -43,7 +43,7 @@ struct MatrixPlan {
 bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.
-MatrixPlan chooseMatrixTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
+MatrixPlan chooseMatrixTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
                             ConsideredTiles* considered = nullptr);
 
 } // namespace vkf

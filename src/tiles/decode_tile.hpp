@@ -57,7 +57,8 @@ struct DecodePlan {
     uint32_t splits = 1;
 };
 
-// The tile of the decode kernel on cooperative matrices; shaders/decode/decode_matrix_tile.glsl tells what the numbers mean.
+// The tile of the decode kernel on cooperative matrices; shaders/decode/decode_matrix_tile.glsl tells what the numbers
+// mean.
 struct DecodeMatrixTile {
     MatrixLayout layout;
     uint32_t columns = 0;      // of a matrix: the query rows that it takes

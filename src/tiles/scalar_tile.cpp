@@ -160,8 +160,9 @@ ConsideredTile consideredTile(const Tile& tile, const TileProblem& problem, cons
 }
 
 // The entries that are about the problem.
-void considerTuned(const Caps& caps, const TileProblem& problem, TileSearch<Tile>& search) {
-    for (const TuningEntry& entry : caps.tuning) {
+void considerTuned(const TunedDevice& device, const TileProblem& problem, TileSearch<Tile>& search) {
+    const Caps& caps = device.caps;
+    for (const TuningEntry& entry : device.tuning) {
         if (!isAbout(entry, problem)) {
             continue;
         }
@@ -247,12 +248,12 @@ uint32_t chooseScalarSplits(const Tile& tile, const TileProblem& problem) {
     return best;
 }
 
-Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered) {
+Tile chooseScalarTile(const TunedDevice& device, const TileProblem& problem, ConsideredTiles* considered) {
     TileSearch<Tile> search;
-    considerTuned(caps, problem, search);
-    considerBuiltIn(caps, problem, BlockTiles::whole, search);
+    considerTuned(device, problem, search);
+    considerBuiltIn(device.caps, problem, BlockTiles::whole, search);
     if (!search.found()) {
-        considerBuiltIn(caps, problem, BlockTiles::cut, search);
+        considerBuiltIn(device.caps, problem, BlockTiles::cut, search);
     }
     return search.finish(considered);
 }

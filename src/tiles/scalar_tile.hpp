@@ -9,6 +9,7 @@
 
 #include "device/caps.hpp"
 #include "tiles/tile_search.hpp"
+#include "tiles/tuned_device.hpp"
 
 namespace vkf {
 
@@ -75,6 +76,6 @@ bool isAbout(const TuningEntry& entry, const TileProblem& problem);
 
 // The tile of the portable kernel, and of the unfused baseline, which is made of the same pieces. Fills
 // *considered, unless null.
-Tile chooseScalarTile(const Caps& caps, const TileProblem& problem, ConsideredTiles* considered = nullptr);
+Tile chooseScalarTile(const TunedDevice& device, const TileProblem& problem, ConsideredTiles* considered = nullptr);
 
 } // namespace vkf

@@ -12,8 +12,8 @@
 
 namespace vkf {
 
-// shaders/standard/matrix_product.glsl tells what the numbers mean. S is made in tiles of rows() x keys(), o in tiles of
-// rows() and all columns.
+// shaders/standard/matrix_product.glsl tells what the numbers mean. S is made in tiles of rows() x keys(), o in tiles
+// of rows() and all columns.
 struct ProductTile {
     MatrixLayout layout;
     uint32_t subgroups = 0; // 0 = no tile

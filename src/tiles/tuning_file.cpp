@@ -11,8 +11,6 @@
 #include <optional>
 #include <span>
 
-#include <vkflash/vkflash.h>
-
 #include "base/boundary.hpp"
 #include "base/message.hpp"
 #include "shared/attention_params.h"

@@ -21,20 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include <vulkan/vulkan_core.h>
+#include <vkflash/vkflash.h>
 
+#include "device/identity.hpp"
 #include "tiles/tuning_entry.hpp"
 
 namespace vkf {
-
-// Who a tuning file is for. Driver versions are left out: a tile stays legal when the driver changes.
-struct DeviceIdentity {
-    uint32_t vendor = 0;
-    uint32_t device = 0;
-    VkDriverId driver{};
-
-    bool operator==(const DeviceIdentity&) const = default;
-};
 
 // The entries for one device, in their order; those of other devices are checked and dropped. Refuses whatever is
 // not well formed, naming line and field.

@@ -77,7 +77,7 @@ vkf::DeviceFunctions writingDown() {
 
 // The unfused path, three kernels, in steps of a few work items.
 struct Fixture {
-    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), {}, writingDown()};
     VkfPlan_T plan{&context, {}, {}, {}};
     VkfBindings bindings = vkf::make<VkfBindings>();
     VkfResult result = VKF_ERROR_VULKAN; // of the last recording
@@ -94,7 +94,7 @@ struct Fixture {
     explicit Fixture(VkfPath path = VKF_PATH_STANDARD) : Fixture(problemOn(path)) {}
     explicit Fixture(const VkfProblem& problem) {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
-        REQUIRE(vkf::makeSchedule(context.caps, plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
+        REQUIRE(vkf::makeSchedule(context.tunedDevice(), plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
         for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
                                     &bindings.weights, &bindings.keyLengths}) {
@@ -438,7 +438,7 @@ TEST_CASE("bindings of block types are as long as their blocks", "[record]") {
 }
 
 TEST_CASE("a merge of more workgroups than a dispatch takes goes on in the next one", "[record]") {
-    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), writingDown()};
+    VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), {}, writingDown()};
     VkfMerge_T merge{};
     merge.context = &context;
     merge.params.row_count = 1 + 8 * 2 * context.caps.maxGroupCount;

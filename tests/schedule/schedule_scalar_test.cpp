@@ -30,7 +30,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
                 const vkf::Caps caps = capsOf(subgroup, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint32_t rows : {1U, 16U, 4096U}) {
-                        const vkf::Tile tile = vkf::chooseScalarTile(caps, {dim, 257 - dim, rows, 4, dim % 2 == 0});
+                        const vkf::Tile tile = vkf::chooseScalarTile({caps}, {dim, 257 - dim, rows, 4, dim % 2 == 0});
                         INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
                         REQUIRE(tile.workgroupSize > 0);
                         REQUIRE(tile.sharedBytes() <= bytes);
@@ -73,7 +73,7 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[sc
     for (const Expected& expected : table) {
         const vkf::TileProblem& p = expected.problem;
         INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
-        CHECK(vkf::chooseScalarTile(capsOf(32, 49152, 1024), p).rows() == expected.rows);
+        CHECK(vkf::chooseScalarTile({capsOf(32, 49152, 1024)}, p).rows() == expected.rows);
     }
     // Sequences count as heads do.
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
@@ -111,7 +111,7 @@ TEST_CASE("the portable kernel splits keys until its workgroups fill a device, a
     for (const Expected& expected : table) {
         const vkf::TileProblem problem = {expected.dim, expected.dim,  expected.rows, expected.heads,
                                           true,         expected.keys, false,         VKF_PATH_SCALAR};
-        const vkf::Tile tile = vkf::chooseScalarTile(caps, problem);
+        const vkf::Tile tile = vkf::chooseScalarTile({caps}, problem);
         INFO("D " << expected.dim << ", " << expected.rows << " rows, " << expected.keys << " keys, " << expected.heads
                   << " heads");
         CHECK(tile.rows() == expected.tileRows);
@@ -177,7 +177,7 @@ TEST_CASE("each tile that was considered says what stood against it", "[schedule
     const vkf::Caps caps = capsOf(32, 49152, 1024);
 
     // fp16 outputs of D = 256: the first is for smaller heads, the second for fp32, the third suits.
-    vkf::chooseScalarTile(caps, {256, 256, 4096, 16, false}, &tiles);
+    vkf::chooseScalarTile({caps}, {256, 256, 4096, 16, false}, &tiles);
     REQUIRE(tiles.size() == 10);
     CHECK(reasons() == std::vector{VKF_TILE_DIMENSIONS, VKF_TILE_OUTPUT_TYPE, VKF_TILE_SUITS, VKF_TILE_NOT_NEEDED,
                                    VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED,
@@ -189,14 +189,14 @@ TEST_CASE("each tile that was considered says what stood against it", "[schedule
     CHECK(tiles[2].workgroups == 128 * 16);
 
     // fp32 of few workgroups.
-    vkf::chooseScalarTile(caps, {256, 256, 512, 31, true}, &tiles);
+    vkf::chooseScalarTile({caps}, {256, 256, 512, 31, true}, &tiles);
     CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
     CHECK(tiles[1].objection.value == 124);
     CHECK(tiles[1].objection.limit == 128);
     CHECK(taken() == std::vector<size_t>{2});
 
     // One row: tiles of 16 rows and more are half empty, none has fewer, so the last that fits is taken.
-    vkf::chooseScalarTile(caps, {64, 64, 1, 16, true}, &tiles);
+    vkf::chooseScalarTile({caps}, {64, 64, 1, 16, true}, &tiles);
     CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
     CHECK(tiles[0].objection.value == 64);
     CHECK(tiles[0].objection.limit == 16);
@@ -204,16 +204,16 @@ TEST_CASE("each tile that was considered says what stood against it", "[schedule
     CHECK(taken() == std::vector<size_t>{9});
 
     // A small device.
-    vkf::chooseScalarTile(capsOf(4, 16384, 64), {128, 128, 4096, 16, true}, &tiles);
+    vkf::chooseScalarTile({capsOf(4, 16384, 64)}, {128, 128, 4096, 16, true}, &tiles);
     CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
     CHECK(tiles[0].objection.value == 128);
     CHECK(tiles[0].objection.limit == 64);
     CHECK(tiles[8].taken);
-    vkf::chooseScalarTile(capsOf(8, 49152, 1024), {128, 128, 4096, 16, true}, &tiles);
+    vkf::chooseScalarTile({capsOf(8, 49152, 1024)}, {128, 128, 4096, 16, true}, &tiles);
     CHECK(tiles[0].objection.reason == VKF_TILE_SUBGROUPS);
     CHECK(tiles[0].objection.value == 16);
     CHECK(tiles[0].objection.limit == 8);
-    vkf::chooseScalarTile(capsOf(32, 1024, 1024), {128, 128, 4096, 16, true}, &tiles);
+    vkf::chooseScalarTile({capsOf(32, 1024, 1024)}, {128, 128, 4096, 16, true}, &tiles);
     CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
     CHECK(tiles[0].objection.value > 1024);
     CHECK(tiles[0].objection.limit == 1024);

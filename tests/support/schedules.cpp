@@ -17,7 +17,7 @@ CheckedProblem checked(const VkfProblem& problem) {
 Schedule schedule(const Caps& caps, const VkfProblem& problem) {
     Schedule made;
     VkfMessage message{};
-    const VkfResult result = makeSchedule(caps, checked(problem), &made, &message);
+    const VkfResult result = makeSchedule({caps}, checked(problem), &made, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return made;
@@ -25,7 +25,7 @@ Schedule schedule(const Caps& caps, const VkfProblem& problem) {
 
 VkfResult refusal(const Caps& caps, const VkfProblem& problem, VkfMessage* message) {
     Schedule made;
-    return makeSchedule(caps, checked(problem), &made, message);
+    return makeSchedule({caps}, checked(problem), &made, message);
 }
 
 } // namespace vkf::test

@@ -51,22 +51,27 @@ std::string with(std::string text, const std::string& from, const std::string& t
     return text.replace(place, from.size(), to);
 }
 
-vkf::Schedule schedule(const vkf::Caps& caps, const VkfProblem& problem) {
+// A described device and its tuning data.
+struct Tuned {
+    vkf::Caps caps;
+    std::vector<vkf::TuningEntry> tuning;
+};
+
+vkf::Schedule schedule(const Tuned& tuned, const VkfProblem& problem) {
     vkf::CheckedProblem checked{};
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
     vkf::Schedule made;
     VkfMessage message{};
-    const VkfResult result = vkf::makeSchedule(caps, checked, &made, &message);
+    const VkfResult result = vkf::makeSchedule({tuned.caps, tuned.tuning}, checked, &made, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return made;
 }
 
-vkf::Caps tunedCaps(const std::string& text) {
-    vkf::Caps caps = matrixCaps();
-    caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-    caps.tuning = entriesOf(text);
-    return caps;
+Tuned tunedBy(const std::string& text) {
+    Tuned tuned = {matrixCaps(), entriesOf(text)};
+    tuned.caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    return tuned;
 }
 
 } // namespace
@@ -164,15 +169,15 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
 
 TEST_CASE("the first entry about a problem that fits the device decides about its tile", "[tuning]") {
     const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
-    const vkf::Caps caps = tunedCaps(head + scalar);
-    const vkf::Schedule tuned = schedule(caps, problem);
+    const Tuned tunedDevice = tunedBy(head + scalar);
+    const vkf::Schedule tuned = schedule(tunedDevice, problem);
     CHECK(tuned.tuned);
     CHECK(tuned.tileText == scalarTile);
     CHECK(tuned.tile.rows == 16);
-    CHECK_FALSE(schedule(tunedCaps("vkflash tuning 1"), problem).tuned);
+    CHECK_FALSE(schedule(tunedBy("vkflash tuning 1"), problem).tuned);
 
-    const auto tunedBy = [&](const std::string& entries, const VkfProblem& p) {
-        return schedule(tunedCaps(head + entries), p).tuned;
+    const auto takesEntry = [&](const std::string& entries, const VkfProblem& p) {
+        return schedule(tunedBy(head + entries), p).tuned;
     };
     const std::pair<const char*, const char*> others[] = {
         {"type=f32", "type=f16"},
@@ -185,31 +190,31 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
     };
     for (const auto& [from, to] : others) {
         INFO(to);
-        CHECK_FALSE(tunedBy(with(scalar, from, to), problem));
+        CHECK_FALSE(takesEntry(with(scalar, from, to), problem));
         const std::string both = fmt::format("{}{}\n{}", head, with(scalar, from, to), scalar);
-        CHECK(schedule(tunedCaps(both), problem).tileText == scalarTile);
+        CHECK(schedule(tunedBy(both), problem).tileText == scalarTile);
     }
     VkfProblem causal = problem;
     causal.causal = 1;
-    CHECK_FALSE(tunedBy(scalar, causal));
-    CHECK(tunedBy(with(scalar, "masked=no", "masked=yes"), causal));
+    CHECK_FALSE(takesEntry(scalar, causal));
+    CHECK(takesEntry(with(scalar, "masked=no", "masked=yes"), causal));
     // Keys are those that a row may see.
     causal.window.enabled = 1;
     causal.window.left = 99;
-    CHECK(tunedBy(with(with(scalar, "masked=no", "masked=yes"), "keys=0..4294967295", "keys=100"), causal));
+    CHECK(takesEntry(with(with(scalar, "masked=no", "masked=yes"), "keys=0..4294967295", "keys=100"), causal));
     VkfProblem mixed = problem;
     mixed.o.type = VKF_TYPE_F16;
-    CHECK_FALSE(tunedBy(scalar, mixed));
+    CHECK_FALSE(takesEntry(scalar, mixed));
     VkfProblem standard = problem;
     standard.path = VKF_PATH_STANDARD;
-    CHECK_FALSE(tunedBy(scalar, standard));
-    CHECK_FALSE(schedule(caps, standard).tuned);
+    CHECK_FALSE(takesEntry(scalar, standard));
+    CHECK_FALSE(schedule(tunedDevice, standard).tuned);
 }
 
 TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning]") {
     const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     const auto tuned = [&](const std::string& from, const std::string& to) {
-        return schedule(tunedCaps(head + with(scalar, from, to)), problem).tuned;
+        return schedule(tunedBy(head + with(scalar, from, to)), problem).tuned;
     };
     CHECK(tuned("lanes=16", "lanes=16"));
     CHECK_FALSE(tuned("groups=8", "groups=7"));   // not whole subgroups of 32
@@ -219,10 +224,10 @@ TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning
     CHECK_FALSE(tuned("lanes=16 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=16",
                       "lanes=64 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=64")); // lanes of two subgroups
     VkfProblem halves = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    CHECK(schedule(tunedCaps(head + matrix), halves).tuned);
-    CHECK_FALSE(schedule(tunedCaps(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
-    vkf::Caps small = tunedCaps(head + matrix);
-    small.maxSharedMemoryBytes = 8192;
+    CHECK(schedule(tunedBy(head + matrix), halves).tuned);
+    CHECK_FALSE(schedule(tunedBy(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
+    Tuned small = tunedBy(head + matrix);
+    small.caps.maxSharedMemoryBytes = 8192;
     CHECK_FALSE(schedule(small, halves).tuned);
 }
 
@@ -230,34 +235,34 @@ TEST_CASE("an entry of path scalar may say splits, which a device without a merg
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
     const std::string split = with(scalar, "groups=8", "splits=6 groups=8");
-    vkf::Caps caps = tunedCaps(head + split);
-    CHECK(vkf::tileText(caps.tuning[0].scalar) == scalarTile + " splits=6");
-    CHECK(schedule(caps, problem).splits == 6);
-    CHECK(schedule(caps, problem).tileText == scalarTile + " splits=6");
+    Tuned tunedDevice = tunedBy(head + split);
+    CHECK(vkf::tileText(tunedDevice.tuning[0].scalar) == scalarTile + " splits=6");
+    CHECK(schedule(tunedDevice, problem).splits == 6);
+    CHECK(schedule(tunedDevice, problem).tileText == scalarTile + " splits=6");
     problem.kvSplits = 2;
-    CHECK(schedule(caps, problem).splits == 2);
+    CHECK(schedule(tunedDevice, problem).splits == 2);
     problem.kvSplits = 0;
-    CHECK(schedule(tunedCaps(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
-    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
-    CHECK_FALSE(schedule(caps, problem).tuned);
+    CHECK(schedule(tunedBy(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
+    tunedDevice.caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    CHECK_FALSE(schedule(tunedDevice, problem).tuned);
     const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64});
-    CHECK_FALSE(schedule(tunedCaps(head + split), long30).tuned);
-    CHECK(schedule(tunedCaps(head + scalar), long30).tuned);
+    CHECK_FALSE(schedule(tunedBy(head + split), long30).tuned);
+    CHECK(schedule(tunedBy(head + scalar), long30).tuned);
 }
 
 TEST_CASE("an entry decides about splits, unless the problem does or they would be too many", "[tuning]") {
-    const vkf::Caps caps = tunedCaps(head + matrix);
+    const Tuned tunedDevice = tunedBy(head + matrix);
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    CHECK(schedule(caps, problem).splits == 5);
-    CHECK(schedule(caps, problem).tile.keys == 48);
+    CHECK(schedule(tunedDevice, problem).splits == 5);
+    CHECK(schedule(tunedDevice, problem).tile.keys == 48);
     problem.path = VKF_PATH_COOPMAT;
     problem.kvSplits = 2;
-    CHECK(schedule(caps, problem).splits == 2);
-    CHECK(schedule(caps, problem).tuned);
-    CHECK(schedule(caps, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
+    CHECK(schedule(tunedDevice, problem).splits == 2);
+    CHECK(schedule(tunedDevice, problem).tuned);
+    CHECK(schedule(tunedDevice, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
     // 2^30 rows: five parts of each are more than 32 bits count, so the entry is not taken, and nothing refused.
     const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64, 0, VKF_TYPE_F16});
-    CHECK_FALSE(schedule(caps, long30).tuned);
+    CHECK_FALSE(schedule(tunedDevice, long30).tuned);
 }
 
 // ---- On a device -----------------------------------------------------------------------------------------------
