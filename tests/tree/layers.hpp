@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// Which folder may include which. tree/layers_test.cpp reads the #include lines of the sources and compares.
+#pragma once
+
+#include <array>
+
+namespace vkf::test {
+
+// A folder of a tree and what its files may include, besides the folder's own files and the C++ library.
+//   plain words         folders of the same tree
+//   shared              shaders/shared, the headers that C++ and GLSL both read
+//   <vkflash/...>       the public headers of that name; <vkflash/*> stands for all of them
+//   <vulkan/*>          the Vulkan headers
+//   folder/file.hpp     one file of another tree
+struct Room {
+    const char* folder;
+    const char* mayInclude;
+};
+
+// Floors from top to bottom: calls, schedule, tiles, pipelines, device, problem, base. A folder may include the folders
+// below it. host and reference stand apart.
+inline constexpr std::array sourceRooms = {
+    Room{"calls", "schedule tiles pipelines device problem base shared <vkflash/vkflash.h>"},
+    Room{"schedule", "tiles pipelines device problem base shared <vkflash/vkflash.h>"},
+    Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/problem.h> <vulkan/*>"},
+    Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},
+    Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
+    Room{"problem", "base shared <vkflash/problem.h> <vkflash/append.h> <vkflash/types.h>"},
+    Room{"base", "<vkflash/types.h> <vulkan/*>"},
+    Room{"host", "<vkflash/host.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
+    // The CPU's answer knows no Vulkan.
+    Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/types.h>"},
+};
+
+// Floors from bottom to top: shared, common, {cache, masks}, scores, matrix, {scalar, coopmat, decode, merge},
+// {standard, probabilities}.
+inline constexpr std::array shaderRooms = {
+    Room{"standard", "scalar matrix scores masks cache common shared"},
+    Room{"probabilities", "scalar scores masks cache common shared"},
+    Room{"scalar", "scores masks cache common shared"},
+    Room{"coopmat", "matrix scores masks cache common shared"},
+    Room{"decode", "matrix scores masks cache common shared"},
+    Room{"merge", "scores common shared"},
+    Room{"matrix", "scores masks cache common shared"},
+    Room{"scores", "masks cache common shared"},
+    Room{"masks", "common shared"},
+    Room{"cache", "common shared"},
+    Room{"common", "shared"},
+    Room{"shared", ""},
+};
+
+// Floors from top to bottom: commands, bench, {study, tune}, {measure, report}, cli, {model, tensors}. A program of the
+// user sees the public headers. The one exception is the table of embedded shaders, for shaders of the program itself.
+inline constexpr std::array toolRooms = {
+    Room{"commands", "bench study tune measure report cli model tensors <vkflash/*>"},
+    Room{"bench", "study tune measure report cli model tensors <vkflash/*>"},
+    Room{"study", "measure report cli model tensors <vkflash/*>"},
+    Room{"tune", "measure report cli model tensors <vkflash/*>"},
+    Room{"measure", "cli model tensors <vkflash/*> pipelines/shader_table.hpp"},
+    Room{"report", "cli model tensors <vkflash/*>"},
+    Room{"cli", "model tensors <vkflash/*>"},
+    Room{"model", "<vkflash/*>"},
+    Room{"tensors", "<vkflash/*>"},
+};
+
+} // namespace vkf::test

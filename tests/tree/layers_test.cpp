@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+//
+// The tree's walls: which folder includes which, where sources lie, how many and how long they are.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tree/layers.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using vkf::test::Room;
+
+constexpr size_t mostSourcesOfAFolder = 30;
+constexpr size_t mostLines = 600;
+
+// What crosses a wall today and is about to be mended: the beginning of what is said about it. Nothing may be added.
+constexpr std::array debts = {
+    "src/device/caps.hpp:14: src/device may not include \"tiles/tuning_file.hpp\"",
+    "src/tiles/tile_problem.cpp:8: src/tiles may not include \"schedule/packed_sequences.hpp\"",
+    "tools/bench/benches.hpp:9: tools/bench may not include \"commands/commands.hpp\"",
+    "tools/study/studies.hpp:7: tools/study may not include \"commands/commands.hpp\"",
+    "tools/tensors/random_tensors.cpp:9: tools/tensors may not include \"cli/block_mask.hpp\"",
+    "tools/tensors/random_tensors.cpp:10: tools/tensors may not include \"cli/cache.hpp\"",
+    "tools/bench/: 34 sources",
+};
+
+struct Tree {
+    std::string root;
+    std::span<const Room> rooms;
+};
+
+std::vector<Tree> trees() {
+    return {{"src", vkf::test::sourceRooms}, {"shaders", vkf::test::shaderRooms}, {"tools", vkf::test::toolRooms}};
+}
+
+bool isSource(const fs::path& file) {
+    constexpr std::array endings = {".c", ".h", ".cpp", ".hpp", ".comp", ".glsl"};
+    return std::find(endings.begin(), endings.end(), file.extension().string()) != endings.end();
+}
+
+std::vector<fs::path> sourcesUnder(const fs::path& folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+        if (entry.is_regular_file() && isSource(entry.path())) {
+            files.push_back(entry.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<std::string> linesOf(const fs::path& file) {
+    std::ifstream stream(file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+// What an #include line names, with its quotes or angle brackets; empty for any other line.
+std::string includedBy(const std::string& line) {
+    const size_t hash = line.find_first_not_of(" \t");
+    if (hash == std::string::npos || line[hash] != '#') {
+        return {};
+    }
+    const size_t word = line.find_first_not_of(" \t", hash + 1);
+    if (word == std::string::npos || line.compare(word, 7, "include") != 0) {
+        return {};
+    }
+    const size_t begin = line.find_first_of("\"<", word);
+    const size_t end = begin == std::string::npos ? begin : line.find_first_of("\">", begin + 1);
+    return end == std::string::npos ? std::string() : line.substr(begin, end + 1 - begin);
+}
+
+std::vector<std::string> wordsOf(const char* text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) {
+        words.push_back(word);
+    }
+    return words;
+}
+
+bool startsWith(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+
+// Headers of this project and of Vulkan have walls. Other libraries have none here: a target that does not link a
+// library does not find its headers.
+bool mayInclude(const Room& room, const std::string& included) {
+    const std::string inner = included.substr(1, included.size() - 2);
+    const std::string folder = inner.substr(0, inner.find('/'));
+    const bool isPublic = folder == "vkflash" || folder == "vulkan";
+    if (included[0] == '<' && !isPublic) {
+        return true;
+    }
+    if (folder == inner) {
+        return false; // not written from the layer's root
+    }
+    if (folder == room.folder) {
+        return true;
+    }
+    for (const std::string& allowed : wordsOf(room.mayInclude)) {
+        if (isPublic ? allowed == "<" + inner + ">" || allowed == "<" + folder + "/*>"
+                     : allowed == inner || allowed == folder) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// One line for each wall that is crossed, of the tree in base / tree.root.
+std::vector<std::string> crossedWalls(const fs::path& base, const Tree& tree) {
+    std::vector<std::string> crossed;
+    for (const fs::path& file : sourcesUnder(base / tree.root)) {
+        const fs::path inTree = fs::relative(file, base / tree.root);
+        const std::string name = (tree.root / inTree).generic_string();
+        if (!inTree.has_parent_path()) {
+            crossed.push_back(name + ": lies flat in " + tree.root +
+                              "/; it belongs in a folder of tests/tree/layers.hpp");
+            continue;
+        }
+        const std::string folder = inTree.begin()->string();
+        const auto room = std::find_if(tree.rooms.begin(), tree.rooms.end(),
+                                       [&](const Room& candidate) { return candidate.folder == folder; });
+        if (room == tree.rooms.end()) {
+            crossed.push_back(name + ": the folder " + folder + " has no row in tests/tree/layers.hpp");
+            continue;
+        }
+        const std::vector<std::string> lines = linesOf(file);
+        for (size_t i = 0; i < lines.size(); i++) {
+            const std::string included = includedBy(lines[i]);
+            if (!included.empty() && !mayInclude(*room, included)) {
+                crossed.push_back(name + ":" + std::to_string(i + 1) + ": " + tree.root + "/" + folder +
+                                  " may not include " + included + ", only: " + room->mayInclude);
+            }
+        }
+    }
+    return crossed;
+}
+
+// One line for each folder with too many sources and each file with too many lines.
+std::vector<std::string> overfull(const fs::path& base, const std::string& root) {
+    std::vector<std::string> found;
+    std::map<std::string, size_t> sources;
+    for (const fs::path& file : sourcesUnder(base / root)) {
+        const std::string name = fs::relative(file, base).generic_string();
+        sources[fs::path(name).parent_path().generic_string()]++;
+        const size_t lines = linesOf(file).size();
+        if (lines > mostLines) {
+            found.push_back(name + ": " + std::to_string(lines) + " lines, at most " + std::to_string(mostLines));
+        }
+    }
+    for (const auto& [folder, count] : sources) {
+        if (count > mostSourcesOfAFolder) {
+            found.push_back(folder + "/: " + std::to_string(count) + " sources, at most " +
+                            std::to_string(mostSourcesOfAFolder));
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> withoutDebts(std::vector<std::string> lines) {
+    std::erase_if(lines, [](const std::string& line) {
+        return std::any_of(debts.begin(), debts.end(), [&](const char* debt) { return startsWith(line, debt); });
+    });
+    return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+        text += "\n  " + line;
+    }
+    return text;
+}
+
+// A small tree in the system's folder for temporary files, deleted at the end.
+class ExampleTree {
+public:
+    ExampleTree() : base_(fs::temp_directory_path() / ("vkflash_tree_test_" + std::to_string(number()))) {}
+    ExampleTree(const ExampleTree&) = delete;
+    ExampleTree& operator=(const ExampleTree&) = delete;
+    ~ExampleTree() {
+        std::error_code ignored;
+        fs::remove_all(base_, ignored);
+    }
+
+    void write(const std::string& file, const std::string& text) const {
+        fs::create_directories((base_ / file).parent_path());
+        std::ofstream(base_ / file) << text;
+    }
+    const fs::path& base() const { return base_; }
+
+private:
+    // Apart from those of other runs at the same time.
+    static uint64_t number() {
+        return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    }
+
+    fs::path base_;
+};
+
+constexpr std::array exampleRooms = {
+    Room{"roof", "cellar garden/gate.hpp <vkflash/types.h> <vulkan/*>"},
+    Room{"cellar", ""},
+};
+
+// Of src/FILE with that text.
+std::string crossedBy(const std::string& file, const std::string& text) {
+    const ExampleTree example;
+    example.write("src/" + file, text);
+    const std::vector<std::string> crossed = crossedWalls(example.base(), {"src", exampleRooms});
+    CHECK(crossed.size() <= 1);
+    return crossed.empty() ? std::string() : crossed.front();
+}
+
+} // namespace
+
+TEST_CASE("every include points down, and every source lies in a folder of the table", "[tree]") {
+    for (const Tree& tree : trees()) {
+        const std::vector<std::string> crossed = withoutDebts(crossedWalls(VKFLASH_SOURCE_DIR, tree));
+        INFO("walls crossed:" << joined(crossed));
+        CHECK(crossed.empty());
+    }
+}
+
+TEST_CASE("every folder of the table has sources", "[tree]") {
+    for (const Tree& tree : trees()) {
+        for (const Room& room : tree.rooms) {
+            INFO(tree.root << "/" << room.folder);
+            CHECK(fs::is_directory(fs::path(VKFLASH_SOURCE_DIR) / tree.root / room.folder));
+        }
+    }
+}
+
+TEST_CASE("no folder holds too many sources, and no source too many lines", "[tree]") {
+    for (const char* root : {"src", "shaders", "tools", "tests", "include", "examples", "fuzz"}) {
+        const std::vector<std::string> found = withoutDebts(overfull(VKFLASH_SOURCE_DIR, root));
+        INFO("too large:" << joined(found));
+        CHECK(found.empty());
+    }
+}
+
+TEST_CASE("an include that crosses a wall is found with its file, line and wall", "[tree]") {
+    CHECK(crossedBy("cellar/wine.hpp", "#pragma once\n\n#include \"roof/tile.hpp\"\n") ==
+          "src/cellar/wine.hpp:3: src/cellar may not include \"roof/tile.hpp\", only: ");
+    CHECK(startsWith(crossedBy("cellar/wine.glsl", " #  include \"roof/tile.glsl\" // why"),
+                     "src/cellar/wine.glsl:1: src/cellar may not include \"roof/tile.glsl\""));
+    CHECK(startsWith(crossedBy("cellar/deep/wine.cpp", "#include <vulkan/vulkan_core.h>"),
+                     "src/cellar/deep/wine.cpp:1: src/cellar may not include <vulkan/vulkan_core.h>"));
+    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include <vkflash/host.hpp>"),
+                     "src/roof/tile.cpp:1: src/roof may not include <vkflash/host.hpp>"));
+    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include \"garden/fence.hpp\""),
+                     "src/roof/tile.cpp:1: src/roof may not include \"garden/fence.hpp\""));
+    // Not from the layer's root.
+    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include \"tile.hpp\""),
+                     "src/roof/tile.cpp:1: src/roof may not include \"tile.hpp\""));
+    CHECK(crossedBy("tile.cpp", "") ==
+          "src/tile.cpp: lies flat in src/; it belongs in a folder of tests/tree/layers.hpp");
+    CHECK(crossedBy("attic/box.cpp", "") == "src/attic/box.cpp: the folder attic has no row in tests/tree/layers.hpp");
+}
+
+TEST_CASE("includes within the walls are let through", "[tree]") {
+    CHECK(crossedBy("roof/tile.cpp", "#include \"roof/tile.hpp\"\n#include \"cellar/wine.hpp\"\n"
+                                     "#include \"garden/gate.hpp\"\n#include <vkflash/types.h>\n"
+                                     "#include <vulkan/vulkan.h>\n#include <vector>\n#include <fmt/format.h>\n"
+                                     "// #include \"garden/fence.hpp\"\n#included\n#define include\n")
+              .empty());
+}
+
+TEST_CASE("a folder or a file that is too large is found", "[tree]") {
+    const ExampleTree example;
+    std::string text;
+    for (size_t line = 0; line < mostLines; line++) {
+        text += "\n";
+    }
+    example.write("src/cellar/long.cpp", text);
+    for (size_t i = 1; i < mostSourcesOfAFolder; i++) {
+        example.write("src/cellar/" + std::to_string(i) + ".hpp", "");
+    }
+    CHECK(overfull(example.base(), "src").empty());
+    example.write("src/cellar/long.cpp", text + "\n");
+    example.write("src/cellar/one_more.hpp", "");
+    CHECK(overfull(example.base(), "src") == std::vector<std::string>{"src/cellar/long.cpp: 601 lines, at most 600",
+                                                                      "src/cellar/: 31 sources, at most 30"});
+}
