@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of checkProblem, each of one kind of field.
+// The parts of checkProblem. Each part checks one kind of field and names the field that it refuses.
 #pragma once
 
 #include "problem/problem.hpp"
 
 namespace vkf {
 
-// That it is 0 or 1, in any problem.
+// Refuses a value other than 0 and 1.
 VkfResult checkBoolean(VkfBool value, const char* name, VkfMessage* message);
 
 VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message);
@@ -20,7 +20,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message);
 // The longest of packed sequences.
 VkfResult checkSequences(const VkfProblem& p, VkfMessage* message);
 
-// What the description has room for and this version cannot do.
+// Refuses combinations of fields that this version cannot compute.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 
 // Types and strides of bias and boolean masks.
