@@ -89,8 +89,8 @@ uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
 #endif
 }
 
-// Four codes of a word as bytes, VKF_CODE_OFFSET too large: those of q8_0 without their sign; else the low halves of the
-// word's bytes, each with a bit of `fifth` above it.
+// Four codes of a word as bytes, VKF_CODE_OFFSET too large: those of q8_0 without their sign; else the low halves of
+// the word's bytes, each with a bit of `fifth` above it.
 uint codeBytes(const uint codes, const uint fifth, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return codes ^ 0x80808080u;

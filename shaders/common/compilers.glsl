@@ -24,9 +24,10 @@
 // own instructions. docs/tuning.md, "Log: the cooperative-matrix kernel", the rows about storing o.
 #define KEEP_LOOP [[dont_unroll]]
 
-// NVIDIA: the condition is the same in all invocations of the workgroup, but it depends on memory, so the compiler cannot
-// know. Without a vote it synchronises the subgroup before every later product (a tenth of the time).
-// docs/tuning.md, "What comes from memory". Kernels without matrices, and so without votes, take the condition as it is.
+// NVIDIA: the condition is the same in all invocations of the workgroup, but it depends on memory, so the compiler
+// cannot know. Without a vote it synchronises the subgroup before every later product (a tenth of the time).
+// docs/tuning.md, "What comes from memory". Kernels without matrices, and so without votes, take the condition as it
+// is.
 #ifdef VKF_VOTES
 #define UNIFORM_BY_VOTE(condition) subgroupAll(condition)
 #else
@@ -37,9 +38,9 @@
 // none does not. The body must make the condition false. docs/tuning.md, "What costs registers or moves".
 #define IF_AS_LOOP(condition) KEEP_LOOP while (condition)
 
-// NVIDIA: a branch around loads that nearly every turn takes. It keeps the loads here; without it they sink to where their
-// results are used, and their latency shows. docs/tuning.md, "Log: the cooperative-matrix kernel", "the branch around the
-// fetch left out".
+// NVIDIA: a branch around loads that nearly every turn takes. It keeps the loads here; without it they sink to where
+// their results are used, and their latency shows. docs/tuning.md, "Log: the cooperative-matrix kernel", "the branch
+// around the fetch left out".
 #define IF_KEEPING_LOADS_HERE(condition) if (condition)
 
 // NVIDIA: the other side of that branch. Says that nothing of words[first..end) is needed any more, so that their
@@ -54,13 +55,13 @@
 // that the products need. docs/tuning.md, "What costs registers or moves".
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
-// NVIDIA: a sum that is carried from turn to turn although it follows from the lane's number: the compiler would make it
-// anew in every turn. docs/tuning.md, "What costs registers or moves".
+// NVIDIA: a sum that is carried from turn to turn although it follows from the lane's number: the compiler would make
+// it anew in every turn. docs/tuning.md, "What costs registers or moves".
 #define COUNT_ON(sum, step) sum += step
 
 // NVIDIA: a number that the compiler must not know as a constant. Masking bits and setting others is one instruction as
-// long as at most one of the two numbers is in the code. params.keys is below 2^30, so nothing is added. docs/tuning.md,
-// "Decoding", "masks of codes kept in registers".
+// long as at most one of the two numbers is in the code. params.keys is below 2^30, so nothing is added.
+// docs/tuning.md, "Decoding", "masks of codes kept in registers".
 #define KEEP_IN_REGISTER(number) ((number) + (params.keys >> 30))
 
 // NVIDIA: a choice without a branch. A matrix of which an element is set in a branch lives in memory. docs/tuning.md,

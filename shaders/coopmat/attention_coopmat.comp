@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2 (Dao 2023, arXiv 2307.08691),
-// algorithm 1. The numbers in comments are its lines:
+// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2 (Dao 2023, arXiv
+// 2307.08691), algorithm 1. The numbers in comments are its lines:
 //
 //      1,  2   Tr tiles of query rows, Tc tiles of keys                       src/tiles/coopmat_tile.cpp
 //      3       for each tile i of query rows                                  a workgroup: itemOf
@@ -26,8 +26,8 @@
 //     12   With key splits a workgroup takes some of the tiles j; merge_splits.comp joins their (o, m, l).
 //
 // A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of them, with
-// all their keys and all columns of o, so that softmax and products of one subgroup overlap with those of another, and a
-// matrix of k or v that is read from shared memory serves ROW_TILES products:
+// all their keys and all columns of o, so that softmax and products of one subgroup overlap with those of another, and
+// a matrix of k or v that is read from shared memory serves ROW_TILES products:
 //
 //     q      ROW_TILES x DIM_TILES matrices
 //     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
@@ -80,10 +80,11 @@
 #include "coopmat/matrix_masks.glsl"
 #include "coopmat/running_maximum.glsl"
 
-// The scores of one tile, but for masks.
+// Line 8: the scores of one tile of keys, without masks. The scale, and mostly a softcap and ALiBi, wait for the
+// exponent (deferred_scores.glsl).
 void makeScores(const bool full) {
     beginScores();
-    computeProducts();
+    computeProducts(); // s = q_i k_j^T
     takeScores();
     deferred = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
                        : vec3(abs(params.score_scale), 0.0, 0.0);
@@ -98,37 +99,40 @@ void makeScores(const bool full) {
     }
 }
 
-// The scores of one tile, with m such that no probability passes 2^RESCALE_THRESHOLD. A loop and not a
-// branch around the rescaling: products are made again in the rare tile that needs it, because compilers
-// were seen to copy all of o in every tile where a branch joins two versions of it.
+// Lines 8 and 9: the scores of one tile, and m such that no probability passes 2^RESCALE_THRESHOLD.
+//
+// The rare tile that raises m makes its products again. A branch around the rescaling would do, but where a branch
+// joins two versions of o, NVIDIA's compiler copies all of o in every tile (docs/tuning.md, "Log: the
+// cooperative-matrix kernel").
 void computeScores(const bool full) {
     for (;;) {
-        makeScores(full);
+        makeScores(full); // 8
         if (!full) {
             if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
                 dropUnkept();
             }
             dropInvisible();
         }
-        findTileMaximum();
+        findTileMaximum(); // 9: rowmax s
         if (!hasOutgrown()) {
             break;
         }
-        rescale();
+        rescale(); // 9, 10: m_i, and l_i and o_i times exp(m_old - m_i)
         if (HAS_ALIBI && !full) {
             PRETEND_TO_CHANGE(first_key, params.keys);
         }
         if (HAS_BIAS) {
-            fetchBias(tile_begin, full);
+            fetchBias(tile_begin, full); // the scores took its registers
         }
     }
 }
 
-// The same for whole tiles of which it takes less to tell what no score passes: mostly that is enough. A function of its own,
-// because a second way out of the loop above costs plain calls, too, although they never take it.
+// The same for full tiles under a softcap or ALiBi: tries a cheap upper bound of the scores first, which is mostly
+// enough. A function of its own, because a second way out of the loop of computeScores costs plain calls 1.7 %,
+// although they never take it (docs/tuning.md, "What costs registers or moves").
 void computeBoundedScores() {
     for (;;) {
-        makeScores(true);
+        makeScores(true); // 8
         bool near;
         if (!subgroupAny(mayOutgrow(near))) {
             break;
@@ -136,7 +140,7 @@ void computeBoundedScores() {
         if (CAPS_DEFERRED) {
             capUnless(near);
         }
-        findTileMaximum();
+        findTileMaximum(); // 9, as above
         if (!hasOutgrown()) {
             break;
         }
@@ -147,8 +151,8 @@ void computeBoundedScores() {
     }
 }
 
-// o += p v, those of the first depth being there. The probabilities of the next depth are made between products of this one,
-// while the matrix unit works.
+// Line 10: o_i += p v_j. The probabilities of the first depth are there. Those of the next depth are made between the
+// products of this one, while the matrix unit works.
 void accumulateOutput() {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
@@ -168,22 +172,22 @@ void accumulateOutput() {
 
 #include "coopmat/tile_walk.glsl"
 
-const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI; // before the next tile is asked for
+// Whether probabilities must take the place of scores before the next tile is on its way.
+const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
 
-// Tiles from `tile` to `last`, all whole, or all the cut ones between the two; of those, the ones that are not stepped
-// over.
+// Lines 6 to 11 for the full tiles of [tile, last], or for the partial ones.
 void attend(const Walk walk, uint tile, const uint last, const bool full) {
-    fetchTile(k, v, tile * TILE_KEYS, full, thread);
+    fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
     if (HAS_BIAS) {
         fetchBias(tile * TILE_KEYS, full);
     }
     placeTile(k, v, tile * TILE_KEYS, full, thread);
     barrier();
     lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
-    KEEP_LOOP for (;;) {
+    KEEP_LOOP for (;;) { // 6: for each tile j
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);
-        if (full && (CAPS_DEFERRED || HAS_ALIBI)) {
+        if (full && (CAPS_DEFERRED || HAS_ALIBI)) { // 8, 9: s, m_i
             computeBoundedScores();
         } else {
             computeScores(full);
@@ -192,9 +196,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         tile = next;
         if (SHORT_OF_REGISTERS) {
-            makeProbabilities(0); // in the place of scores
+            makeProbabilities(0); // 9: p, l_i
         }
-        IF_KEEPING_LOADS_HERE(more) {
+        IF_KEEPING_LOADS_HERE(more) { // 7: k_(j+1), v_(j+1) on their way
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
             if (HAS_BIAS) {
                 fetchBias(tile * TILE_KEYS, full);
@@ -203,12 +207,12 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
             forgetTile();
         }
         if (!SHORT_OF_REGISTERS) {
-            makeProbabilities(0);
+            makeProbabilities(0); // 9: p, l_i
         }
-        accumulateOutput();
+        accumulateOutput(); // 10
         COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
-        barrier(); // the tile's last readers are done
-        placeTile(k, v, tile * TILE_KEYS, full, thread);
+        barrier(); // the readers of tile j are done
+        placeTile(k, v, tile * TILE_KEYS, full, thread); // 7
         barrier();
         if (!more) {
             break;
@@ -222,7 +226,7 @@ void main() {
     thread = threadIndex();
     subgroup = thread / LANES;
     lane = thread % LANES;
-    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;
     }
@@ -239,8 +243,8 @@ void main() {
     setSlopes();
     beginBias(thread);
     setDropout();
-    loadQueries();
-    clearState();
+    loadQueries(); // 4
+    clearState();  // 5
     barrier();
     clearStage(thread);
     barrier();
@@ -254,12 +258,12 @@ void main() {
         }
         uvec2 tiles = FULL_TILES_FIRST ? fullTiles(walk, steps) : partialTiles(walk, steps);
         if (tiles.x < tiles.y) {
-            attend(walk, tiles.x, tiles.y - 1, FULL_TILES_FIRST);
+            attend(walk, tiles.x, tiles.y - 1, FULL_TILES_FIRST); // 6 to 11
         }
         tiles = FULL_TILES_FIRST ? partialTiles(walk, steps) : fullTiles(walk, steps);
         if (tiles.x < tiles.y) {
             attend(walk, tiles.x, tiles.y - 1, !FULL_TILES_FIRST);
         }
     }
-    writeResults();
+    writeResults(); // 12 to 15
 }

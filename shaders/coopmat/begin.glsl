@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
+// Lines 4 and 5 of the algorithm (attention_coopmat.comp): loads q and clears o, m and l.
+//
+// Needs: coopmat/state.glsl, coopmat/query_stage.glsl.
+// Provides: loadQueries, clearState.
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
+// All rows are fetched at once; VKF_MATRIX_STAGED_TILES matrices at a time pass through shared memory.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint d = 0; d < DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {
-                subgroupBarrier(); // the readers of the chunk before
+                subgroupBarrier(); // the readers of the last chunk are done
                 placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();

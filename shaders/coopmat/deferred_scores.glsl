@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of a score of the cooperative-matrix kernel in the exponent alone, between products, and not before the
-// softmax, where nothing else runs: the scale, a softcap, ALiBi.
+// What is deferred to the exponent: the scale, a softcap and ALiBi cost less there, between products, than before the
+// softmax, where nothing else runs.
 //
-//     p = 2^(grown(s) + slope_step (distance + key) - m)
+//     p = 2^(f(s) + slope_step (lane_distance + key) - m)
+//     f(s) = s deferred.x                                                 without a softcap
+//     f(s) = s (deferred.x + deferred.y s^2 + deferred.z s^4)             with a softcap, near 0
 //
-// grown(s) = s late.x, under a softcap s (late.x + late.y s^2 + late.z s^4), and only grows with s, so that the largest s is
-// looked for and not the largest of these. Scores that are too large for the polynomial, or of a tile that lies on both
-// sides of a row's position, are brought up to date in place; they stay as they are after that (SETTLED, a step of 0).
+// f grows with s, so the tile maximum is that of the largest s. Some scores cannot wait: scores too large for the
+// polynomial, and scores of a tile that lies on both sides of a row's position. They are finished in place, and SETTLED
+// and a slope_step of 0 leave them as they are.
+//
+// Needs: coopmat/state.glsl, matrix/matrix_tile.glsl, scores/final_score.glsl, scores/score_terms.glsl,
+// scores/dropout.glsl.
+// Provides: BIAS_FIRST, BIAS_LAST, CAPS_DEFERRED, SETTLED, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
-// Whether a bias, divided by the scale, is what products are added to; else it is added to scores, capped ones.
+// Where a bias enters: products are added to the bias, divided by the scale, or the bias is added to finished scores.
 layout(constant_id = VKF_ID_BIAS_FIRST) const bool BIAS_FIRST = false;
 const bool BIAS_LAST = HAS_BIAS && !BIAS_FIRST;
 
 const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
-// Factors that leave scores alone, and -inf too: 0 times its square would not be a number. The least ones that are normal.
+// Factors that leave a score as it is. The last two are the least normal numbers and not 0, because 0 times the square
+// of -infinity would be NaN.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
 
-// What becomes of the score, less m. The row counts as that of m_row, the key from the lane's first on.
+// The exponent of p: f(s) and ALiBi, less m. `row` indexes m_row; `key` counts from the lane's first key.
 float exponent(const float s, const float m, const uint row, const uint key) {
     float rest = -m;
     if (HAS_ALIBI) {
@@ -37,7 +44,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
 }
 
-// p = 2^x of a row and a key of the lane's. l takes it in before it is rounded or dropped.
+// Line 9 of the algorithm: p = 2^x of a row and a key of the lane; l takes p in before p is rounded or dropped.
 float takeProbability(const float x, const uint row, const uint key) {
     float p = exp2(x);
     l_row[row] += p;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The additive bias of the cooperative-matrix kernel. An invocation's keys follow each other (matrix_tile.glsl), so that
-// it has LANE_KEYS neighbours of each row's bias: as pieces of 16 bytes, words, or element by element, however the rows
-// lie in memory. They are asked for while o takes in the tile before, in the registers that its scores have left; where
-// rows begin is kept in shared memory.
+// The additive bias of the cooperative-matrix kernel. An invocation's keys follow each other (matrix_tile.glsl), so
+// that it has LANE_KEYS neighbours of each row's bias: as pieces of 16 bytes, words, or element by element, however the
+// rows lie in memory. They are asked for while o takes in the tile before, in the registers that its scores have left;
+// where rows begin is kept in shared memory.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
@@ -73,8 +73,8 @@ void fetchBiasElements(const uint key) {
     }
 }
 
-// Whole tiles have pieces alone: other ways beside it take their registers. Elsewhere branches stand around whole loops, so
-// that all loads are on their way at once.
+// Whole tiles have pieces alone: other ways beside it take their registers. Elsewhere branches stand around whole
+// loops, so that all loads are on their way at once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;

@@ -101,8 +101,8 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
     }
 }
 
-// One copy of the code that stores, here and below: the loop over matrices stays a loop, and picks its matrices by comparing
-// numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
+// One copy of the code that stores, here and below: the loop over matrices stays a loop, and picks its matrices by
+// comparing numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
 // driver's compiler does not inline.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {

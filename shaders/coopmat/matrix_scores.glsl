@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Scores of the cooperative-matrix kernel: what they begin with, the products, and what becomes of them before the softmax
-// sees them (softcap, ALiBi, bias, masks), unless it waits for the exponent (deferred_scores.glsl). An invocation finds its
-// own by SCORE.
+// Scores of the cooperative-matrix kernel: what they begin with, the products, and what becomes of them before the
+// softmax sees them (softcap, ALiBi, bias, masks), unless it waits for the exponent (deferred_scores.glsl). An
+// invocation finds its own by SCORE.
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
@@ -41,8 +41,8 @@ bool isNearZero(const float size) {
     return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
 
-// Whether m might have to be raised if the largest scores of the invocation's rows were those of the nearest key and, under a
-// softcap, as large as a small score becomes; or whether they are not all near 0.
+// Whether m might have to be raised if the largest scores of the invocation's rows were those of the nearest key and,
+// under a softcap, as large as a small score becomes; or whether they are not all near 0.
 bool mayOutgrow(out bool near) {
     float largest_size = 0.0;
     bool grown = false;
@@ -75,8 +75,8 @@ bool areNearZero() {
     return isNearZero(largest_size);
 }
 
-// The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none, because
-// compilers were seen to move all scores in every tile for the sake of a branch.
+// The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none,
+// because compilers were seen to move all scores in every tile for the sake of a branch.
 void capUnless(bool near) {
     IF_AS_LOOP(!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {

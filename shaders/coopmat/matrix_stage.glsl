@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The way of q, k and v from device memory to shared memory, in their storage type, as words of eight
-// elements, and from there into matrices.
+// Tiles of k and v on their way from device memory to shared memory, in their storage type.
 //
-//     TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey; before and after the walk over the
-//     keys each subgroup's own STAGE_WORDS, for q on its way in and o on its way out
+// A tile comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory when the
+// readers of the tile before are done. Rows that are not whole words are loaded element by element when the tile is
+// placed. Pieces of block types become words of the matrices' type when they are placed. Columns up to a whole number
+// of matrices are zeros.
 //
-// Columns up to a whole number of matrices are zeros. A tile of k and v comes in two halves: fetched into
-// registers, all loads in flight at once, and placed in shared memory when its readers are done with the
-// tile before. Rows that are not whole words are loaded element by element when the tile is placed.
-//
-// Of block types pieces are fetched, and dequantised when they are placed: rounded to the type of the matrices.
+// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/state.glsl.
+// Provides: fetchTile, placeTile, forgetTile, clearStage.
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL
 
@@ -18,7 +16,7 @@
 #include "cache/block_halves.glsl"
 #include "matrix/special_values.glsl"
 
-// Address of a row of a tile of k or v. One page is looked up where no tile lies in several.
+// Address of a row of a tile of k or v. Where no tile lies in several pages, one page is looked up for the tile.
 uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
     if (PAGED && PAGE % TILE_KEYS != 0) {
         uint key = key_begin + row;
@@ -28,8 +26,8 @@ uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begi
     return add64(first, uvec2(row * rows.row_stride, 0));
 }
 
-// Word `index` of those that this invocation moves of a tile. Past the last row that exists it is the last
-// row's again, so that nothing is read that must not be; a `whole` tile has no such rows.
+// Load number `index` of this invocation's share of a tile. Rows past the last one read the last one again, so that
+// nothing is read that does not exist; a full tile has no such rows.
 uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
                 const uint index, const bool full, const uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
@@ -61,13 +59,12 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
     }
 }
 
-// Says to the compiler that nothing fetched is needed any more.
 void forgetTile() {
     FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
     FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
 }
 
-// One of the words of eight elements that were fetched as one, and which of the row's it is.
+// One of the words of eight elements that a load makes; placeOfLoad is the word's number in its row.
 uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceWord(fetched, word, type);
@@ -103,7 +100,7 @@ void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, co
     }
 }
 
-// Rows that need not be whole words, eight elements at a time.
+// Rows that are not whole words: eight elements at a time, from memory to shared memory.
 void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
                    const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
     KEEP_LOOP for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
@@ -122,7 +119,7 @@ void placeElements(const HalfRows rows, const uint tensor, const uint type, cons
     }
 }
 
-// `whole` says that every row of the tile of rows sees all of these keys.
+// `full`: every row of the workgroup sees all of these keys.
 void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
         placeWholeWords(v, key_begin, full, thread);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
+// The subgroup's rows of q on their way from device memory to its own part of shared memory.
+//
+// Needs: matrix/half_rows.glsl, common/address.glsl, coopmat/state.glsl.
+// Provides: fetchQueries, placeQueries.
 #ifndef VKF_QUERY_STAGE_GLSL
 #define VKF_QUERY_STAGE_GLSL
 
 #include "matrix/signed_word.glsl"
 
-// `q` is the first head of the tile's.
+// Word of a packed row; `q` is the head of packed row 0.
 uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
     HalfRows head = q;
     if (PACKED_HEADS != 1) {

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 9 of the algorithm (attention_coopmat.comp), its maximum, and the factors of lines 9 and 10.
+//
+// m does not move in each tile, as it does in the paper: it moves when a score passes it by RESCALE_THRESHOLD, so that
+// o, most of the registers, is left alone in nearly all tiles.
+//
+// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// Provides: findTileMaximum, hasOutgrown, rescale.
 #ifndef VKF_RUNNING_MAXIMUM_GLSL
 #define VKF_RUNNING_MAXIMUM_GLSL
 
-// What m has to reach: of each row the largest score, and what becomes of it.
+// tile_maximum of each row: the largest score, brought to units of log2. Without ALiBi only the largest score is
+// brought there, because the exponent grows with the score.
 void findTileMaximum() {
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = ROW_SCORE(row, 0);
@@ -17,7 +25,7 @@ void findTileMaximum() {
     }
 }
 
-// Whether m has to be raised in any invocation.
+// Whether any invocation of the subgroup has a score that passes its m by the threshold.
 bool hasOutgrown() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
@@ -26,13 +34,13 @@ bool hasOutgrown() {
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, and brings l and o to the new unit. To whole numbers, so that factors are
-// powers of two: neither they nor a lagging m then change how p is rounded to 16 bits.
+// Raises m to the rows' maxima, and brings l and o to the new m. m is a whole number, so that factors are powers of
+// two: neither they nor a lagging m change how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
-            // A NaN is not greater and so is left out: its row is lost, but the loop that calls this must end.
+            // A NaN is not greater, so m ignores it. Its row is lost, but the loop that calls this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
             float m = ceil(maxOverColumns(reached));
             float factor = exp2(m_row[i] - m);

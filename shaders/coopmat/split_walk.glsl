@@ -14,8 +14,8 @@ uint fullCount(const Walk walk) {
     return walk.full_end - walk.full_first - (walk.near_end - walk.near_first);
 }
 
-// From the first to behind the last of the split's tiles that all rows see, nothing if y <= x. A walk that steps over tiles
-// is the split's part already.
+// From the first to behind the last of the split's tiles that all rows see, nothing if y <= x. A walk that steps over
+// tiles is the split's part already.
 uvec2 fullTiles(const Walk walk, const uvec2 steps) {
     if (PASSES_EMPTY_TILES) {
         return uvec2(0);

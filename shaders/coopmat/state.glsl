@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the cooperative-matrix kernel, and its shared memory. A subgroup owns ROW_TILES x MATRIX_ROWS rows;
-// an invocation has parts of OWN_ROWS of them (matrix/matrix_tile.glsl).
+// All mutable state of the cooperative-matrix kernel, and its shared memory. A subgroup owns ROW_TILES x MATRIX_ROWS
+// rows; an invocation has parts of OWN_ROWS of them (matrix/matrix_tile.glsl).
 //
 // State that shared includes keep for themselves stays with them: masks/tile_map.glsl (map_row, map_first, held_map,
-// held_open, held_kept), masks/block_mask.glsl (mask_head, ..., held_word, held_bits), cache/paging.glsl (block_table) and
-// matrix/special_values.glsl (special_values, shared).
+// held_open, held_kept), masks/block_mask.glsl (mask_head, ..., held_word, held_bits), cache/paging.glsl (block_table)
+// and matrix/special_values.glsl (special_values, shared).
 //
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout), coopmat/sizes.glsl.
+// Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
+// coopmat/sizes.glsl.
 // Provides: the variables below.
 #ifndef VKF_COOPMAT_STATE_GLSL
 #define VKF_COOPMAT_STATE_GLSL
 
-// A score that passes m_row by more than this raises it, in units of log2. So no probability passes 2^8, far from fp16's
-// largest.
+// A score that passes m_row by more than this raises it, in units of log2. So no probability passes 2^8, far from
+// fp16's largest.
 #define RESCALE_THRESHOLD 8.0
 
 // Where the invocation stands and what it works on: set once, in main.

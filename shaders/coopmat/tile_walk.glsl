@@ -10,10 +10,10 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 // Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
 // [full_first, full_end). The walk goes over those first, then over the ones that a mask cuts, on either
-// side of them; under ALiBi the other way round, with the tiles [near_first, near_end) that lie on both sides of a row's
-// position among the cut ones: scores rise towards it, and m would rise with them. With a map or a block mask the walk steps
-// over tiles that nobody sees; a map also tells which are whole. Where blocks are cut, or masks are asked key by key without
-// a map, or a bias cannot be read in pieces, no tile is.
+// side of them; under ALiBi the other way round, with the tiles [near_first, near_end) that lie on both sides of a
+// row's position among the cut ones: scores rise towards it, and m would rise with them. With a map or a block mask the
+// walk steps over tiles that nobody sees; a map also tells which are whole. Where blocks are cut, or masks are asked
+// key by key without a map, or a bias cannot be read in pieces, no tile is.
 struct Walk {
     uint first, full_first, near_first, near_end, full_end, end;
 };
@@ -51,8 +51,8 @@ Walk walkOf(const TileMask mask) {
     return walk;
 }
 
-// The first open tile from `tile` on, of the whole or of the cut ones; walk.full_end or walk.end if there is none. A map
-// knows itself where the walk stands.
+// The first open tile from `tile` on, of the whole or of the cut ones; walk.full_end or walk.end if there is none. A
+// map knows itself where the walk stands.
 uint openTileOfWalk(const Walk walk, const uint tile, const bool full) {
     if (HAS_TILE_MAP) {
         return nextMappedTile(full ? walk.full_end : walk.end, walk.full_first, walk.full_end, full);

@@ -296,7 +296,8 @@ void findTileMaximum() {
     }
 }
 
-// p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is rounded.
+// p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is
+// rounded.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
     UNROLL for (uint state = 0; state < STATES; state++) {
@@ -393,8 +394,8 @@ void attendPartial(const uint key_begin) {
     accumulateOutput(true);
 }
 
-// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x, and none where a mask is
-// asked key by key.
+// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x, and none where a mask
+// is asked key by key.
 uvec2 fullTiles(const uint tiles) {
     if (HAS_KEEP) {
         return uvec2(0);

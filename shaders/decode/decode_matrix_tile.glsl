@@ -20,9 +20,9 @@
 //     q     QUERY_SLOTS rows, spread like k: right operands are laid out as left ones transposed (matrix_layout.glsl)
 //     s, p  of LEFT_SLOTS keys, those of its k, the scores of ROW_ELEMENTS query rows in each of ROW_TILES matrices
 //
-// Query rows are dealt to the columns of the matrices so that the first DEPTH_LANES of them are those of the first element
-// of each lane: of a matrix with as few rows only so many elements are worth any arithmetic, and an invocation keeps the
-// state of STATES rows.
+// Query rows are dealt to the columns of the matrices so that the first DEPTH_LANES of them are those of the first
+// element of each lane: of a matrix with as few rows only so many elements are worth any arithmetic, and an invocation
+// keeps the state of STATES rows.
 //
 // The low bits of a lane's number choose a depth, the others a key; of a key's number the low bits are the lane's.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL

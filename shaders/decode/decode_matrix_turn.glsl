@@ -8,7 +8,8 @@
 #include "matrix/subgroup_stage.glsl"
 
 // An invocation has two elements at a time side by side in a row of the result, or one below the other, and so p is
-// staged by rows or by columns, without a pad: they are of 16 or 32 bytes, which matrices are loaded from at full speed.
+// staged by rows or by columns, without a pad: they are of 16 or 32 bytes, which matrices are loaded from at full
+// speed.
 const bool ROWS_OF_PAIRS = ROW_ELEMENTS > 1;
 const uint STAGED_SIDE = ROWS_OF_PAIRS ? MATRIX_COLUMNS : MATRIX_ROWS;
 const uint SIDE_WORDS = STAGED_SIDE / 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of a bias or a mask, logically [batch, heads, rows, keys]: strides of 64 bits, elements of 1, 8, 16 or 32 bits, which
-// are read out of words of 4 bytes, so that no device needs narrower loads.
+// Rows of a bias or a mask, logically [batch, heads, rows, keys]: strides of 64 bits, elements of 1, 8, 16 or 32 bits,
+// which are read out of words of 4 bytes, so that no device needs narrower loads.
 #ifndef VKF_BROADCAST_ROWS_GLSL
 #define VKF_BROADCAST_ROWS_GLSL
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of it: one tile of rows against
-// 32 tiles of keys. It sees keys in groups, a word of 4 bytes of the boolean mask, with a flag for each key where the mask
-// has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group.
+// Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of it: one tile of rows
+// against 32 tiles of keys. It sees keys in groups, a word of 4 bytes of the boolean mask, with a flag for each key
+// where the mask has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group.
 //
 // Pairs outside the rows' visible ranges are neither seen nor have to be kept. Where a group's keys are of one document
 // with all rows, or of none that a row has, and nothing else asks about keys, no row is looked at.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most first, so that no long one is left for the
-// end. A workgroup takes those of one head, or of all that share masks: the place of a tile is the number of others that
-// come before it.
+// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most first, so that no long one is left for
+// the end. A workgroup takes those of one head, or of all that share masks: the place of a tile is the number of others
+// that come before it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The map that map_tiles.comp makes of masks that are asked key by key: two bits for each tile of rows and tile of keys.
-// One says whether any row sees any of the keys, the other whether those masks keep all that the visible ranges leave.
-// With it a tile of rows passes over what it does not see, and asks about keys only where it must.
+// The map that map_tiles.comp makes of masks that are asked key by key: two bits for each tile of rows and tile of
+// keys. One says whether any row sees any of the keys, the other whether those masks keep all that the visible ranges
+// leave. With it a tile of rows passes over what it does not see, and asks about keys only where it must.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
@@ -84,8 +84,8 @@ void beginMapWalk(const uint first) {
     held_open = 0;
 }
 
-// Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are of
-// [full_first, full_end) and kept as a whole, if `whole`, else all others.
+// Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are
+// of [full_first, full_end) and kept as a whole, if `whole`, else all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;

@@ -25,8 +25,8 @@ const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix 
 // Bits of a column that the element chooses; lanes choose the others.
 const uint ELEMENT_COLUMNS = (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
 
-// Matrices are of the type of q. Their fp16 becomes bf16 before the driver sees the shader (src/pipelines/bfloat16_matrices.hpp);
-// what is rounded or computed by other rules then asks here.
+// Matrices are of the type of q. Their fp16 becomes bf16 before the driver sees the shader
+// (src/pipelines/bfloat16_matrices.hpp); what is rounded or computed by other rules then asks here.
 const bool MATRICES_ARE_BF16 = TYPE_Q == VKF_STORED_BF16;
 #define Half float16_t
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>

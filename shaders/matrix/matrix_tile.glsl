@@ -19,9 +19,9 @@ const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products that take in the k
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
 const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
-// The keys of a tile are dealt to the columns of its matrices so that those of an invocation follow each other, and what
-// is given for each key, a bias or a mask, is read in few pieces. Of a row an invocation has LANE_KEYS keys, from laneKey
-// on: those of SLOT_ELEMENTS elements of the first matrix, then of the next one.
+// The keys of a tile are dealt to the columns of its matrices so that those of an invocation follow each other, and
+// what is given for each key, a bias or a mask, is read in few pieces. Of a row an invocation has LANE_KEYS keys, from
+// laneKey on: those of SLOT_ELEMENTS elements of the first matrix, then of the next one.
 const uint LANE_KEYS = KEY_TILES * SLOT_ELEMENTS;
 
 // The key of a column, in the tile.

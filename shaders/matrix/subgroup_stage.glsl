@@ -14,7 +14,8 @@ void stageBarrier() {
     }
 }
 
-// Two probabilities, to nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+// Two probabilities, to nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go
+// up.
 uint packProbabilities(const float low, const float high) {
     if (MATRICES_ARE_BF16) {
         return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Probabilities of all query rows or of chosen ones, made from q, k and lse once o is done: p = 2^(s - lse log2(e)), as a
-// backward pass makes them that kept lse and not P (Dao et al. 2022, arXiv 2205.14135, appendix B.2). One workgroup
+// Probabilities of all query rows or of chosen ones, made from q, k and lse once o is done: p = 2^(s - lse log2(e)), as
+// a backward pass makes them that kept lse and not P (Dao et al. 2022, arXiv 2205.14135, appendix B.2). One workgroup
 // makes one tile: some of the rows of one head, some keys. Keys that a row does not see get zeros, also those past the
 // sequence's end; of a tile that none of its rows sees nothing is read.
 //
 // lse alone is kept, not (m, l): it is rounded to fp32 as scores are, so that it is no further off than they. What p
 // loses by it is about |lse| 2^-23 of its value.
 //
-// The weights stand in the place of o. The list of chosen rows stands in that of v; the number of rows, chosen or not, is
-// the row stride of v.
+// The weights stand in the place of o. The list of chosen rows stands in that of v; the number of rows, chosen or not,
+// is the row stride of v.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,8 +20,8 @@
 
 layout(constant_id = VKF_ID_WEIGHT_ROWS) const bool CHOSEN_ROWS = false;
 
-// A lane's keys lie in fours, so that it stores whole words: the stage has key e of word w of a lane where the lane looks
-// for its key 4 w + e.
+// A lane's keys lie in fours, so that it stores whole words: the stage has key e of word w of a lane where the lane
+// looks for its key 4 w + e.
 const uint WORD_KEYS = 4 * LANES;
 #define VKF_STAGED_KEY(key) (((key) / WORD_KEYS * 4 + (key) % 4) * LANES + (key) % WORD_KEYS / 4)
 

@@ -107,8 +107,8 @@ bool isPartialTile(const uint key_begin) {
     return asked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
 
-// First key of the first tile from key_begin on that some row sees; past the last key if there is none. A map knows itself
-// where the walk stands, and what nobody sees between the first keys and the window.
+// First key of the first tile from key_begin on that some row sees; past the last key if there is none. A map knows
+// itself where the walk stands, and what nobody sees between the first keys and the window.
 uint nextTile(uint key_begin) {
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
     if (HAS_TILE_MAP) {

@@ -6,8 +6,8 @@
 #define VKF_FINAL_SCORE_GLSL
 
 #define MINUS_INFINITY uintBitsToFloat(0xff800000u)
-// The running maximum of the kernels on matrices before any key: below every score, and finite, so that the difference to
-// a score of -infinity is a number's.
+// The running maximum of the kernels on matrices before any key: below every score, and finite, so that the difference
+// to a score of -infinity is a number's.
 #define BEFORE_ANY_KEY (-3.0e38)
 #define LN2 0.693147180559945309
 #define LOG2E 1.44269504088896341

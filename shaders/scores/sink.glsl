@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sinks: one more logit for each query head, which joins the softmax of its rows once, after all keys, and has no value.
+// Sinks: one more logit for each query head, which joins the softmax of its rows once, after all keys, and has no
+// value.
 #ifndef VKF_SINK_GLSL
 #define VKF_SINK_GLSL
 
