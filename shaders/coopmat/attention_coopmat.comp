@@ -20,8 +20,9 @@
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so that full tiles carry no code of masks.
 //      7   The next tile is on its way to registers while line 10 takes in this one.
-//      9   Exponentials are powers of two; scores are in units of log2. m_i follows the maximum lazily, by whole numbers:
-//          it moves when a score passes it by RESCALE_THRESHOLD. Nearly all tiles so leave o, most of the registers, alone.
+//      9   Exponentials are powers of two; scores are in units of log2. m_i follows the maximum lazily, by whole
+//          numbers: it moves when a score passes it by RESCALE_THRESHOLD. So nearly all tiles leave o, most of the
+//          registers, alone.
 //     10   p of the next depth is made between the products of this one.
 //     12   With key splits a workgroup takes some of the tiles j; merge_splits.comp joins their (o, m, l).
 //

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The additive bias of the cooperative-matrix kernel. An invocation's keys follow each other (matrix_tile.glsl), so
-// that it has LANE_KEYS neighbours of each row's bias: as pieces of 16 bytes, words, or element by element, however the
-// rows lie in memory. They are asked for while o takes in the tile before, in the registers that its scores have left;
-// where rows begin is kept in shared memory.
+// The additive bias of the kernel on matrices. An invocation's keys follow each other (matrix/matrix_tile.glsl), so it
+// has LANE_KEYS neighbours of each bias row. It loads them as pieces of up to 16 bytes, as words of 4 bytes or element
+// by element, whichever the rows in memory allow. The bias of the next tile is on its way while o takes in this tile.
+//
+// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
+// Provides: beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
@@ -38,7 +40,7 @@ void beginBias(const uint thread) {
     }
 }
 
-// Of the i-th of an invocation's rows.
+// Address of key 0 in the bias row of the invocation's row i.
 uvec2 biasRow(const uint i) {
     return bias_rows[subgroup * SUBGROUP_ROWS + lanePlace(lane).x + laneRow(i)];
 }
@@ -64,7 +66,7 @@ void fetchBiasElements(const uint key) {
         BroadcastRow row = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
         UNROLL for (uint word = 0; word < BIAS_WORDS; word++) {
             uint bits = 0;
-            UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // past the last key the last one's
+            UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // past the last key: the last key's
                 uint of_key = min(key + (word * 32 + shift) / BIAS_BITS, item.keys - 1);
                 bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS) << shift;
             }
@@ -73,8 +75,9 @@ void fetchBiasElements(const uint key) {
     }
 }
 
-// Whole tiles have pieces alone: other ways beside it take their registers. Elsewhere branches stand around whole
-// loops, so that all loads are on their way at once.
+// Full tiles are read in pieces only (tile_walk.glsl): the other ways beside it would take registers (docs/tuning.md, "What
+// costs registers or moves"). In partial tiles a branch stands around a whole loop, so that all loads are on their way at
+// once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;
@@ -90,7 +93,7 @@ void fetchBias(const uint key_begin, const bool full) {
     }
 }
 
-// Of a row's key, counted from the lane's first.
+// The bias of a row and a key; `key` counts from the lane's first key.
 float fetchedBias(const uint row, const uint key) {
     uint bits = fetched_bias[row * BIAS_WORDS + key * BIAS_BITS / 32];
     if (BIAS == VKF_STORED_F32 + 1) {

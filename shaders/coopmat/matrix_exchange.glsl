@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of matrices where the driver's layout is not known: the subgroup stores a row of matrices to
-// shared memory, and each invocation takes the elements that a layout of our own gives it; back to matrices
-// the same way. A slot is then as many neighbouring columns as there are, at least four.
+// Elements of matrices where the driver's element layout is unknown: the subgroup stores a row of score matrices to
+// shared memory, and each invocation takes the elements that a layout of our own gives it. Probabilities and row
+// factors go back the same way. A slot is then as many neighbouring columns as there are, at least four.
+//
+// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
 #ifndef VKF_MATRIX_EXCHANGE_GLSL
 #define VKF_MATRIX_EXCHANGE_GLSL
 
@@ -12,6 +15,7 @@ const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row t
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
 
+// The invocation's scores, out of s_tile.
 void takeScores() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);
@@ -41,7 +45,7 @@ uvec2 packProbabilities4(const uint matrix, const uint e) {
                  packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
 }
 
-// A row of matrices: whole words, or halves of words where a slot is no longer.
+// Probabilities of one row of matrices to shared memory: whole words, or halves of words where a slot is that short.
 void placeProbabilities(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -61,7 +65,7 @@ void placeProbabilities(const uint r, const uint begin) {
     }
 }
 
-// p_tile, all depths at once. Probabilities take the place of the scores.
+// Line 9 of the algorithm: p_tile, all depths at once; l_i takes in the probabilities. They overwrite the scores.
 void makeProbabilities(const uint depth) {
     if (depth != 0) {
         return;
@@ -83,7 +87,7 @@ void makeProbabilities(const uint depth) {
     }
 }
 
-// factors from row_factor.
+// row_factor in all columns of its rows.
 void makeFactors() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
+// Masks of a partial tile of keys: scores of invisible keys become -infinity.
+//
+// Needs: coopmat/state.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
+// Provides: dropUnkept, dropInvisible.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
 #include "masks/range_bits.glsl"
 
-// Those of keys that a mask drops which is asked key by key.
+// Sets the scores of keys that a per-key mask drops to -infinity.
 void dropUnkept() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -24,20 +28,20 @@ void dropUnkept() {
     }
 }
 
-// Bit i: whether the range has the i-th key.
+// Bit i: whether key i is in the range.
 uint visibleBits(const ivec2 visible) {
     uint from_first = BITS_FROM(visible.x, max(visible.x, 0));
     uint to_last = BITS_BEFORE(visible.y);
     return from_first & to_last;
 }
 
-// A row's keys as bits of a register, because compilers keep the outcome of each comparison while products are made.
+// Sets the scores of keys outside a row's visible range, and in closed blocks, to -infinity.
 void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            // The visible range, counted from the first key of this lane.
+            // The visible range, counted from the lane's first key.
             uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;

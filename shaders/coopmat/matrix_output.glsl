@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// o and lse of a subgroup's rows, some matrices at a time through the subgroup's part of shared memory,
-// where every element has a known row and column. Whole words in the type of o where its rows are made of
-// them, which takes the least code: code that runs once waits for its instructions. Else fp32, from which
-// elements are converted and stored one by one.
+// Lines 12 to 15 of the algorithm (attention_coopmat.comp): o and lse of a subgroup's rows. o passes, some matrices at
+// a time, through the subgroup's part of shared memory, where every element has a known row and column. Where rows of o
+// are whole words of 16 bytes, it leaves as words in its own type: the least code, and code that runs once waits for
+// its own instructions. Elsewhere it leaves as single elements.
+//
+// Needs: coopmat/state.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/sink.glsl,
+// scores/dropout.glsl, matrix/special_values.glsl, makeFactors.
+// Provides: writeResults.
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
@@ -12,6 +16,7 @@ const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
 
+// Lines 13 and 15.
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
@@ -24,19 +29,19 @@ void storeLseOfRows() {
     }
 }
 
-// `head` is the first of the tile's.
+// Address of a packed row of o; `head` is the head of packed row 0.
 uvec2 outputRow(const uvec2 head, const uint packed_row) {
     uvec2 row = rowAddress(head, VKF_O, queryRow(packed_row));
     return PACKED_HEADS == 1 ? row : add64(row, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_O]));
 }
 
-// Lower bits that are 0 if they are in the address of every row.
+// A low bit that is 0 here is 0 in the address of every row.
 uint outputAlignment(const uvec2 head) {
     uint between_heads = PACKED_HEADS == 1 ? 0 : params.head_stride[VKF_O] << STRIDE_SHIFT;
     return head.x | params.row_stride[VKF_O] | between_heads;
 }
 
-// Divides o by l. A row without visible keys has l = 0 and o = 0.
+// Line 12: divides o by l. A row without visible keys has l = 0 and o = 0.
 void normalize() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -61,18 +66,17 @@ void normalize() {
 }
 
 #ifdef VKF_MATRIX_EXCHANGE
-// Left operands, as which 16-bit words leave, are laid out like results in a known layout alone: the host does
-// not ask for words.
+// The host does not ask for words here: 16-bit words leave as left operands, whose layout is unknown.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #else
-// How many matrices of a row tile are staged side by side as words of o, and the words in a row of them.
+// Matrices of a row tile that are staged side by side as words of o, and words in a row of one of them.
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
 const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;
 const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // of a row tile
-const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a whole row
+const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a row
 
-// As packF16 and packBf16 round.
+// Rounds as packF16 and packBf16 do.
 Half storedHalf(const float x) {
     return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u) : withinF16(vec2(x)).x);
 }
@@ -101,9 +105,9 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
     }
 }
 
-// One copy of the code that stores, here and below: the loop over matrices stays a loop, and picks its matrices by
-// comparing numbers, because matrices indexed by a variable would live in memory. So would they in a function that the
-// driver's compiler does not inline.
+// One copy of the code that stores, here and in storeMatricesAsElements. The loop stays a loop, and the unrolled loop
+// inside picks its matrices by comparing numbers: matrices that a variable indexes live in memory, and so do those of a
+// function that NVIDIA's compiler does not inline (docs/tuning.md, "Loops over matrices count to a constant").
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
@@ -152,6 +156,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
     }
 }
 
+// The lanes' parts of l are added here, once.
 void writeResults() {
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         l_row[i] = sumOverColumns(l_row[i]);

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of matrices where the driver's layout is known: an invocation reads and writes its own in
-// place. Results and left operands of one shape are laid out alike, with as many columns as depth.
+// Elements of matrices where the driver's element layout is known: an invocation reads and writes its own in place.
+// Results and left operands of one shape have the same layout here, with as many columns as depths.
+//
+// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_exchange.glsl does.
 #ifndef VKF_MATRIX_REGISTERS_GLSL
 #define VKF_MATRIX_REGISTERS_GLSL
 
 #define SCORE(matrix, element) s_tile[matrix][element]
 
+// Nothing to do: scores are where the products left them.
 void takeScores() {}
 
-// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+// Rounds to nearest. For bf16 in integers, ties up, because a driver's conversion was seen to cut the lower bits off.
 Half roundToHalf(const float p) {
     return Half(MATRICES_ARE_BF16 ? uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u) : p);
 }
 
-// p_tile of one depth.
+// Line 9 of the algorithm: p_tile of one depth; l_i takes in its probabilities.
 void makeProbabilities(const uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
@@ -26,7 +30,7 @@ void makeProbabilities(const uint depth) {
     }
 }
 
-// factors from row_factor.
+// row_factor in all columns of its rows.
 void makeFactors() {
     UNROLL for (uint e = 0; e < ELEMENTS; e++) {
         factors[e] = row_factor[e / SLOT_ELEMENTS];

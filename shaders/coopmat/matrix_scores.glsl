@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Scores of the cooperative-matrix kernel: what they begin with, the products, and what becomes of them before the
-// softmax sees them (softcap, ALiBi, bias, masks), unless it waits for the exponent (deferred_scores.glsl). An
-// invocation finds its own by SCORE.
+// Line 8 of the algorithm (attention_coopmat.comp): the products, and what becomes of scores before the softmax sees
+// them (softcap, ALiBi, bias), unless it is deferred to the exponent (deferred_scores.glsl).
+//
+// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
+// coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
+// setSlopes and setDropout, which main calls once.
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
@@ -10,7 +14,7 @@
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
 
-// What s begins with: nothing, or the bias, divided by the scale that s still waits for.
+// s = 0, or s = the bias divided by the scale, because the scale multiplies s later.
 void beginScores() {
     float unit = LOG2E / abs(params.score_scale);
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -21,7 +25,7 @@ void beginScores() {
     }
 }
 
-// s += q k^T, not scaled.
+// s += q k^T. The scale comes later.
 void computeProducts() {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -36,13 +40,14 @@ void computeProducts() {
     }
 }
 
+// Whether scores of this size can stay unfinished: the polynomial of nearTanhRatio holds for them.
 bool isNearZero(const float size) {
     float scale = abs(params.score_scale);
     return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
 
-// Whether m might have to be raised if the largest scores of the invocation's rows were those of the nearest key and,
-// under a softcap, as large as a small score becomes; or whether they are not all near 0.
+// Conservative test: can any score exceed m by the threshold? It assumes the largest possible score at the nearest key,
+// and under a softcap that no score is capped. Also true where scores are too large for that: `near` is false then.
 bool mayOutgrow(out bool near) {
     float largest_size = 0.0;
     bool grown = false;
@@ -53,7 +58,7 @@ bool mayOutgrow(out bool near) {
         }
         largest_size = max(largest_size, x);
         bool passes;
-        if (HAS_ALIBI) { // m by itself, as after findTileMaximum: in both exponents it took registers, and a tenth of the time
+        if (HAS_ALIBI) { // m inside both exponents takes registers and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
             passes = x > m_row[row] + RESCALE_THRESHOLD;
         } else {
@@ -65,6 +70,7 @@ bool mayOutgrow(out bool near) {
     return grown || !near;
 }
 
+// Whether all scores of the invocation can.
 bool areNearZero() {
     float largest_size = 0.0;
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -75,8 +81,7 @@ bool areNearZero() {
     return isNearZero(largest_size);
 }
 
-// The cap times tanh of the scores, unless all of a subgroup are near 0. In place by a loop of one turn or none,
-// because compilers were seen to move all scores in every tile for the sake of a branch.
+// Softcap in place, unless all scores of the subgroup are near 0.
 void capUnless(bool near) {
     IF_AS_LOOP(!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -89,6 +94,7 @@ void capUnless(bool near) {
     }
 }
 
+// slope_row of the invocation's rows.
 void setSlopes() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
@@ -96,6 +102,7 @@ void setSlopes() {
     }
 }
 
+// dropout_row of the invocation's rows.
 void setDropout() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_DROPOUT ? OWN_ROWS : 0); i++) {
@@ -104,6 +111,7 @@ void setDropout() {
     }
 }
 
+// Finishes scores in place and adds the bias, where it does not come first.
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
@@ -114,7 +122,8 @@ void addBias() {
     deferred = SETTLED;
 }
 
-// Whole tiles lie on one side of all rows. A loop of one turn or none: see capUnless.
+// ALiBi: slope_step of the tile. A tile that lies on both sides of a row's position gets its terms in place; a full
+// tile never does (tile_walk.glsl).
 void placeSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;

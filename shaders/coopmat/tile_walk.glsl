@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: MIT
 //
-// Which tiles of keys a workgroup of the cooperative-matrix kernel walks over, and in which order.
+// Which tiles of keys a workgroup of the kernel on matrices walks over, and in which order.
+//
+// Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
+// masks/tile_map.glsl.
+// Provides: Walk, walkOf, openTileOfWalk, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
+// PASSES_EMPTY_TILES.
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // tiles that nobody sees
-const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;   // tiles between the first keys and the window
+const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // a block mask or a map says which are empty
+const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;   // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
-// Tiles of keys that some row of the workgroup sees: [first, end), of which all rows see all keys of
-// [full_first, full_end). The walk goes over those first, then over the ones that a mask cuts, on either
-// side of them; under ALiBi the other way round, with the tiles [near_first, near_end) that lie on both sides of a
-// row's position among the cut ones: scores rise towards it, and m would rise with them. With a map or a block mask the
-// walk steps over tiles that nobody sees; a map also tells which are whole. Where blocks are cut, or masks are asked
-// key by key without a map, or a bias cannot be read in pieces, no tile is.
+// Tiles of keys of a workgroup. Some row sees tiles [first, end); all rows see all keys of tiles [full_first,
+// full_end).
+//
+//   - The walk takes full tiles first, then the partial tiles on either side of them.
+//   - ALiBi: partial tiles first. Tiles [near_first, near_end) lie on both sides of a row's position and count as
+//     partial. Scores rise towards that position, and m would rise with them, so the walk begins there.
+//   - With a map or a block mask the walk steps over empty tiles. A map also says which tiles are full.
+//   - No tile is full where tiles cross blocks, under per-key masks without a map, or with a bias that cannot be read
+//     in pieces.
 struct Walk {
     uint first, full_first, near_first, near_end, full_end, end;
 };
 
-// Keys at which the rows of the workgroup stand, [x, y).
+// Keys [x, y) at which the rows of the workgroup stand.
 ivec2 positions() {
     uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
     return ivec2(-distanceTo(item, 0, queryRow(item.row_begin)), 1 - distanceTo(item, 0, queryRow(last_row)));
 }
 
+// The walk of the workgroup, not yet divided among key splits.
 Walk walkOf(const TileMask mask) {
     Walk walk;
     walk.first = uint(mask.any.x) / TILE_KEYS;
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.full_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.full_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.full_first, walk.end);
-    if (PASSES_EMPTY_TILES) { // in the place of whole tiles
+    if (PASSES_EMPTY_TILES) { // [full_first, full_end) are empty tiles then, which the walk leaves out
         ivec2 unseen = unseenKeys(item);
         walk.full_first = clamp(uint(unseen.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.full_end = clamp(uint(unseen.y) / TILE_KEYS, walk.full_first, walk.end);
@@ -51,8 +60,8 @@ Walk walkOf(const TileMask mask) {
     return walk;
 }
 
-// The first open tile from `tile` on, of the whole or of the cut ones; walk.full_end or walk.end if there is none. A
-// map knows itself where the walk stands.
+// The first non-empty tile from `tile` on, full or partial as asked; walk.full_end or walk.end if there is none. A map
+// knows itself where the walk stands and ignores `tile`.
 uint openTileOfWalk(const Walk walk, const uint tile, const bool full) {
     if (HAS_TILE_MAP) {
         return nextMappedTile(full ? walk.full_end : walk.end, walk.full_first, walk.full_end, full);
@@ -64,6 +73,7 @@ uint openTileOfWalk(const Walk walk, const uint tile, const bool full) {
     return before < walk.full_first ? before : openTile(max(tile, walk.full_end), walk.end);
 }
 
+// The tile after `tile`, full or partial as asked.
 uint nextTile(const Walk walk, const uint tile, const bool full) {
     if (STEPS_OVER_EMPTY_TILES) {
         return openTileOfWalk(walk, tile + 1, full);
@@ -75,7 +85,7 @@ uint nextTile(const Walk walk, const uint tile, const bool full) {
     return next == walk.near_end ? walk.full_end : next;
 }
 
-// The whole tile that has `index` whole ones before it, and of cut ones.
+// Full tile number `index` of the walk; partialTile is the same of partial tiles.
 uint fullTile(const Walk walk, const uint index) {
     uint tile = walk.full_first + index;
     return HAS_ALIBI && tile >= walk.near_first ? tile + (walk.near_end - walk.near_first) : tile;

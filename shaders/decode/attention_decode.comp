@@ -36,105 +36,11 @@
 #include "decode/decode_load.glsl"
 #include "cache/paging.glsl"
 
-Item item;
-uint thread, group, lane;
-uvec2 k_head, v_head;
-uvec2 keys;   // of this split, in numbers that leave out the keys between the first ones and the window
-ivec2 unseen; // those keys
-
-uint fetched_pages[THREAD_KEYS]; // of the keys to be fetched next
-uvec4 fetched_k[THREAD_KEYS * K_LANE_WORDS];
-uvec4 fetched_v[THREAD_KEYS * V_LANE_WORDS];
-float s_tile[THREAD_ROWS * THREAD_KEYS];
-vec4 o_tile[THREAD_ROWS * LANE_COLUMNS4];
-float m_row[THREAD_ROWS];
-float l_row[THREAD_ROWS]; // of all keys of the group
-float slope_row[THREAD_ROWS];
-RowDropout dropout_row[HAS_DROPOUT ? THREAD_ROWS : 1];
-
-// q as fp32, its columns where a lane finds those that belong to its words of k, zeros where there are none.
-shared vec4 q_stage[VKF_DECODE_Q_WORDS(THREAD_ROWS, HEAD_DIM, TYPE_K, LANES)];
-
+#include "decode/decode_state.glsl"
 #include "decode/decode_join.glsl"
 #include "decode/decode_reduce.glsl"
-
-uint stagedQuery(const uint r, const uint quad, const uint word) {
-    return (r * K_QUADS + quad) * K_LANE_WORDS * LANES + word;
-}
-
-void stageQueries() {
-    const uint row_words = K_LANE_WORDS * LANES * K_QUADS;
-    KEEP_LOOP for (uint place = thread; place < THREAD_ROWS * row_words; place += WORKGROUP_SIZE) {
-        uint r = place / row_words;
-        uint column4 = place % row_words;
-        uint packed_row = item.row_begin + r;
-        vec4 q = vec4(0.0);
-        if (packed_row < packedRows(item)) {
-            uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, packed_row), item.first_row);
-            uint column = quadColumn(column4 / K_QUADS, column4 % K_QUADS, TYPE_K);
-            q = loadRow4(rowAddress(head, VKF_Q, queryRow(packed_row)), column, HEAD_DIM, TYPE_Q);
-        }
-        q_stage[stagedQuery(r, column4 % K_QUADS, column4 / K_QUADS)] = q;
-    }
-}
-
-void clearState() {
-    UNROLL for (uint i = 0; i < THREAD_ROWS * LANE_COLUMNS4; i++) {
-        o_tile[i] = vec4(0.0);
-    }
-    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
-        m_row[r] = MINUS_INFINITY;
-        l_row[r] = 0.0;
-        slope_row[r] = slopeOf(queryHead(item, item.row_begin + r));
-        if (HAS_DROPOUT) {
-            dropout_row[HAS_DROPOUT ? r : 0] =
-                rowDropout(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
-        }
-    }
-}
-
-uint threadKey(const uint key_begin, const uint t) {
-    return key_begin + t * GROUPS + group;
-}
-
-// Past the last key it is the last one again, so that nothing is read that must not be.
-uint existingKey(const uint key_begin, const uint t) {
-    return keyOfNumber(unseen, min(threadKey(key_begin, t), keys.y - 1));
-}
-
-// Long before the keys, whose addresses wait for them.
-void fetchPages(const uint key_begin) {
-    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-        fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
-    }
-}
-
-void fetchKeys(const uint key_begin) {
-    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-        uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
-        UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
-            fetched_k[t * K_LANE_WORDS + i] = rowWord(row, i * LANES + lane, HEAD_DIM, TYPE_K, LANES);
-        }
-    }
-}
-
-void fetchValues(const uint key_begin) {
-    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-        uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
-        UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
-            fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
-        }
-    }
-}
-
-// Says to the compiler that nothing fetched is needed any more.
-void forgetKeys() {
-    FORGET(fetched_k, 0, THREAD_KEYS * K_LANE_WORDS, uvec4(0))
-}
-
-void forgetValues() {
-    FORGET(fetched_v, 0, THREAD_KEYS * V_LANE_WORDS, uvec4(0))
-}
+#include "decode/decode_begin.glsl"
+#include "decode/decode_fetch.glsl"
 
 // s = q k^T over the words of this lane.
 void computeProducts() {
@@ -159,51 +65,7 @@ void computeProducts() {
     }
 }
 
-// Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
-bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool partial) {
-    uint number = threadKey(key_begin, t);
-    uint key = keyOfNumber(unseen, number);
-    return partial ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
-}
-
-// Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
-// DROPPED; else those past the last key have a probability of zero.
-void updateSoftmax(const uint key_begin, const bool partial) {
-    uint first_key = keyOfNumber(unseen, threadKey(key_begin, 0));
-    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
-        ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
-        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
-                                  queryRow(item.row_begin + r), first_key);
-        RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
-        float m_new = m_row[r];
-        UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            uint key = keyOfNumber(unseen, threadKey(key_begin, t));
-            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * THREAD_KEYS + t]));
-            s = seesKey(key_begin, t, visible, keep, partial) ? s : MINUS_INFINITY;
-            s_tile[r * THREAD_KEYS + t] = s;
-            m_new = max(m_new, s);
-        }
-        // A row that has seen nothing yet would subtract infinity from infinity.
-        float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
-        float alpha = exp2(m_row[r] - m);
-        float l = l_row[r] * alpha;
-        UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-            float p = exp2(s_tile[r * THREAD_KEYS + t] - m);
-            bool seen = seesKey(key_begin, t, visible, keep, partial);
-            l += seen ? p : 0.0;
-            if (HAS_DROPOUT &&
-                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(unseen, threadKey(key_begin, t)))) {
-                p = 0.0;
-            }
-            s_tile[r * THREAD_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);
-        }
-        UNROLL for (uint c = 0; c < LANE_COLUMNS4; c++) {
-            o_tile[r * LANE_COLUMNS4 + c] *= alpha;
-        }
-        m_row[r] = m_new;
-        l_row[r] = l;
-    }
-}
+#include "decode/decode_softmax.glsl"
 
 // o += p v
 void accumulateOutput(const uint key_begin, const bool partial) {

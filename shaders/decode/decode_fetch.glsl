@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_FETCH_GLSL
+#define VKF_DECODE_FETCH_GLSL
+
+uint threadKey(const uint key_begin, const uint t) {
+    return key_begin + t * GROUPS + group;
+}
+
+// Past the last key it is the last one again, so that nothing is read that must not be.
+uint existingKey(const uint key_begin, const uint t) {
+    return keyOfNumber(unseen, min(threadKey(key_begin, t), keys.y - 1));
+}
+
+// Long before the keys, whose addresses wait for them.
+void fetchPages(const uint key_begin) {
+    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+        fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
+    }
+}
+
+void fetchKeys(const uint key_begin) {
+    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+        uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
+        UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
+            fetched_k[t * K_LANE_WORDS + i] = rowWord(row, i * LANES + lane, HEAD_DIM, TYPE_K, LANES);
+        }
+    }
+}
+
+void fetchValues(const uint key_begin) {
+    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+        uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
+        UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
+            fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
+        }
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetKeys() {
+    FORGET(fetched_k, 0, THREAD_KEYS * K_LANE_WORDS, uvec4(0))
+}
+
+void forgetValues() {
+    FORGET(fetched_v, 0, THREAD_KEYS * V_LANE_WORDS, uvec4(0))
+}
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
+#define VKF_DECODE_MATRIX_BEGIN_GLSL
+
+#include "matrix/signed_word.glsl"
+
+// A word of q, its elements in the order of a k of a block type.
+uvec4 queryOfBlocks(const uvec2 row, const uint word) {
+    uvec4 loaded = uvec4(0);
+    UNROLL for (uint i = 0; i < 8; i++) {
+        loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << i % 2 * 16;
+    }
+    return loaded;
+}
+
+// Rows that do not exist are zeros.
+void loadQueries() {
+    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_SLOTS; i++) {
+        const uint first = i / QUERY_SLOTS * DIM_TILES;
+        const uint slot = i % QUERY_SLOTS;
+        uint packed_row = first_row + rowOfColumn(i / QUERY_SLOTS, slotKey(slot));
+        uint existing = min(packed_row, packedRows(item) - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
+        uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
+        UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+            const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
+            uvec4 loaded =
+                K_BLOCKS ? queryOfBlocks(row, word) : rowWord(row, number, HEAD_DIM, TYPE_Q, DEPTH_LANES);
+            loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
+            UNROLL for (uint e = 0; e < 8; e++) {
+                q_tile[first + word * WORD_DEPTHS + e / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + e % SLOT_ELEMENTS] =
+                    halfOf(loaded, e);
+            }
+        }
+    }
+}
+
+void clearState() {
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+    UNROLL for (uint state = 0; state < STATES; state++) {
+        m_row[state] = BEFORE_ANY_KEY;
+        l_row[state] = 0.0;
+        slope_row[state] = slopeOf(queryHead(item, first_row + stateRow(state)));
+        if (HAS_DROPOUT) {
+            uint packed_row = first_row + stateRow(state);
+            dropout_row[HAS_DROPOUT ? state : 0] =
+                rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
+#define VKF_DECODE_MATRIX_SOFTMAX_GLSL
+
+// The rows' maxima of the present scores, in units of log2 and whole numbers. Four rows at once: a loop with
+// shuffles in it stays a loop, and the matrices that it indexes would live in memory.
+void findTileMaximum() {
+    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
+        tile_maximum[i] = vec4(BEFORE_ANY_KEY);
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
+        if (state < STATES) {
+            tile_maximum[state / 4][state % 4] = max(tile_maximum[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+        }
+    }
+    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
+        tile_maximum[i] = ceil(maxOverKeys(tile_maximum[i]) * deferredScale());
+    }
+}
+
+// p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is
+// rounded.
+void updateSoftmax(const uint key_begin) {
+    findTileMaximum();
+    UNROLL for (uint state = 0; state < STATES; state++) {
+        float m = max(m_row[state], tile_maximum[state / 4][state % 4]);
+        row_factor[state] = exp2(m_row[state] - m);
+        m_row[state] = m;
+        l_row[state] *= row_factor[state];
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
+        float p = 0.0;
+        if (state < STATES) {
+            p = exp2(fma(s_tile[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[state]));
+            l_row[state] += p;
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? state : 0],
+                                        key_begin + slotKey(i % ELEMENTS / ROW_ELEMENTS))) {
+                p = 0.0;
+            }
+        }
+        s_tile[i / ELEMENTS][i % ELEMENTS] = p;
+    }
+    scaleOutput();
+}
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_SOFTMAX_GLSL
+#define VKF_DECODE_SOFTMAX_GLSL
+
+// Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool partial) {
+    uint number = threadKey(key_begin, t);
+    uint key = keyOfNumber(unseen, number);
+    return partial ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
+}
+
+// Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
+// DROPPED; else those past the last key have a probability of zero.
+void updateSoftmax(const uint key_begin, const bool partial) {
+    uint first_key = keyOfNumber(unseen, threadKey(key_begin, 0));
+    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+        ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
+        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
+                                  queryRow(item.row_begin + r), first_key);
+        RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
+        float m_new = m_row[r];
+        UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+            uint key = keyOfNumber(unseen, threadKey(key_begin, t));
+            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * THREAD_KEYS + t]));
+            s = seesKey(key_begin, t, visible, keep, partial) ? s : MINUS_INFINITY;
+            s_tile[r * THREAD_KEYS + t] = s;
+            m_new = max(m_new, s);
+        }
+        // A row that has seen nothing yet would subtract infinity from infinity.
+        float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
+        float alpha = exp2(m_row[r] - m);
+        float l = l_row[r] * alpha;
+        UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+            float p = exp2(s_tile[r * THREAD_KEYS + t] - m);
+            bool seen = seesKey(key_begin, t, visible, keep, partial);
+            l += seen ? p : 0.0;
+            if (HAS_DROPOUT &&
+                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(unseen, threadKey(key_begin, t)))) {
+                p = 0.0;
+            }
+            s_tile[r * THREAD_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);
+        }
+        UNROLL for (uint c = 0; c < LANE_COLUMNS4; c++) {
+            o_tile[r * LANE_COLUMNS4 + c] *= alpha;
+        }
+        m_row[r] = m_new;
+        l_row[r] = l;
+    }
+}
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_WIDE_SOFTMAX_GLSL
+#define VKF_DECODE_WIDE_SOFTMAX_GLSL
+
+// Keys 2 pair and 2 pair + 1 of the tile.
+vec2 pairOfScores(uint key_begin) {
+    uint key = 2 * pair;
+    uint begin = key / MATRIX_COLUMNS * DEPTH_SUBGROUPS * MATRIX_FLOATS + row * MATRIX_COLUMNS + key % MATRIX_COLUMNS;
+    vec2 s = vec2(0.0);
+    UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
+        s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
+    }
+    uint first = keyOfNumber(unseen, key_begin + key);
+    uint second = keyOfNumber(unseen, key_begin + key + 1);
+    bvec2 seen = bvec2(isVisible(visible, first), isVisible(visible, second));
+    uint packed_row = item.row_begin + row;
+    uint head = queryHead(item, packed_row);
+    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), first);
+    s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, second - first, finalScore(s.y)));
+    if (HAS_KEEP) {
+        RowKeep keep = rowKeep(item, head, queryRow(packed_row));
+        seen = bvec2(seen.x && keeps(keep, first), seen.y && keeps(keep, second));
+    }
+    return mix(vec2(MINUS_INFINITY), s, seen);
+}
+
+// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+uint roundPair(vec2 p) {
+    uvec2 bits = floatBitsToUint(p) + 0x8000u;
+    return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
+}
+
+void placeFactor(const float factor) {
+    KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
+        factor_stage[row * MATRIX_COLUMNS + column] = factor;
+    }
+}
+
+// p = 2^(s - m), m in whole numbers, so that factors are powers of two. l takes p in before it is rounded.
+void updateSoftmax(const uint key_begin) {
+    vec2 s = pairOfScores(key_begin);
+    float tile_maximum = max(s.x, s.y);
+    for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+        tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
+    }
+    float last = m;
+    m = max(m, ceil(tile_maximum));
+    vec2 p = exp2(s - m);
+    l = l * exp2(last - m) + p.x + p.y;
+    if (HAS_DROPOUT) {
+        uint first = keyOfNumber(unseen, key_begin + 2 * pair);
+        uint second = keyOfNumber(unseen, key_begin + 2 * pair + 1);
+        p = mix(vec2(0.0), p, bvec2(staysIn(dropout, first), staysIn(dropout, second)));
+    }
+    p_stage[row * ROW_THREADS + pair] = roundPair(p);
+    placeFactor(exp2(last - m));
+}
+
+#endif

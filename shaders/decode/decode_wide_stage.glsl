@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_WIDE_STAGE_GLSL
+#define VKF_DECODE_WIDE_STAGE_GLSL
+
+bool isView() {
+    bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
+    return same && params.head_stride[VKF_K] == params.head_stride[VKF_V] &&
+           params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
+}
+
+// Past the last key it is the last one again, so that nothing is read that must not be.
+uint existingKey(const uint key) {
+    return keyOfNumber(unseen, min(key, keys.y - 1));
+}
+
+void fetchPage(const uint key_begin) {
+    if (PAGED) {
+        fetched_page = pageOf(item.batch, existingKey(key_begin + thread % TILE_KEYS));
+    }
+}
+
+void placePage() {
+    if (PAGED && thread < TILE_KEYS) {
+        page_stage[thread] = fetched_page;
+    }
+}
+
+void fetchKeys(const uint key_begin) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(place / K_WORDS, TILE_KEYS - 1);
+        uint page = PAGED ? page_stage[of_tile] : 0;
+        uvec2 address = keyAddress(k_head, VKF_K, page, existingKey(key_begin + of_tile));
+        fetched[i] = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+    }
+}
+
+// Says to the compiler that nothing fetched is needed any more.
+void forgetKeys() {
+    FORGET(fetched, 0, K_FETCHES, uvec4(0))
+}
+
+void placeFetched(const uint rows) {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (place < rows * K_WORDS) {
+            stage[place / K_WORDS * STAGE_ROW + place % K_WORDS] = fetched[i];
+        }
+    }
+}
+
+// Rows of q in the place of keys. Rows that do not exist are zeros.
+void fetchQueries() {
+    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint packed_row = item.row_begin + min(place / K_WORDS, TILE_ROWS - 1);
+        uint existing = min(packed_row, packedRows(item) - 1);
+        uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
+        uvec2 address = rowAddress(head, VKF_Q, queryRow(existing));
+        uvec4 word = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+        fetched[i] = packed_row == existing ? word : uvec4(0);
+    }
+}
+
+// Columns past the last are zeros, in q and in k.
+void clearStage() {
+    if (STAGE_ROW - 1 > K_WORDS) {
+        KEEP_LOOP for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
+            stage[i] = uvec4(0);
+        }
+        barrier();
+    }
+}
+
+// First word of this subgroup's depths.
+uint firstDepth() {
+    return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
+}
+
+// q into registers, the first keys on their way.
+void loadQueries() {
+    fetchPage(keys.x);
+    fetchQueries();
+    clearStage();
+    placePage();
+    placeFetched(TILE_ROWS);
+    barrier();
+    fetchKeys(keys.x);
+    fetchPage(keys.x + TILE_KEYS);
+    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
+        coopMatLoad(q_tile[i], stage, firstDepth() + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+    }
+}
+
+#endif

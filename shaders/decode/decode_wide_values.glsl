@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+#ifndef VKF_DECODE_WIDE_VALUES_GLSL
+#define VKF_DECODE_WIDE_VALUES_GLSL
+
+// v in the place of k, where it is not k as it stands. `whole` says that every row sees all keys of the tile; else
+// values of keys that do not exist, or that not every row sees, are made finite.
+void placeValues(const uint key_begin, const bool full) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
+        uint key = existingKey(key_begin + of_tile);
+        uint at = of_tile * STAGE_ROW + place % V_WORDS;
+        uvec4 word;
+        if (v_in_k) {
+            word = stage[at];
+        } else {
+            uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
+            word = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
+        }
+        if (!full) {
+            word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
+        }
+        if (place < TILE_KEYS * V_WORDS) {
+            stage[at] = word;
+        }
+    }
+}
+
+#endif
