@@ -8,8 +8,7 @@
 #include "calls/binding.hpp"
 #include "calls/context.hpp"
 #include "calls/plan.hpp"
-#include "problem/dropout.hpp"
-#include "problem/strides.hpp"
+#include "problem/optional_inputs.hpp"
 #include "schedule/call_table.hpp"
 #include "schedule/packed_sequences.hpp"
 
@@ -19,93 +18,132 @@ namespace {
 // Of the first version, before there were block masks.
 constexpr size_t firstBindingsSize = offsetof(VkfBindings, blockMask);
 
+// By Input.
+struct InputBinding {
+    Input input;
+    VkfBinding VkfBindings::*binding;
+};
+constexpr std::array<InputBinding, inputCount> inputBindings = {{
+    {Input::lse, &VkfBindings::lse},
+    {Input::weights, &VkfBindings::weights},
+    {Input::weightRows, &VkfBindings::weightRows},
+    {Input::keyLengths, &VkfBindings::keyLengths},
+    {Input::blockMask, &VkfBindings::blockMask},
+    {Input::blockTable, &VkfBindings::blockTable},
+    {Input::sinks, &VkfBindings::sinks},
+    {Input::alibiSlopes, &VkfBindings::alibiSlopes},
+    {Input::bias, &VkfBindings::bias},
+    {Input::mask, &VkfBindings::mask},
+    {Input::documentIds, &VkfBindings::documentIds},
+    {Input::cuSeqlensQ, &VkfBindings::cuSeqlensQ},
+    {Input::cuSeqlensK, &VkfBindings::cuSeqlensK},
+    {Input::dropoutMask, &VkfBindings::dropoutMask},
+    {Input::dropoutSeed, &VkfBindings::dropoutSeed},
+}};
+static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
+                             [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));
+
 // Addresses of one call, resolved and checked.
 struct Addresses {
     std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
     VkDeviceAddress keyLengths = 0;
     shared::CallTable brought{};
     VkDeviceAddress table = 0; // where `brought` is written
+
+    VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }
 };
 
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
-void setStrides(const VkfBias& bias, uint64_t (&strides)[3]) {
-    const uint64_t bits = bias.enabled != 0 ? broadcastBits(bias.type) : 0;
-    strides[0] = bias.batchStride * bits;
-    strides[1] = bias.headStride * bits;
-    strides[2] = bias.rowStride * bits;
+Operand operandOf(Input input) {
+    return input == Input::lse ? Operand::lse : input == Input::weights ? Operand::weights : Operand::weightRows;
 }
 
-VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
-    const VkfProblem& p = plan.problem.given;
-    const Layouts& layouts = plan.problem.layouts;
-    auto& operand = addresses->operand;
-    addresses->brought.dropout = p.dropout.seed; // unless something is bound in its place
-    const auto at = [&operand](Operand which) { return &operand[static_cast<size_t>(which)]; };
-    const auto tensor = [&](const char* name, const VkfBinding& binding, Operand which, VkfTensorRole role) {
-        const VkfTensorLayout& layout = layouts[static_cast<size_t>(role)];
-        const uint64_t alignment = role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
-        return Need{name, &binding, at(which), layoutBytes(layout), std::max(elementAlignment(layout.type), alignment)};
+VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
+    switch (row.travel) {
+    case Travel::operand:
+        return &addresses->at(operandOf(row.input));
+    case Travel::pushConstant:
+        return &addresses->keyLengths;
+    default:
+        return &(addresses->brought.*row.field);
+    }
+}
+
+VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
+                         VkfMessage* message) {
+    const struct {
+        const char* name;
+        const VkfBinding& binding;
+        Operand operand;
+        VkfTensorRole role;
+    } tensors[] = {
+        {"q", bindings.q, Operand::q, VKF_TENSOR_Q},
+        {"k", bindings.k, Operand::k, VKF_TENSOR_K},
+        {"v", bindings.v, Operand::v, VKF_TENSOR_V},
+        {"o", bindings.o, Operand::o, VKF_TENSOR_O},
     };
-    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
-    const uint64_t startBytes = p.packed != 0 ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0;
-    const uint64_t weightBytes = p.weights != 0 ? weightsLayout(p).elements * sizeof(float) : 0;
-    const uint64_t weightRowBytes = p.keys != 0 ? p.weightRows * sizeof(int32_t) : 0;
-    const std::array needs = {
-        tensor("q", bindings.q, Operand::q, VKF_TENSOR_Q),
-        tensor("k", bindings.k, Operand::k, VKF_TENSOR_K),
-        tensor("v", bindings.v, Operand::v, VKF_TENSOR_V),
-        tensor("o", bindings.o, Operand::o, VKF_TENSOR_O),
-        Need{"lse", &bindings.lse, at(Operand::lse), p.lse != 0 ? rows * sizeof(float) : 0, sizeof(float)},
-        Need{"weights", &bindings.weights, at(Operand::weights), weightBytes, sizeof(float)},
-        Need{"weightRows", &bindings.weightRows, at(Operand::weightRows), weightRowBytes, sizeof(int32_t)},
-        Need{"keyLengths", &bindings.keyLengths, &addresses->keyLengths,
-             p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0, sizeof(int32_t)},
-        Need{"blockMask", &bindings.blockMask, &addresses->brought.block_mask,
-             plan.problem.blockMask.words * sizeof(uint32_t), sizeof(uint32_t)},
-        Need{"blockTable", &bindings.blockTable, &addresses->brought.block_table,
-             p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0,
-             sizeof(int32_t)},
-        Need{"sinks", &bindings.sinks, &addresses->brought.sinks,
-             p.sinks != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
-        Need{"alibiSlopes", &bindings.alibiSlopes, &addresses->brought.slopes,
-             p.alibiCustom != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0, sizeof(float)},
-        Need{"bias", &bindings.bias, &addresses->brought.bias, broadcastBytes(p, p.bias), sizeof(uint32_t)},
-        Need{"mask", &bindings.mask, &addresses->brought.mask, broadcastBytes(p, p.mask), sizeof(uint32_t)},
-        Need{"documentIds", &bindings.documentIds, &addresses->brought.documents,
-             p.documents != 0 ? uint64_t{keySequences(p)} * p.keys * sizeof(int32_t) : 0, sizeof(int32_t)},
-        Need{"cuSeqlensQ", &bindings.cuSeqlensQ, &addresses->brought.row_starts, startBytes, sizeof(int32_t)},
-        Need{"cuSeqlensK", &bindings.cuSeqlensK, &addresses->brought.key_starts, p.paging.enabled != 0 ? 0 : startBytes,
-             sizeof(int32_t)},
-        Need{"dropoutMask", &bindings.dropoutMask, &addresses->brought.dropout, broadcastBytes(p, p.dropoutMask),
-             sizeof(uint32_t)},
-        Need{"dropoutSeed", &bindings.dropoutSeed, &addresses->brought.dropout, hasBoundSeed(p) ? sizeof(uint64_t) : 0,
-             sizeof(uint64_t)},
-        Need{"scratch", &bindings.scratch, at(Operand::scratch), plan.schedule.scratchBytes, scratchAlignment},
-    };
-    for (const Need& need : needs) {
+    for (const auto& tensor : tensors) {
+        const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
+        const uint64_t alignment = tensor.role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
+        const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand), layoutBytes(layout),
+                        std::max(elementAlignment(layout.type), alignment)};
         if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
             return result;
         }
     }
-    *at(Operand::scratchState) = *at(Operand::scratch) + plan.schedule.scratchStateOffset;
-    *at(Operand::scratchLse) = *at(Operand::scratch) + plan.schedule.scratchLseOffset;
-    setStrides(p.bias, addresses->brought.bias_stride);
-    setStrides(p.mask, addresses->brought.mask_stride);
-    setStrides(p.dropoutMask, addresses->brought.dropout_stride);
-    addresses->brought.tile_map = *at(Operand::scratch) + plan.schedule.mapOffset;
-    addresses->brought.tile_order = *at(Operand::scratch) + plan.schedule.orderOffset;
-    addresses->table = *at(Operand::scratch) + plan.schedule.tableOffset;
-    addresses->brought.slots = *at(Operand::scratch) + plan.schedule.slots.offset;
+    return VKF_SUCCESS;
+}
+
+VkfResult resolveOptional(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
+                          VkfMessage* message) {
+    const VkfProblem& p = plan.problem.given;
+    addresses->brought.dropout = p.dropout.seed; // unless a binding takes its place
+    for (size_t i = 0; i < inputCount; i++) {
+        const OptionalInput& row = optionalInputs[i];
+        const Need need{row.name, &(bindings.*inputBindings[i].binding), placeOf(row, addresses), bytesOf(row, p),
+                        row.alignment};
+        if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    addStrides(p, &addresses->brought);
+    return VKF_SUCCESS;
+}
+
+VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
+                         VkfMessage* message) {
+    const Schedule& schedule = plan.schedule;
+    VkDeviceAddress& scratch = addresses->at(Operand::scratch);
+    const Need need{"scratch", &bindings.scratch, &scratch, schedule.scratchBytes, scratchAlignment};
+    if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
+                    "the size of scratch must be given; the plan needs %llu bytes",
+                    static_cast<unsigned long long>(schedule.scratchBytes));
+    }
+    addresses->at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
+    addresses->at(Operand::scratchLse) = scratch + schedule.scratchLseOffset;
+    addresses->table = scratch + schedule.tableOffset;
+    addresses->brought.tile_map = scratch + schedule.mapOffset;
+    addresses->brought.tile_order = scratch + schedule.orderOffset;
+    addresses->brought.slots = scratch + schedule.slots.offset;
+    return VKF_SUCCESS;
+}
+
+VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
+    for (const auto resolveSome : {resolveTensors, resolveOptional, resolveScratch}) {
+        if (const VkfResult result = resolveSome(plan, bindings, addresses, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    const VkfProblem& p = plan.problem.given;
     addresses->brought.sequences = p.batch;
     addresses->brought.slot_count = plan.schedule.slots.count;
     addresses->brought.longest_rows = longestRowsOf(p);
     addresses->brought.longest_keys = longestKeysOf(p);
-    if (plan.schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
-                    "the size of scratch must be given; the plan needs %llu bytes",
-                    static_cast<unsigned long long>(plan.schedule.scratchBytes));
-    }
     return VKF_SUCCESS;
 }
 

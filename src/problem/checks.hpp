@@ -28,9 +28,6 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 
-// The problem must have passed checkBlockMask. All zeros without a block mask.
-VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p);
-
 // The window of checked->given, with causal folded in.
 void foldWindow(CheckedProblem* checked);
 

@@ -36,21 +36,6 @@ VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
-    VkfBlockMaskLayout layout{};
-    if (p.maskBlock == 0) {
-        return layout;
-    }
-    layout.rowBlocks = (p.queryRows + p.maskBlock - 1) / p.maskBlock;
-    layout.keyBlocks = (p.keys + p.maskBlock - 1) / p.maskBlock;
-    layout.rowWords = (layout.keyBlocks + 31) / 32;
-    const uint64_t ofHead = uint64_t{layout.rowBlocks} * layout.rowWords;
-    if (p.batch != 0 && p.queryHeads != 0 && ofHead != 0) {
-        layout.words = (p.batch - 1) * p.blockMaskBatchStride + (p.queryHeads - 1) * p.blockMaskHeadStride + ofHead;
-    }
-    return layout;
-}
-
 void foldWindow(CheckedProblem* checked) {
     const VkfProblem& p = checked->given;
     checked->windowLeft = p.window.enabled != 0 ? p.window.left : -1;

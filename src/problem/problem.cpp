@@ -7,6 +7,7 @@
 #include "base/versioned.hpp"
 #include "problem/cache.hpp"
 #include "problem/checks.hpp"
+#include "problem/mask_layout.hpp"
 
 namespace vkf {
 namespace {

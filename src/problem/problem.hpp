@@ -65,11 +65,6 @@ inline uint32_t weightRows(const VkfProblem& problem) {
     return problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
 }
 
-// Bits of an element of a bias or a boolean mask; 0 of other types.
-uint32_t broadcastBits(VkfType type);
-// Bytes of a bias or a mask from the first to one past the last that is read, in whole words; 0 if none is.
-uint64_t broadcastBytes(const VkfProblem& problem, const VkfBias& bias);
-
 // Everything that can be said without a device. Fills *checked on success.
 VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message);
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/versioned.hpp"
-#include "problem/dropout.hpp"
+#include "problem/optional_inputs.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -19,6 +19,41 @@ constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
 // Of the first version, before there were block masks.
 constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
 constexpr size_t firstInputsSize = offsetof(VkfReferenceInputs, blockMask);
+
+const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
+    switch (input) {
+    case Input::lse:
+    case Input::weights:
+        return nullptr; // outputs
+    case Input::weightRows:
+        return inputs.weightRows;
+    case Input::keyLengths:
+        return inputs.keyLengths;
+    case Input::blockMask:
+        return inputs.blockMask;
+    case Input::blockTable:
+        return inputs.blockTable;
+    case Input::sinks:
+        return inputs.sinks;
+    case Input::alibiSlopes:
+        return inputs.alibiSlopes;
+    case Input::bias:
+        return inputs.bias;
+    case Input::mask:
+        return inputs.mask;
+    case Input::documentIds:
+        return inputs.documentIds;
+    case Input::cuSeqlensQ:
+        return inputs.cuSeqlensQ;
+    case Input::cuSeqlensK:
+        return inputs.cuSeqlensK;
+    case Input::dropoutMask:
+        return inputs.dropoutMask;
+    case Input::dropoutSeed:
+        return inputs.dropoutSeed;
+    }
+    return nullptr; // not reached
+}
 
 VkfResult checkInputs(const Call& call, VkfMessage* message) {
     const struct {
@@ -35,30 +70,11 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", tensor.name);
         }
     }
-    if (call.problem.keyLengths != 0 && call.inputs.keyLengths == nullptr && call.problem.batch != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.keyLengths is null");
-    }
-    const struct {
-        bool used;
-        const void* memory;
-        const char* name;
-    } brought[] = {
-        {call.problem.sinks != 0, call.inputs.sinks, "sinks"},
-        {call.problem.alibiCustom != 0, call.inputs.alibiSlopes, "alibiSlopes"},
-        {call.problem.bias.enabled != 0 && call.problem.keys != 0, call.inputs.bias, "bias"},
-        {call.problem.mask.enabled != 0 && call.problem.keys != 0, call.inputs.mask, "mask"},
-        {call.problem.weightRows != 0 && call.problem.keys != 0, call.inputs.weightRows, "weightRows"},
-        {call.problem.documents != 0 && call.problem.keys != 0, call.inputs.documentIds, "documentIds"},
-        {call.problem.dropoutMask.enabled != 0 && call.problem.keys != 0, call.inputs.dropoutMask, "dropoutMask"},
-        {hasBoundSeed(call.problem), call.inputs.dropoutSeed, "dropoutSeed"},
-    };
-    for (const auto& input : brought) {
-        if (input.used && input.memory == nullptr && !call.empty()) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", input.name);
+    for (const OptionalInput& row : optionalInputs) {
+        if (!row.output && !call.empty() && bytesOf(row, call.problem) != 0 &&
+            memoryOf(call.inputs, row.input) == nullptr) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", row.name);
         }
-    }
-    if (call.blockMaskLayout.words != 0 && call.inputs.blockMask == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockMask is null");
     }
     return VKF_SUCCESS;
 }
@@ -75,9 +91,6 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
     if (paging.enabled == 0 || call.problem.keys == 0 || call.empty()) {
         return VKF_SUCCESS;
-    }
-    if (call.inputs.blockTable == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.blockTable is null");
     }
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
         const int64_t keys = maskOf(call.problem, 0, call.keyLength(batch)).keys;
@@ -171,7 +184,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }
-    for (const auto check : {checkInputs, checkSequences, checkBlockTable}) {
+    for (const auto check : {checkSequences, checkInputs, checkBlockTable}) {
         if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
             return result;
         }

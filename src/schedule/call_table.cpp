@@ -2,10 +2,10 @@
 #include "schedule/call_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
-#include "problem/window_place.hpp"
+#include "problem/mask_layout.hpp"
+#include "problem/optional_inputs.hpp"
 
 namespace vkf {
 namespace {
@@ -13,6 +13,19 @@ namespace {
 constexpr size_t words = sizeof(shared::CallTable) / sizeof(uint32_t);
 
 } // namespace
+
+void addStrides(const VkfProblem& problem, shared::CallTable* table) {
+    for (const OptionalInput& row : optionalInputs) {
+        if (row.broadcast != nullptr && row.has(problem)) {
+            const VkfBias& strides = problem.*row.broadcast;
+            const uint64_t bits = broadcastBits(strides.type);
+            auto& inTable = table->*row.strides;
+            inTable[0] = strides.batchStride * bits;
+            inTable[1] = strides.headStride * bits;
+            inTable[2] = strides.rowStride * bits;
+        }
+    }
+}
 
 void addTable(const CheckedProblem& problem, Schedule* schedule) {
     if (windowPlace(problem.given) != VKF_PLACE_TABLE || schedule->phases.empty()) {
@@ -30,8 +43,13 @@ uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t 
     if (place == VKF_PLACE_TABLE) {
         return tableAddress;
     }
-    const std::array addresses = {table.block_mask, table.block_table, table.sinks, table.slopes};
-    return *std::max_element(addresses.begin(), addresses.end()); // the others are 0
+    uint64_t address = 0;
+    for (const OptionalInput& row : optionalInputs) {
+        if (row.travel == Travel::windowSlot) {
+            address = std::max(address, table.*row.field); // all but one are 0
+        }
+    }
+    return address;
 }
 
 uint32_t tablePieces() { return (words + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS; }

@@ -15,6 +15,9 @@ namespace vkf {
 // the call needs no table.
 void addTable(const CheckedProblem& problem, Schedule* schedule);
 
+// Fills in the strides of the inputs that broadcast.
+void addStrides(const VkfProblem& problem, shared::CallTable* table);
+
 // What stands in the window's place where that is an address: the table's, or the only one in `table`.
 uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t tableAddress);
 

@@ -5,7 +5,8 @@
 #include <bit>
 
 #include "problem/dropout.hpp"
-#include "problem/window_place.hpp"
+#include "problem/mask_layout.hpp"
+#include "problem/optional_inputs.hpp"
 
 namespace vkf {
 namespace {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// The optional inputs of a call: arrays that only some problems use (and two optional outputs). One row of a table says
+// what all code that handles an input must know: its name, its size, its alignment, when a problem has it, and how its
+// address reaches the kernels. The table's users:
+//
+//     calls/record.cpp           resolves and checks the bindings in a loop over the rows
+//     schedule/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
+//     schedule/                  asks windowPlace what that slot holds
+//     reference/call.cpp         checks that no input is missing
+//
+// A new input takes a value of Input, a row, and the code that uses it. docs/architecture.md lists the public fields
+// that go with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <vkflash/problem.h>
+
+#include "shared/call_table.h"
+
+namespace vkf {
+
+// Named as in VkfBindings. Missing inputs are reported in this order.
+enum class Input : uint32_t {
+    lse,
+    weights,
+    weightRows,
+    keyLengths,
+    blockMask,
+    blockTable,
+    sinks,
+    alibiSlopes,
+    bias,
+    mask,
+    documentIds,
+    cuSeqlensQ,
+    cuSeqlensK,
+    dropoutMask,
+    dropoutSeed,
+};
+inline constexpr size_t inputCount = static_cast<size_t>(Input::dropoutSeed) + 1;
+
+// How the kernels find an input.
+enum class Travel : uint32_t {
+    operand,      // in a slot for tensors, which each phase of a plan assigns
+    pushConstant, // in a push constant of its own
+    windowSlot,   // in the window's push-constant slot if no other input needs the slot, else in the call table
+    callTable,    // always in the call table: beside strides, lengths or the address of a map
+};
+
+struct OptionalInput {
+    Input input;
+    const char* name;                    // in messages
+    uint64_t alignment;                  // bytes, of the address
+    bool (*has)(const VkfProblem&);      // whether the problem has it; kernels are specialized for the answer
+    uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has it; may be 0
+    Travel travel;
+    shared::Address shared::CallTable::*field; // null unless the input travels by windowSlot or callTable
+    // Null unless strides of 0 broadcast the input: its strides in the problem, and in the call table, there in bits.
+    VkfBias VkfProblem::*broadcast;
+    shared::Address (shared::CallTable::*strides)[3];
+    bool output; // the call writes it
+};
+
+// By Input.
+extern const std::array<OptionalInput, inputCount> optionalInputs;
+
+// Bytes of an input that a call touches; 0 if the problem does not have it.
+inline uint64_t bytesOf(const OptionalInput& row, const VkfProblem& problem) {
+    return row.has(problem) ? row.size(problem) : 0;
+}
+
+// What the push-constant slot of the window holds: VKF_PLACE_*.
+uint32_t windowPlace(const VkfProblem& problem);
+
+} // namespace vkf

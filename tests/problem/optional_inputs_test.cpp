@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of optional inputs: what each row says of its size and of the window's push-constant slot.
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
+#include <string>
+
+#include "problem/optional_inputs.hpp"
+#include "support/call.hpp"
+
+namespace {
+
+using vkf::Input;
+using vkf::Travel;
+
+uint64_t bytesOf(Input input, const VkfProblem& problem) {
+    return vkf::bytesOf(vkf::optionalInputs[static_cast<size_t>(input)], problem);
+}
+
+VkfProblem smallProblem() { return vkf::test::problemOf({2, 6, 3, 10, 33, 64}); }
+
+} // namespace
+
+TEST_CASE("a row of the table of inputs has a name and a place of its own", "[problem]") {
+    std::set<std::string> names;
+    for (const vkf::OptionalInput& row : vkf::optionalInputs) {
+        INFO(row.name);
+        CHECK(names.insert(row.name).second);
+        const bool inTable = row.travel == Travel::windowSlot || row.travel == Travel::callTable;
+        CHECK((row.field != nullptr) == inTable);
+        CHECK((row.strides != nullptr) == (row.broadcast != nullptr));
+    }
+}
+
+TEST_CASE("an input has the size that the problem asks for, and none without it", "[problem]") {
+    VkfProblem problem = smallProblem();
+    problem.lse = 0;
+    for (const vkf::OptionalInput& row : vkf::optionalInputs) {
+        INFO(row.name);
+        CHECK(vkf::bytesOf(row, problem) == 0);
+    }
+    problem.lse = problem.weights = problem.keyLengths = problem.sinks = problem.alibi = problem.alibiCustom = 1;
+    problem.documents = 1;
+    problem.bias = {1, VKF_TYPE_F16, 0, 400, 35};
+    problem.weightRows = 4;
+    problem.maskBlock = 16;
+    problem.dropout = {0.5F, 1, 0};
+    CHECK(bytesOf(Input::lse, problem) == 2 * 6 * 10 * 4);
+    CHECK(bytesOf(Input::weights, problem) == 2 * 6 * 4 * 33 * 4);
+    CHECK(bytesOf(Input::weightRows, problem) == 16);
+    CHECK(bytesOf(Input::keyLengths, problem) == 8);
+    CHECK(bytesOf(Input::blockMask, problem) == 4);
+    CHECK(bytesOf(Input::sinks, problem) == 24);
+    CHECK(bytesOf(Input::alibiSlopes, problem) == 24);
+    CHECK(bytesOf(Input::bias, problem) == (5 * 400 + 9 * 35 + 33 + 1) / 2 * 4);
+    CHECK(bytesOf(Input::documentIds, problem) == 2 * 33 * 4);
+    CHECK(bytesOf(Input::dropoutSeed, problem) == 8);
+    problem.packed = 1;
+    CHECK(bytesOf(Input::cuSeqlensQ, problem) == 12);
+    CHECK(bytesOf(Input::cuSeqlensK, problem) == 12);
+    vkf::test::setPages(problem, 16, 0);
+    CHECK(bytesOf(Input::cuSeqlensK, problem) == 0);
+    CHECK(bytesOf(Input::blockTable, problem) == 2 * 4 * 4);
+}
+
+TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
+    VkfProblem problem = smallProblem();
+    problem.keyLengths = problem.weights = 1; // in places of their own
+    CHECK(vkf::windowPlace(problem) == VKF_PLACE_WINDOW);
+    problem.sinks = 1;
+    CHECK(vkf::windowPlace(problem) == VKF_PLACE_ADDRESS);
+    problem.maskBlock = 16;
+    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+    problem = smallProblem();
+    problem.dropout.probability = 0.5F; // its seed is in the table
+    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+    problem = smallProblem();
+    problem.packed = 1;
+    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+}
