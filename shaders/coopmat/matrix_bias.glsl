@@ -75,9 +75,9 @@ void fetchBiasElements(const uint key) {
     }
 }
 
-// Full tiles are read in pieces only (tile_walk.glsl): the other ways beside it would take registers (docs/tuning.md, "What
-// costs registers or moves"). In partial tiles a branch stands around a whole loop, so that all loads are on their way at
-// once.
+// Full tiles are read in pieces only (tile_walk.glsl): the other ways beside it would take registers (docs/tuning.md,
+// "What costs registers or moves"). In partial tiles a branch stands around a whole loop, so that all loads are on
+// their way at once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention of few query rows against many keys, in plain fp32 arithmetic. Bound by reading K and V
-// once: a workgroup takes all packed rows of a KV head (item.glsl) and a part of the keys, words go
-// straight from memory to registers, and groups of lanes walk over keys of their own (decode_tile.glsl), each
-// with its own state of the online softmax, so that nobody waits for anybody until the end:
+// Fused attention of few query rows against many keys, in plain fp32 arithmetic: the split form of FlashAttention-2
+// (Dao 2023, arXiv 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are merged by merge/merge_splits.comp.
+// The numbers in comments are its lines:
 //
-//     s = q k^T    partial sums over the words of k in a lane, then over the lanes of the group
-//     m, l         of each row; the same in all lanes of a group
-//     o += p v     the columns of o that belong to the words of v in a lane
+//      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
+//      4         load q_i                                                       stageQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              clearState
+//      6         for each tile j of the split's keys                            attend
+//      7           load k_j, v_j                                                fetchKeys, fetchValues
+//      8           s = q_i k_j^T                                                computeProducts, sumOverLanes
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                           updateSoftmax, accumulateOutput
+//     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// The k of the next keys is in flight while o takes in the present ones, their v while the next scores are
-// computed.
+// The kernel is bound by reading k and v once. Words go straight from memory to registers. Groups of lanes walk over
+// keys of their own (decode_tile.glsl), each group with its own (m, l, o), so that no group waits for another until the
+// end:
+//
+//     s      partial sums over the words of k in a lane, then over the lanes of the group
+//     m, l   of each row; the same in all lanes of a group
+//     o      the columns that belong to the words of v in a lane
+//
+// Where the kernel deviates:
+//     7    The k of the next tile is on its way while line 10 takes in this one, its v while line 8 makes the next scores.
+//     9    Exponentials are powers of two; scores are in units of log2.
+//    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -42,7 +58,7 @@
 #include "decode/decode_begin.glsl"
 #include "decode/decode_fetch.glsl"
 
-// s = q k^T over the words of this lane.
+// Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
     UNROLL for (uint i = 0; i < THREAD_ROWS * THREAD_KEYS; i++) {
         s_tile[i] = 0.0;
@@ -67,12 +83,12 @@ void computeProducts() {
 
 #include "decode/decode_softmax.glsl"
 
-// o += p v
+// Line 10: o += p v. `partial`: a mask may have DROPPED some p.
 void accumulateOutput(const uint key_begin, const bool partial) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
-            // Not even a probability of zero may meet what is no finite number.
+            // A probability of zero must not meet infinity or NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
@@ -88,29 +104,29 @@ void accumulateOutput(const uint key_begin, const bool partial) {
     }
 }
 
-// A branch around fetches although there are more keys in nearly all cases: it keeps the loads there. Without it,
-// they were seen to sink to where they are used, and their latency with them.
+// Lines 6 to 11.
 void attend() {
     ivec2 seen_by_all = commonKeys(item);
-    KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) {
+    KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x || int(min(next_key, keys.y)) > seen_by_all.y);
-        computeProducts();
+        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x ||
+                                                  int(min(next_key, keys.y)) > seen_by_all.y);
+        computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {
-            fetchKeys(next_key);
+            fetchKeys(next_key); // 7: k_(j+1)
         } else {
             forgetKeys();
         }
-        sumOverLanes();
+        sumOverLanes(); // 8
         if (partial) {
-            updateSoftmax(key_begin, true);
-            accumulateOutput(key_begin, true);
+            updateSoftmax(key_begin, true);     // 9, and o_i of 10 times exp(m_old - m_i)
+            accumulateOutput(key_begin, true);  // 10
         } else {
             updateSoftmax(key_begin, false);
             accumulateOutput(key_begin, false);
         }
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {
-            fetchValues(next_key);
+            fetchValues(next_key); // 7: v_(j+1)
             fetchPages(next_key + TILE_KEYS);
         } else {
             forgetValues();
@@ -122,7 +138,7 @@ void main() {
     thread = threadIndex();
     group = thread / LANES;
     lane = thread % LANES;
-    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;
     }
@@ -130,15 +146,15 @@ void main() {
     v_head = keyHeadAddress(params.v, VKF_V, item);
     unseen = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
-    clearState();
+    clearState(); // 5
     if (keys.x < keys.y) {
         fetchPages(keys.x);
-        fetchKeys(keys.x);
+        fetchKeys(keys.x); // 7, of the first tile
         fetchValues(keys.x);
         fetchPages(keys.x + TILE_KEYS);
-        stageQueries();
+        stageQueries(); // 4
         barrier();
-        attend();
+        attend(); // 6 to 11
     }
-    writeResults();
+    writeResults(); // 12 to 15
 }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
+// Lines 4 and 5 of the algorithm (attention_decode.comp): q as fp32 in shared memory, and empty states.
+//
+// Needs: decode/decode_state.glsl, decode/decode_load.glsl, common/address.glsl, common/element.glsl,
+// scores/score_terms.glsl.
+// Provides: stagedQuery, stageQueries, clearState.
 #ifndef VKF_DECODE_BEGIN_GLSL
 #define VKF_DECODE_BEGIN_GLSL
 
+// Place of four columns of row r, as a lane finds those that belong to its words of k.
 uint stagedQuery(const uint r, const uint quad, const uint word) {
     return (r * K_QUADS + quad) * K_LANE_WORDS * LANES + word;
 }

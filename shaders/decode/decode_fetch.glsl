@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 7 of the algorithm (attention_decode.comp): words of k and v from device memory into registers.
+//
+// Needs: decode/decode_state.glsl, decode/decode_item.glsl, decode/decode_load.glsl, cache/paging.glsl.
+// Provides: threadKey, existingKey, fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_FETCH_GLSL
 #define VKF_DECODE_FETCH_GLSL
 
+// Number of the invocation's key t in the tile, as splitKeys counts keys.
 uint threadKey(const uint key_begin, const uint t) {
     return key_begin + t * GROUPS + group;
 }
 
-// Past the last key it is the last one again, so that nothing is read that must not be.
+// The key itself. Past the last key it is the last one again, so that nothing is read that does not exist.
 uint existingKey(const uint key_begin, const uint t) {
     return keyOfNumber(unseen, min(threadKey(key_begin, t), keys.y - 1));
 }
 
-// Long before the keys, whose addresses wait for them.
+// Page numbers are asked for long before the keys, whose addresses wait for them.
 void fetchPages(const uint key_begin) {
     UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
         fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
@@ -37,7 +42,6 @@ void fetchValues(const uint key_begin) {
     }
 }
 
-// Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
     FORGET(fetched_k, 0, THREAD_KEYS * K_LANE_WORDS, uvec4(0))
 }

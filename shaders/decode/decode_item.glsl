@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Parts of the keys of the decode kernels, whose rows are packed (item.glsl).
+// The keys of one key split in the decode kernels, whose rows are packed (common/item.glsl).
+//
+// Needs: common/item.glsl, masks/mask.glsl, TILE_ROWS. Provides: splitKeys, keyOfNumber, commonKeys.
 #ifndef VKF_DECODE_ITEM_GLSL
 #define VKF_DECODE_ITEM_GLSL
 
-// Keys [x, y) that fall to this split of those that some row of the tile sees: a part of the sequence's own
-// keys, so that short sequences are as evenly split as long ones. Parts are whole tiles but for the last.
+// Key numbers [x, y) of the item's split. The splits divide the keys that some row of the tile sees: the sequence's own
+// keys, so that short sequences are as evenly split as long ones. A split is a number of tiles but for the last one.
 uvec2 splitKeys(const Item item, const uint tile_keys) {
     uint last = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
@@ -16,7 +18,7 @@ uvec2 splitKeys(const Item item, const uint tile_keys) {
     return min(shareOfSplit(item, tiles) * tile_keys + uint(begin), uvec2(end));
 }
 
-// Where a number of splitKeys stands: keys between the first ones and the window have none.
+// The key of a number: keys between the first keys and the window, which nobody sees, have no number.
 uint keyOfNumber(const ivec2 unseen, const uint number) {
     return FIRST_KEYS != 0 && int(number) >= unseen.x ? number + uint(unseen.y - unseen.x) : number;
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of the decode kernel: what the groups of a workgroup have of each row becomes one (o, lse), in the
-// order of the groups, and is stored.
+// Lines 12 to 15 of the algorithm (attention_decode.comp): joins the states of the workgroup's groups, in the order of
+// the groups, into one (o, lse) of each row, and stores it.
+//
+// Needs: decode/decode_state.glsl, decode/decode_load.glsl, common/address.glsl, common/element.glsl,
+// scores/final_score.glsl, scores/sink.glsl, scores/dropout.glsl.
+// Provides: o_stage (decode_reduce.glsl uses it too), writeResults.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
 
 const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 
 shared vec2 state_stage[GROUPS * THREAD_ROWS]; // m and l
-shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // of one row at a time
+shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // one row of o at a time
 
 uint stagedColumn(const uint word, const uint quad) {
     return quadColumn(word * LANES + lane, quad, TYPE_V) / 4;
@@ -22,7 +26,7 @@ void stageStates() {
     }
 }
 
-// m and l of a row over all groups.
+// m and l of a row over all groups: m = max m_g, l = sum exp(m_g - m) l_g.
 vec2 joinedState(const uint row) {
     float m = MINUS_INFINITY;
     for (uint g = 0; g < GROUPS; g++) {
@@ -39,7 +43,7 @@ vec2 joinedState(const uint row) {
     return vec2(m, l);
 }
 
-// This invocation's part of one row of o, in the unit of the whole row and divided by its l.
+// This invocation's columns of row r of o, brought to the joined m and divided by the joined l.
 void stageRow(const uint r, const vec2 joined) {
     float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
     factor = scaledByDropout(factor);

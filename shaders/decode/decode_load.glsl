@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Words of 16 bytes of a row of k or v, straight from device memory into registers, and their elements as
-// fp32. Of block types a word is a piece of a block.
+// Words of 16 bytes of a row of k or v, straight from device memory into registers, and their elements as fp32. A word
+// of a block type is a piece of a block.
+//
+// Needs: common/address64.glsl, common/element.glsl, WHOLE_WORDS.
+// Provides: rowWord, wordQuad, quadColumn; halfAt and Words of common/row_words.glsl.
 #ifndef VKF_DECODE_LOAD_GLSL
 #define VKF_DECODE_LOAD_GLSL
 

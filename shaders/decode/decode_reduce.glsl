@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The sums of all products of a group's lanes, in every lane.
+// Line 8 of the algorithm (attention_decode.comp): adds up the partial scores of a group's lanes; each lane gets the
+// sums. By shuffles, or through shared memory where a device has none.
+//
+// Needs: decode/decode_state.glsl (s_tile, thread, group), o_stage of decode/decode_join.glsl, decode/decode_tile.glsl.
+// Provides: sumOverLanes.
 #ifndef VKF_DECODE_REDUCE_GLSL
 #define VKF_DECODE_REDUCE_GLSL
 

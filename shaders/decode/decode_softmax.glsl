@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
+//
+// Needs: decode/decode_state.glsl, decode/decode_fetch.glsl (threadKey), decode/decode_item.glsl,
+// scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/keep.glsl, masks/dropped.glsl,
+// scores/dropout.glsl.
+// Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
 #define VKF_DECODE_SOFTMAX_GLSL
 
-// Whether row r sees the key of number t. `cut` says that not all rows see the same keys.
+// Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
 bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool partial) {
     uint number = threadKey(key_begin, t);
     uint key = keyOfNumber(unseen, number);
     return partial ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
 }
 
-// Scores become probabilities, in place; m, l and o follow. Of a cut tile, keys that a row does not see are
-// DROPPED; else those past the last key have a probability of zero.
+// Scores become probabilities, in place; m and l follow, and o is brought to the new m. Keys that a row does not see
+// are DROPPED in a partial tile; in a full tile only keys past the last one are invisible, and their probability is 0.
 void updateSoftmax(const uint key_begin, const bool partial) {
     uint first_key = keyOfNumber(unseen, threadKey(key_begin, 0));
     UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
@@ -27,7 +33,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
             s_tile[r * THREAD_KEYS + t] = s;
             m_new = max(m_new, s);
         }
-        // A row that has seen nothing yet would subtract infinity from infinity.
+        // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
         float alpha = exp2(m_row[r] - m);
         float l = l_row[r] * alpha;

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
+// All mutable state of the decode kernel in plain arithmetic. decode_join.glsl has the shared memory of its end,
+// cache/paging.glsl and the masks have state of their own.
+//
+// Needs: common/params.glsl (Item), decode/decode_tile.glsl, scores/dropout.glsl (RowDropout).
+// Provides: the variables below.
 #ifndef VKF_DECODE_STATE_GLSL
 #define VKF_DECODE_STATE_GLSL
 
+// Where the invocation stands and what it works on: set once, in main.
 Item item;
 uint thread, group, lane;
 uvec2 k_head, v_head;
 uvec2 keys;   // of this split, in numbers that leave out the keys between the first ones and the window
 ivec2 unseen; // those keys
 
+// On the way from memory.
 uint fetched_pages[THREAD_KEYS]; // of the keys to be fetched next
 uvec4 fetched_k[THREAD_KEYS * K_LANE_WORDS];
 uvec4 fetched_v[THREAD_KEYS * V_LANE_WORDS];
+// The state of the algorithm.
 float s_tile[THREAD_ROWS * THREAD_KEYS];
 vec4 o_tile[THREAD_ROWS * LANE_COLUMNS4];
 float m_row[THREAD_ROWS];

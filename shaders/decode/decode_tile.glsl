@@ -2,10 +2,11 @@
 //
 // The tile of the decode kernel in plain arithmetic: which invocation owns what.
 //
-// LANES neighbouring invocations, a group, take a key at a time: each holds some words of 16 bytes of its k
-// and its v (of block types, pieces of blocks), and the columns of o that belong to them. A group holds all THREAD_ROWS
-// rows of the tile and THREAD_KEYS keys at once; the groups of a workgroup take keys in turn and join what they have at
-// the end.
+// LANES neighbouring invocations, a group, take a key at a time. Each holds some words of 16 bytes of its k and v (of
+// block types: pieces of blocks), and the columns of o that belong to them. A group holds all THREAD_ROWS rows of the
+// tile and THREAD_KEYS keys at once. The groups of a workgroup take keys in turn and join their states at the end.
+//
+// Needs: common/params.glsl. Provides: TILE_ROWS, TILE_KEYS, GROUPS and the numbers of words and columns of a lane.
 #ifndef VKF_DECODE_TILE_GLSL
 #define VKF_DECODE_TILE_GLSL
 
