@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32
-// sums. As attention_decode.comp it is bound by reading K and V once, and takes more rows at that: a matrix
-// of packed rows (item.glsl) costs what one row does. k and v go from device memory straight into the registers that
-// make up their matrices (decode_matrix_tile.glsl; decode_blocks.glsl for block types), without shared memory, and so
-// nobody waits for anybody until the end:
+// Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32 sums. The
+// split form of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are
+// merged by merge/merge_splits.comp. The numbers in comments are its lines:
 //
-//     each subgroup owns ROW_TILES matrices of rows, KEY_SUBGROUPS of them the same ones, and takes MATRIX_ROWS keys
-//     at a time, in turn with the others of the same rows
+//      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
+//      4         load q_i                                                       loadQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              clearState
+//      6         for each tile j of the split's keys                            attendFull, attendPartial
+//      7           load k_j, v_j                                                fetchKeys, fetchValues
+//      8           s = q_i k_j^T                                                computeProducts, finishScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                           scaleOutput, accumulateOutput
+//     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. p alone changes hands
-// between the products, through shared memory of its subgroup (decode_matrix_turn.glsl).
+// The kernel is bound by reading k and v once; a matrix of packed rows (common/item.glsl) costs what one row does. k
+// and v go from device memory straight into the registers that make up their matrices (decode_matrix_tile.glsl;
+// decode_blocks.glsl for block types), without shared memory. Each subgroup owns ROW_TILES matrices of rows.
+// KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn; no subgroup waits for another
+// until the end.
 //
-// The k of the next keys is in flight while o takes in the present ones, their v while the next scores are
-// computed. All subgroups walk over the same tiles of keys, those that a mask cuts last, in a loop of their own: the
-// compiler must see that no branch divides a subgroup. m is in whole numbers, so that factors are powers of two.
+// Where the kernel deviates:
+//      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
+//          compiler must see that no branch divides a subgroup.
+//      7   The k of the next tile is on its way while line 10 takes in this one, its v while line 8 makes the next
+//          scores.
+//      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
+//          ALiBi or bias the scale is deferred to the exponent.
+//      9   Exponentials are powers of two; m moves by whole numbers, so that factors are powers of two.
+//     10   p alone changes hands, through shared memory of its subgroup (decode_matrix_turn.glsl).
+//     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,7 +69,7 @@
 #include "decode/decode_matrix_begin.glsl"
 #include "decode/decode_matrix_fetch.glsl"
 
-// s = k q^T, not scaled.
+// Line 8: s = k q^T, not scaled.
 void computeProducts() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         s_tile[r] = ResultMatrix(0.0);
@@ -78,7 +94,7 @@ void computeProducts() {
 #include "decode/decode_matrix_scores.glsl"
 #include "decode/decode_matrix_softmax.glsl"
 
-// o += v^T p. `cut` says that not all rows see the same keys.
+// Line 10: o += v^T p. `partial`: not all rows see the same keys.
 void accumulateOutput(const bool partial) {
     turnProbabilities();
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
@@ -105,27 +121,27 @@ uint subgroupKey(const uint tile) {
     return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_ROWS;
 }
 
-// Tiles [first, end), of which every row sees all keys. Fetches stand in branches as in attention_decode.comp.
+// Lines 6 to 11 for the full tiles [first, end).
 void attendFull(const uint first, const uint end) {
     fetchPages(subgroupKey(first), false);
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
     fetchPages(subgroupKey(first + 1), true);
-    loadQueries(); // while the first keys are on their way
-    KEEP_LOOP for (uint tile = first; tile < end; tile++) {
-        computeProducts();
+    loadQueries(); // 4, while the first keys are on their way
+    KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
+        computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(tile + 1 < end) {
-            fetchKeys(subgroupKey(tile + 1), false);
+            fetchKeys(subgroupKey(tile + 1), false); // 7: k_(j+1)
         } else {
             forgetKeys();
         }
         if (SCALED_EARLY) {
-            finishScores(subgroupKey(tile));
+            finishScores(subgroupKey(tile)); // 8
         }
-        updateSoftmax(subgroupKey(tile));
-        accumulateOutput(false);
+        updateSoftmax(subgroupKey(tile)); // 9, and o_i of 10 times exp(m_old - m_i)
+        accumulateOutput(false);          // 10
         IF_KEEPING_LOADS_HERE(tile + 1 < end) {
-            fetchValues(subgroupKey(tile + 1), false);
+            fetchValues(subgroupKey(tile + 1), false); // 7: v_(j+1)
             fetchPages(subgroupKey(tile + 2), true);
         } else {
             forgetValues();
@@ -133,12 +149,12 @@ void attendFull(const uint first, const uint end) {
     }
 }
 
-// A tile that a mask or the end of the keys cuts.
+// Lines 7 to 10 for a partial tile: a mask or the end of the keys drops some of its pairs.
 void attendPartial(const uint key_begin) {
     fetchPages(key_begin, true);
-    fetchKeys(key_begin, true);
+    fetchKeys(key_begin, true); // 7
     fetchValues(key_begin, true);
-    computeProducts();
+    computeProducts(); // 8
     if (SCALED_EARLY) {
         finishScores(key_begin);
     }
@@ -146,12 +162,11 @@ void attendPartial(const uint key_begin) {
     if (!V_BLOCKS) {
         finiteValues(key_begin);
     }
-    updateSoftmax(key_begin);
-    accumulateOutput(true);
+    updateSoftmax(key_begin); // 9
+    accumulateOutput(true);   // 10
 }
 
-// Tiles [x, y) of the split's `tiles` of which every row sees all keys; none of these if y = x, and none where a mask
-// is asked key by key.
+// Full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask there are none.
 uvec2 fullTiles(const uint tiles) {
     if (HAS_KEEP) {
         return uvec2(0);
@@ -166,7 +181,7 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     lane_place = lanePlace(lane);
-    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;
     }
@@ -178,18 +193,18 @@ void main() {
         special_values = 0u;
     }
     barrier();
-    clearState();
+    clearState(); // 5
     if (keys.x < keys.y) {
         uint tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
         uvec2 full = fullTiles(tiles);
         if (full.x < full.y) {
-            attendFull(full.x, full.y);
+            attendFull(full.x, full.y); // 4, 6 to 11
         } else {
-            loadQueries();
+            loadQueries(); // 4
         }
-        KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) {
+        KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
             attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
         }
     }
-    writeResults();
+    writeResults(); // 12 to 15
 }

@@ -2,19 +2,36 @@
 //
 // Fused attention of few query rows against many keys whose heads are too wide for the registers of one subgroup:
 // latent attention, where one KV head of 576 columns serves all query heads and v is the first 512 columns of k. On
-// cooperative matrices, fp16 or bf16 products, fp32 sums.
+// cooperative matrices: fp16 or bf16 products, fp32 sums. The split form of FlashAttention-2 (Dao 2023, arXiv
+// 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are merged by merge/merge_splits.comp. The numbers in
+// comments are its lines:
 //
-// A workgroup has MATRIX_ROWS packed rows (item.glsl) and takes TILE_KEYS keys at a time. Their k passes
-// through shared memory once, the next tile on its way in registers, and is v too where v is a view of k. The
-// subgroups share every step of a tile:
+//      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
+//      4         load q_i                                                       loadQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              main
+//      6         for each tile j of the split's keys                            attend
+//      7           load k_j, v_j                                                fetchKeys, placeFetched, placeValues
+//      8           s = q_i k_j^T                                                computeProducts, pairOfScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
+//     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-//     scores    DEPTH_SUBGROUPS subgroups for each matrix of keys, each with its own part of the depths, of which it
-//               keeps q in registers; their partial sums meet in shared memory
-//     softmax   ROW_THREADS invocations for each row, with two of its scores each, in plain arithmetic
-//     output    each subgroup its own columns of o, all rows and keys of the tile
+// A workgroup owns MATRIX_ROWS packed rows (common/item.glsl). k passes through shared memory once, and serves as v too
+// where v is a view of k. The subgroups share every step of a tile:
 //
-// No element of a matrix is touched by place, so a driver may lay them out as it likes, and fp16 may be bf16
+//     8    DEPTH_SUBGROUPS subgroups for each matrix of keys, each with its own depths, of which it keeps q in
+//          registers; their partial sums meet in shared memory
+//     9    ROW_THREADS invocations for each row, with two of its scores each, in plain arithmetic
+//     10   each subgroup its own columns of o, all rows and keys of the tile
+//
+// No element of a matrix is touched by place. So a driver may lay matrices out as it likes, and fp16 may be bf16
 // (src/pipelines/bfloat16_matrices.hpp).
+//
+// Where the kernel deviates:
+//     7    The k of the next tile is on its way to registers from line 8 on.
+//     9    Exponentials are powers of two; scores are in units of log2; m moves by whole numbers, so that factors are
+//          powers of two.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -43,7 +60,7 @@ layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_MATRICES = 1;
 #include "decode/decode_wide_state.glsl"
 #include "decode/decode_wide_stage.glsl"
 
-// s = q k^T of the subgroup's depths, not scaled.
+// Line 8: s = q k^T of the subgroup's depths, not scaled.
 void computeProducts() {
     ResultMatrix s_tile = ResultMatrix(0.0);
     uint begin = subgroup / DEPTH_SUBGROUPS * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
@@ -58,6 +75,7 @@ void computeProducts() {
 #include "decode/decode_wide_softmax.glsl"
 #include "decode/decode_wide_values.glsl"
 
+// Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
     ResultMatrix factors;
     coopMatLoad(factors, factor_stage, 0, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
@@ -66,7 +84,7 @@ void scaleOutput() {
     }
 }
 
-// o += p v of the subgroup's columns.
+// Line 10: o = exp(m_old - m) o + p v of the subgroup's columns.
 void accumulateOutput() {
     scaleOutput();
     UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
@@ -81,30 +99,31 @@ void accumulateOutput() {
     }
 }
 
+// Lines 4 and 6 to 11.
 void attend() {
     ivec2 seen = commonKeys(item);
     uint end = keys.y;
-    loadQueries();
-    KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) {
+    loadQueries(); // 4, and 7 of the first tile
+    KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
         bool full = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
-        placeFetched(TILE_KEYS);
+        placeFetched(TILE_KEYS); // 7: k_j
         placePage();
         barrier();
         IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
-            fetchKeys(begin + TILE_KEYS);
+            fetchKeys(begin + TILE_KEYS); // 7: k_(j+1)
             fetchPage(begin + 2 * TILE_KEYS);
         } else {
             forgetKeys();
         }
-        computeProducts();
+        computeProducts(); // 8
         barrier();
-        updateSoftmax(begin);
+        updateSoftmax(begin); // 9
         if (!v_in_k || !full) {
-            placeValues(begin, full);
+            placeValues(begin, full); // 7: v_j
         }
         barrier();
-        accumulateOutput();
+        accumulateOutput(); // 10
     }
 }
 
@@ -115,7 +134,7 @@ void main() {
     subgroup = thread / LANES;
     row = thread / ROW_THREADS;
     pair = thread % ROW_THREADS;
-    item = itemOf(params.first_item + gl_WorkGroupID.x);
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;
     }
@@ -131,12 +150,12 @@ void main() {
     if (thread == 0) {
         special_values = 0u;
     }
-    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+    UNROLL for (uint i = 0; i < VALUE_TILES; i++) { // 5; m and l are set where they are declared
         o_tile[i] = ResultMatrix(0.0);
     }
     if (keys.x < keys.y) {
-        attend();
+        attend(); // 4, 6 to 11
     }
-    finishRows();
-    storeOutput();
+    finishRows();  // 12, 13, 15
+    storeOutput(); // 14
 }

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
+// Codes of block types in registers (decode_blocks.glsl) to the words of eight elements that fp16 matrices are filled
+// from.
+//
+// A code in the low bits of 2^10 is an fp16, exactly, and so is its difference to 2^10 and the code of zero; the one
+// rounding left is that of the element, which is infinite past the largest fp16.
+//
+// Needs: decode/decode_blocks.glsl, cache/block_types.glsl, matrix/special_values.glsl (finiteHalves).
+// Provides: keyWord, makeValues, valueOfBlocks.
 #ifndef VKF_DECODE_BLOCK_CODES_GLSL
 #define VKF_DECODE_BLOCK_CODES_GLSL
 
@@ -34,6 +42,7 @@ uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
 }
 
+// A number that stays in a register.
 uint inRegister(const uint number) {
     return KEEP_IN_REGISTER(number);
 }
@@ -51,7 +60,7 @@ uint elementPair(const uint bytes, const bool high, const uint fifth, const f16v
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(dealt.type) ? fma(x, scale, minimum) : x * scale);
 }
 
-// Eight elements of one of this lane's keys, in the order that keyColumn tells.
+// Eight elements of one of this lane's keys, in the order of keyColumn.
 uvec4 keyWord(const uint slot, const uint word) {
     const uint chunk = keyChunk(word / K_EIGHTS);
     const uint place = keyPlace(slot, word / K_EIGHTS);
@@ -76,7 +85,7 @@ uvec2 joinedHalves(const uint a, const uint b) {
     return uvec2((a & 0xffffu) | b << 16, a >> 16 | (b & 0xffff0000u));
 }
 
-// Eight columns of two of this lane's keys, in the order that valueColumn tells. Where a lane has one key, it is both.
+// Eight columns of two of this lane's keys, in the order of valueColumn. Where a lane has one key, it is both.
 void makeValuePairs(const uint pair, const uint word) {
     const uint number = word / V_EIGHTS;
     const uint in_chunk = word % V_EIGHTS;
@@ -97,7 +106,7 @@ void makeValuePairs(const uint pair, const uint word) {
     }
 }
 
-// The values of eight columns. Of keys that not every row sees, those that are no finite numbers are zeros.
+// The values of eight columns. In a partial tile infinities and NaN become zeros.
 void makeValues(const uint word, const bool partial) {
     UNROLL for (uint pair = 0; pair < KEY_PAIRS; pair++) {
         makeValuePairs(pair, word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Rows of block types (block_types.glsl) on their way to fp16 matrices of the decode kernel: from device memory to
-// registers, and from there to the words of eight elements that matrices are filled from.
+// registers.
 //
 // The codes of a row are dealt to the lanes that load it in chunks, a block's or a half or a quarter of them. A chunk
 // may begin anywhere between the units in which memory is read. It is loaded with one unit more than it has, and the
@@ -9,8 +9,10 @@
 // rotated, and depths of k and columns of v are counted so. The rotation is 2 bytes at least, so that what is loaded
 // never begins before the row; where it is a whole unit, the first one is not needed.
 //
-// A code in the low bits of 2^10 is an fp16, exactly, and so is its difference to 2^10 and the code of zero; the one
-// rounding left is that of the element, which is infinite past the largest fp16.
+// Needs: decode/decode_matrix_state.glsl (lane), decode/decode_matrix_tile.glsl, cache/block_types.glsl,
+// common/address64.glsl.
+// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the places
+// of chunks for decode_block_codes.glsl and decode_block_columns.glsl.
 #ifndef VKF_DECODE_BLOCKS_GLSL
 #define VKF_DECODE_BLOCKS_GLSL
 
@@ -46,7 +48,7 @@ const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
 #define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
-const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // of what is fetched of v
+const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where what is fetched of v begins
 const uint FETCHED_END = V_PLACE + SLOT_ELEMENTS * V_CHUNKS * V_FETCHED;
 const uint MOST_CODE_WORDS = 10; // of a chunk, as it is loaded
 const uint KEY_PAIRS = (SLOT_ELEMENTS + 1) / 2;
@@ -70,13 +72,13 @@ uint valuePlace(const uint key, const uint number) {
     return V_PLACE + (min(key, SLOT_ELEMENTS - 1) * V_CHUNKS + number) * V_FETCHED;
 }
 
-// In bytes from the row.
+// Where a chunk's codes begin, in bytes from the row.
 uint codesBegin(const uint chunk, const Dealt dealt) {
     return chunk / dealt.shares * dealt.block_bytes + dealt.codes_at +
            chunk % dealt.shares * (dealt.words * 4);
 }
 
-// In bytes.
+// How far a chunk is rotated in registers, in bytes.
 uint rotationOf(const uint chunk, const Dealt dealt) {
     return (codesBegin(chunk, dealt) - 2) % (dealt.unit * 4) + 2;
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
+// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): q in its matrices, and empty states.
+//
+// Needs: decode/decode_matrix_state.glsl, decode/decode_block_columns.glsl, decode/decode_load.glsl,
+// common/address.glsl, scores/score_terms.glsl.
+// Provides: loadQueries, clearState.
 #ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
 #define VKF_DECODE_MATRIX_BEGIN_GLSL
 
 #include "matrix/signed_word.glsl"
 
-// A word of q, its elements in the order of a k of a block type.
+// A word of q with its elements in the order of a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {
     uvec4 loaded = uvec4(0);
     UNROLL for (uint i = 0; i < 8; i++) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 7 of the algorithm (attention_decode_matrix.comp): words of k and v from device memory into registers.
+//
+// Needs: decode/decode_matrix_state.glsl, decode/decode_blocks.glsl, decode/decode_load.glsl, cache/paging.glsl.
+// Provides: fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_MATRIX_FETCH_GLSL
 #define VKF_DECODE_MATRIX_FETCH_GLSL
 
-// Of a cut tile: past the last key it is the last one again, so that nothing is read that must not be.
+// In a partial tile keys past the last one read the last one again, so that nothing is read that does not exist.
 uint existingKey(const uint key, const bool partial) {
     return partial ? min(key, keys.y - 1) : key;
 }
 
-// Long before the keys, whose addresses wait for them.
+// Page numbers are asked for long before the keys, whose addresses wait for them.
 void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
         pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), partial));
@@ -46,7 +50,6 @@ void fetchValues(const uint key_begin, const bool partial) {
     }
 }
 
-// Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
     if (K_BLOCKS) {
         forgetKeyBlocks();

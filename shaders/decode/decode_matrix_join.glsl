@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of the decode kernel on cooperative matrices: what the subgroups of a workgroup have of each row
-// becomes one (o, lse), in the order of the subgroups, and is stored.
+// Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the states of the workgroup's subgroups, in
+// their order, into one (o, lse) of each row, and stores it.
+//
+// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (sumOverKeys),
+// decode/decode_block_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
+// scores/sink.glsl, scores/dropout.glsl, matrix/special_values.glsl.
+// Provides: writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
 const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
 const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 
-// Rows of one state of each lane, in pairs of columns.
+// o of one state of each lane, in pairs of columns.
 shared vec2 o_stage[SUBGROUPS * DEPTH_LANES * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
 
-// Of whole rows of the subgroup's keys.
+// m and l of each row over the keys of the subgroup.
 void stageStates() {
     vec4 l[STATE_FOURS];
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
@@ -31,7 +36,7 @@ void stageStates() {
     }
 }
 
-// m and l of a row of the tile over all subgroups that share its keys.
+// m and l of a row of the tile over all subgroups that share its keys: m = max m_g, l = sum exp(m_g - m) l_g.
 vec2 joinedState(const uint row) {
     uint first = row / SUBGROUP_ROWS * KEY_SUBGROUPS * SUBGROUP_ROWS + row % SUBGROUP_ROWS;
     vec2 state[KEY_SUBGROUPS];
@@ -47,7 +52,7 @@ vec2 joinedState(const uint row) {
     return vec2(m, l);
 }
 
-// lse of each row, and what brings o of the subgroup to the unit of the whole row, divided by its l.
+// Stores lse of each row. row_factor brings o of the subgroup to the joined m and divides it by the joined l.
 void joinStates() {
     bool stores = lane_place.x == 0 && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
@@ -64,7 +69,7 @@ void joinStates() {
     }
 }
 
-// Columns 2i and 2i + 1 of a word of this lane's, of one of its rows.
+// Columns 2i and 2i + 1 of one of this lane's words, of one of its rows.
 void stagePair(const uint state, const uint word, const uint i) {
     const uint row_tile = state / ROW_ELEMENTS;
     vec2 pair;
@@ -94,7 +99,7 @@ vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four)
     return o;
 }
 
-// The staged rows, by the whole workgroup.
+// The whole workgroup stores the staged rows.
 void storeRows(const uint state) {
     bool special = special_values != 0u;
     KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
@@ -118,7 +123,7 @@ void storeRows(const uint state) {
     }
 }
 
-// A macro, because calls are not inlined as deep as one more would be.
+// A macro, because one more call would be deeper than NVIDIA's compiler inlines (docs/tuning.md, "Chains of calls").
 #define WRITE_STATE(state) \
     stageRows(state);      \
     barrier();             \
@@ -128,7 +133,7 @@ void writeResults() {
     stageStates();
     barrier();
     joinStates();
-    // Each state in code of its own, with matrices named by constants: indexed by a variable they would live in memory.
+    // Each state has code of its own, so that constants index the matrices: indexed by a variable they live in memory.
     WRITE_STATE(0)
     if (STATES > 1) {
         barrier();

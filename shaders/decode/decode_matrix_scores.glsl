@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks;
+// and values that a partial tile must not multiply.
+//
+// Needs: decode/decode_matrix_state.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
+// masks/keep.glsl, matrix/special_values.glsl.
+// Provides: finishScores, dropInvisible, finiteValues.
 #ifndef VKF_DECODE_MATRIX_SCORES_GLSL
 #define VKF_DECODE_MATRIX_SCORES_GLSL
 
+// Scale, softcap, ALiBi and bias, in place; only where these cannot wait for the exponent (SCALED_EARLY).
 void finishScores(const uint key_begin) {
     RowTerms terms[STATES];
     UNROLL for (uint state = 0; state < STATES; state++) {
@@ -20,7 +27,7 @@ void finishScores(const uint key_begin) {
     }
 }
 
-// Scores are chosen, not branched to: a matrix of which an element is set in a branch lives in memory.
+// Sets the scores of keys that a row does not see to -infinity.
 void dropInvisible(const uint key_begin) {
     ivec2 visible[STATES];
     RowKeep keep[STATES];
@@ -42,7 +49,7 @@ void dropInvisible(const uint key_begin) {
     }
 }
 
-// Values of keys that do not exist, or that not every row sees.
+// Makes the values of a partial tile finite: 0 where the key does not exist, or where the value is infinite or NaN.
 void finiteValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
         bool exists = key_begin + valueKey(i) < keys.y;

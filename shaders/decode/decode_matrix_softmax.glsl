@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 9 of the algorithm (attention_decode_matrix.comp), and the factor of line 10.
+//
+// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (maxOverKeys), scores/score_terms.glsl
+// (deferredScale), scores/dropout.glsl.
+// Provides: updateSoftmax.
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
 #define VKF_DECODE_MATRIX_SOFTMAX_GLSL
 
-// The rows' maxima of the present scores, in units of log2 and whole numbers. Four rows at once: a loop with
-// shuffles in it stays a loop, and the matrices that it indexes would live in memory.
+// The rows' maxima of the scores at hand, in units of log2, rounded up to whole numbers. Four rows at once, because a
+// loop with shuffles in it stays a loop, and the matrices that it indexes would live in memory (docs/tuning.md, "What
+// else keeps arrays of matrices in memory").
 void findTileMaximum() {
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         tile_maximum[i] = vec4(BEFORE_ANY_KEY);
@@ -12,7 +18,8 @@ void findTileMaximum() {
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint state = stateOf(i / ELEMENTS, i % ELEMENTS);
         if (state < STATES) {
-            tile_maximum[state / 4][state % 4] = max(tile_maximum[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+            tile_maximum[state / 4][state % 4] =
+                max(tile_maximum[state / 4][state % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
         }
     }
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
@@ -20,8 +27,7 @@ void findTileMaximum() {
     }
 }
 
-// p = 2^(s - m), in the place of s, and 0 in rows that never exist; m, l and o follow. l takes p in before it is
-// rounded.
+// p = 2^(s - m) overwrites s; p is 0 in rows that never exist. m, l and o follow. l takes p in before p is rounded.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
     UNROLL for (uint state = 0; state < STATES; state++) {

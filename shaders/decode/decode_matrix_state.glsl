@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
+// All mutable state of the decode kernel on matrices, and which rows and keys of it belong to a lane.
+// decode_blocks.glsl has the state of block types, decode_matrix_turn.glsl and decode_matrix_join.glsl have their
+// shared memory.
+//
+// Needs: common/params.glsl (Item), decode/decode_matrix_tile.glsl, scores/dropout.glsl (RowDropout).
+// Provides: the variables below, stateRow, slotKey, valueKey, scaleOutput.
 #ifndef VKF_DECODE_MATRIX_STATE_GLSL
 #define VKF_DECODE_MATRIX_STATE_GLSL
 
+// Where the invocation stands and what it works on: set once, in main.
 Item item;
 uint thread, subgroup, lane;
 uvec2 lane_place;
@@ -10,10 +17,12 @@ uint first_row; // packed, of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // of this split
 
+// On the way from memory.
 uint pages_k[LEFT_SLOTS]; // of the keys to be fetched next
 uint pages_v[SLOT_ELEMENTS];
 uvec4 fetched_k[LEFT_SLOTS * K_LANE_WORDS];
 uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
+// The state of the algorithm.
 RightMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES];
 RightMatrix p_tile[ROW_TILES];
@@ -23,24 +32,24 @@ float l_row[STATES]; // of this lane's keys
 float row_factor[STATES];
 float slope_row[STATES];
 RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
-vec4 tile_maximum[STATE_FOURS]; // of the present scores, four rows each
+vec4 tile_maximum[STATE_FOURS]; // of the scores at hand, four rows each
 
-// Row of the subgroup that a state is of.
+// The subgroup's row that a state belongs to.
 uint stateRow(const uint state) {
     return state * DEPTH_LANES + (lane & COLUMN_LANES);
 }
 
-// Key of the subgroup's tile that this lane has the k of, and the scores.
+// Key of the subgroup's tile whose k and scores this lane has.
 uint slotKey(const uint slot) {
     return lane_place.x + slotRow(slot);
 }
 
-// Key that this lane has the v of.
+// Key of the subgroup's tile whose v this lane has.
 uint valueKey(const uint element) {
     return lane_place.y + elementPlace(element).y;
 }
 
-// o of each row times its row_factor.
+// Lines 10 and 12: multiplies each row of o by its row_factor.
 void scaleOutput() {
     UNROLL for (uint tile = 0; tile < ROW_TILES * VALUE_TILES; tile++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel on cooperative matrices: which invocation loads what.
+// The tile of the decode kernel on matrices: which invocation loads what.
 //
 // Matrices stand on their side. s = k q^T has a row for each key and a column for each packed row of q; o = v^T p has a
 // row for each column of v. So the side of a matrix that the device makes narrow takes query rows, of which there are
@@ -25,6 +25,9 @@
 // keeps the state of STATES rows.
 //
 // The low bits of a lane's number choose a depth, the others a key; of a key's number the low bits are the lane's.
+//
+// Needs: common/params.glsl, matrix/matrix_layout.glsl.
+// Provides: the sizes of the tile, stateOf, rowOfColumn, halfOf.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
 
@@ -57,12 +60,12 @@ const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_Q, ROW_LANES);
 const uint DIM_TILES = K_LANE_WORDS * WORD_DEPTHS;
 const uint VALUE_TILES = V_LANE_WORDS * WORD_COLUMNS;
 
-// Which of an invocation's rows an element of a matrix of results belongs to.
+// Which of an invocation's rows an element of a result belongs to.
 uint stateOf(const uint row_tile, const uint element) {
     return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
 }
 
-// The row of the subgroup's whose column of a matrix this is.
+// The subgroup's row that is this column of a matrix.
 uint rowOfColumn(const uint row_tile, const uint column) {
     uint element = 0;
     uint depth_lane = 0;
@@ -77,7 +80,8 @@ uint rowOfColumn(const uint row_tile, const uint column) {
     return stateOf(row_tile, element) * DEPTH_LANES + depth_lane;
 }
 
-// Element 0 to 7 of a word. By comparing numbers, as vectors indexed by a variable may live in memory.
+// Element 0 to 7 of a word. It compares numbers, because a vector indexed by a variable may live in memory
+// (docs/tuning.md, "What else keeps arrays of matrices in memory").
 Half halfOf(const uvec4 word, const uint element) {
     uint pair = element < 4 ? (element < 2 ? word.x : word.y) : (element < 6 ? word.z : word.w);
     if (MATRICES_ARE_BF16) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The decode kernel on cooperative matrices between its two products: maxima and sums over keys, which are rows of the
-// scores, and p from the layout of a result to that of a right operand, by way of the subgroup's own shared memory.
+// Between the two products of the decode kernel on matrices: maxima and sums over keys, which are rows of the
+// transposed scores, and p from the layout of a result to that of a right operand, through the subgroup's own shared
+// memory.
+//
+// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_tile.glsl. Provides: maxOverKeys, sumOverKeys,
+// turnProbabilities.
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL
 
 #include "matrix/subgroup_stage.glsl"
 
-// An invocation has two elements at a time side by side in a row of the result, or one below the other, and so p is
-// staged by rows or by columns, without a pad: they are of 16 or 32 bytes, which matrices are loaded from at full
-// speed.
+// Two neighbouring elements of an invocation lie side by side in a row of the result, or one below the other. So p is
+// staged by rows or by columns. Staged rows have no pad: they are of 16 or 32 bytes, which matrices load at full speed.
 const bool ROWS_OF_PAIRS = ROW_ELEMENTS > 1;
 const uint STAGED_SIDE = ROWS_OF_PAIRS ? MATRIX_COLUMNS : MATRIX_ROWS;
 const uint SIDE_WORDS = STAGED_SIDE / 8;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
+// Lines 12 to 15 of the algorithm (attention_decode_wide.comp).
+//
+// Needs: decode/decode_wide_softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
+// scores/final_score.glsl, scores/sink.glsl, matrix/special_values.glsl.
+// Provides: finishRows, storeOutput.
 #ifndef VKF_DECODE_WIDE_OUTPUT_GLSL
 #define VKF_DECODE_WIDE_OUTPUT_GLSL
 
-// Divides o by l and stores lse.
+// Lines 12, 13 and 15: divides o by l and stores lse.
 void finishRows() {
     for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
         l += subgroupShuffleXor(l, distance);
@@ -27,7 +32,8 @@ void finishRows() {
     scaleOutput();
 }
 
-// Matrices first, ... of each subgroup: staged by all of them, then stored, four columns at a time.
+// STAGED_TILES matrices of each subgroup, from `first` on: all subgroups stage theirs, then all store, four columns at
+// a time.
 void storeMatrices(const uint first) {
     UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
         if (first + i < VALUE_TILES) {
@@ -58,8 +64,8 @@ void storeMatrices(const uint first) {
     }
 }
 
-// Matrices are named by constants: indexed by a variable they would live in memory. A tile of keys has room for half of
-// them at least.
+// Line 14. Constants index the matrices: indexed by a variable they live in memory (docs/tuning.md, "What else keeps
+// arrays of matrices in memory"). The stage has room for at least a third of them.
 void storeOutput() {
     storeMatrices(0);
     if (VALUE_TILES > STAGED_TILES) {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
+// Line 9 of the algorithm (attention_decode_wide.comp), and the last of line 8: partial scores are added up and
+// finished.
+//
+// Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, scores/final_score.glsl, scores/score_terms.glsl,
+// masks/mask.glsl, masks/keep.glsl, scores/dropout.glsl.
+// Provides: placeFactor, updateSoftmax.
 #ifndef VKF_DECODE_WIDE_SOFTMAX_GLSL
 #define VKF_DECODE_WIDE_SOFTMAX_GLSL
 
-// Keys 2 pair and 2 pair + 1 of the tile.
+// Line 8: the scores of keys 2 pair and 2 pair + 1 of the tile, with all terms and masks.
 vec2 pairOfScores(uint key_begin) {
     uint key = 2 * pair;
     uint begin = key / MATRIX_COLUMNS * DEPTH_SUBGROUPS * MATRIX_FLOATS + row * MATRIX_COLUMNS + key % MATRIX_COLUMNS;
@@ -25,19 +31,21 @@ vec2 pairOfScores(uint key_begin) {
     return mix(vec2(MINUS_INFINITY), s, seen);
 }
 
-// To nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go up.
+// Two probabilities in 16 bits, rounded to nearest. For bf16 in integers, ties up, because a driver's conversion was
+// seen to cut the lower bits off.
 uint roundPair(vec2 p) {
     uvec2 bits = floatBitsToUint(p) + 0x8000u;
     return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 
+// The factor of the invocation's row, in all columns of factor_stage.
 void placeFactor(const float factor) {
     KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
         factor_stage[row * MATRIX_COLUMNS + column] = factor;
     }
 }
 
-// p = 2^(s - m), m in whole numbers, so that factors are powers of two. l takes p in before it is rounded.
+// Line 9. l takes p in before p is rounded.
 void updateSoftmax(const uint key_begin) {
     vec2 s = pairOfScores(key_begin);
     float tile_maximum = max(s.x, s.y);

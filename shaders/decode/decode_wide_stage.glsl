@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
+// Lines 4 and 7 of the algorithm (attention_decode_wide.comp): q and k on their way from device memory through shared
+// memory.
+//
+// Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
+// Provides: isView, existingKey, fetchPage, placePage, fetchKeys, forgetKeys, placeFetched, firstDepth, loadQueries.
 #ifndef VKF_DECODE_WIDE_STAGE_GLSL
 #define VKF_DECODE_WIDE_STAGE_GLSL
 
+// Whether v lies at the address of k with its strides.
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
     return same && params.head_stride[VKF_K] == params.head_stride[VKF_V] &&
            params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
 }
 
-// Past the last key it is the last one again, so that nothing is read that must not be.
+// The key of a number. Past the last key it is the last one again, so that nothing is read that does not exist.
 uint existingKey(const uint key) {
     return keyOfNumber(unseen, min(key, keys.y - 1));
 }
@@ -36,7 +42,6 @@ void fetchKeys(const uint key_begin) {
     }
 }
 
-// Says to the compiler that nothing fetched is needed any more.
 void forgetKeys() {
     FORGET(fetched, 0, K_FETCHES, uvec4(0))
 }
@@ -50,7 +55,7 @@ void placeFetched(const uint rows) {
     }
 }
 
-// Rows of q in the place of keys. Rows that do not exist are zeros.
+// Rows of q, in the registers of keys. Rows that do not exist are zeros.
 void fetchQueries() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
@@ -63,7 +68,7 @@ void fetchQueries() {
     }
 }
 
-// Columns past the last are zeros, in q and in k.
+// Columns past the last one become zeros, for q and for k.
 void clearStage() {
     if (STAGE_ROW - 1 > K_WORDS) {
         KEEP_LOOP for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
@@ -78,7 +83,7 @@ uint firstDepth() {
     return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
 }
 
-// q into registers, the first keys on their way.
+// Line 4: q to registers. The first keys are on their way meanwhile.
 void loadQueries() {
     fetchPage(keys.x);
     fetchQueries();

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
+// All mutable state of the decode kernel for wide heads. decode_wide_tile.glsl has its shared memory.
+//
+// Needs: common/params.glsl (Item), decode/decode_wide_tile.glsl, scores/final_score.glsl (BEFORE_ANY_KEY),
+// scores/dropout.glsl.
+// Provides: the variables below.
 #ifndef VKF_DECODE_WIDE_STATE_GLSL
 #define VKF_DECODE_WIDE_STATE_GLSL
 
+// Where the invocation stands and what it works on: set once, in main.
 Item item;
 uint thread, subgroup;
 uint row, pair; // of the tile, that this invocation has scores of
@@ -12,8 +18,10 @@ uvec2 keys;     // of this split, in numbers that leave out the keys between the
 ivec2 unseen;   // those keys
 bool v_in_k;    // v is a view of k
 
+// On the way from memory.
 uvec4 fetched[K_FETCHES];
 uint fetched_page;
+// The state of the algorithm.
 LeftMatrix q_tile[DIM_TILES];
 ResultMatrix o_tile[VALUE_TILES];
 float m = BEFORE_ANY_KEY;

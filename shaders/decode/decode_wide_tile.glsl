@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
+// The tile of the decode kernel for wide heads, and its shared memory.
+//
+// Needs: common/params.glsl, matrix/matrix_layout.glsl, KEY_MATRICES.
+// Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, factor_stage, page_stage.
 #ifndef VKF_DECODE_WIDE_TILE_GLSL
 #define VKF_DECODE_WIDE_TILE_GLSL
 

@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention in plain fp32 arithmetic: any device, any type, and the fast path for fp32.
-// FlashAttention-2's order (Dao 2023, algorithm 1): a workgroup owns TILE_ROWS query rows of one head
-// and walks once over the keys, TILE_KEYS at a time, with (m, l, o) in registers; o and lse are
-// written once, at the end. Nothing of size N x N exists. Where row tiles and heads would leave a device idle, a
-// workgroup takes a part of the keys, and merge_splits.comp joins the parts.
+// Fused attention in plain fp32 arithmetic: any device, any type, and the fast path for fp32. FlashAttention-2 (Dao
+// 2023, arXiv 2307.08691, algorithm 1). The numbers in comments are its lines:
 //
-// Shared memory holds only pieces, so that any head dimension fits 16 KiB:
+//      1,  2   Tr tiles of query rows, Tc tiles of keys                  src/tiles/scalar_tile.cpp
+//      3       for each tile i of query rows                             a workgroup: itemOf
+//      4         load q_i                                                fetchQ, placeQ
+//      5         o_i = 0, l_i = 0, m_i = -infinity                       clearOutput, clearSoftmax
+//      6         for each tile j of keys                                 main
+//      7           load k_j, v_j                                         fetchK, placeK, fetchV, placeV
+//      8           s = q_i k_j^T                                         computeScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                 updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                    updateSoftmax, computeOutput
+//     12         o_i = o_i / l_i                                         writeResults
+//     13         lse_i = m_i + log l_i                                   storeLse
+//     14, 15     store o_i, lse_i                                        writeResults
 //
-//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if the
-//                                                   head has one chunk
-//     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     while scores are summed up over the chunks, then
-//               CHUNK_KEYS x (4 VALUE_DIM4) of v    while o takes in the tile, chunk by chunk
+// Where the kernel deviates:
+//      4   q is loaded again for each tile of keys where its columns do not fit shared memory at once.
+//      6   Empty tiles are not visited. With key splits a workgroup takes some of the tiles; merge_splits.comp joins
+//          them.
+//      7   k and v come in chunks; the next chunk is on its way while this one is multiplied.
+//      9   Exponentials are powers of two; scores are in units of log2.
+//
+// (m, l, o) stay in registers from the first tile of keys to the last; nothing of size N x N exists. Shared memory
+// holds chunks only, so that any head dimension fits 16 KiB:
+//
+//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if there is one chunk
+//     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     in line 8, chunk of columns by chunk
+//               CHUNK_KEYS x (4 VALUE_DIM4) of v    in line 10, chunk of keys by chunk
 //     p_stage   TILE_ROWS x CHUNK_KEYS of p
 //
-// For study, the same kernel also takes the loops in the other order, a dispatch for each tile of keys
-// (key_outer.glsl).
-//
-// How a tile is spread over the invocations is told in scores.glsl and output.glsl; tiles are chosen by
-// src/tiles/scalar_tile.cpp.
+// For study, the kernel also takes the loops in the other order, that of the first FlashAttention paper
+// (key_outer.glsl). scores.glsl and output.glsl say how a tile is spread over the invocations.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,7 +68,7 @@ ivec2 unseen; // keys between the first ones and the window
 Rows q, k, v;
 uint thread, group, lane;
 
-// The first chunk of k for the keys from key_begin on, and of q if it does not stay.
+// Chunk `chunk` of k for the keys from key_begin on, and of q where q does not stay in shared memory.
 void fetchScoreOperands(const uint key_begin, const uint chunk) {
     if (DIM_CHUNKS > 1) {
         fetchQ(q, item.row_begin, chunk, thread);
@@ -61,7 +76,7 @@ void fetchScoreOperands(const uint key_begin, const uint chunk) {
     fetchK(k, key_begin, chunk, thread);
 }
 
-// s = q k^T for the keys from key_begin on; leaves the first chunk of v fetched.
+// Line 8: s = q k^T for the keys from key_begin on. Leaves the first chunk of v fetched.
 void computeScores(const uint key_begin) {
     clearScores();
     KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
@@ -80,11 +95,11 @@ void computeScores(const uint key_begin) {
     }
 }
 
-// o += p v for the same keys; leaves the first chunk of the next tile's k, from next_begin on, fetched.
+// Line 10: o += p v for the same keys. Leaves the first chunk of the next tile's k, from next_begin on, fetched.
 void computeOutput(const uint key_begin, const uint next_begin, const bool partial) {
     KEEP_LOOP for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
-        barrier(); // as above
+        barrier(); // the last readers of the stages are done
         placeV(v, chunk_begin, thread);
         placeP(chunk, group, lane);
         barrier();
@@ -101,14 +116,14 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
     }
 }
 
-// Whether keys of the tile must be asked about one by one. The tile is the one that was found last.
+// Whether the tile is partial: masks then look at each pair. The tile is the one that nextTile found last.
 bool isPartialTile(const uint key_begin) {
     bool asked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
     return asked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
 
-// First key of the first tile from key_begin on that some row sees; past the last key if there is none. A map knows
-// itself where the walk stands, and what nobody sees between the first keys and the window.
+// First key of the first non-empty tile from key_begin on; past the last key if there is none. A map knows itself where
+// the walk stands, and which tiles between the first keys and the window are empty.
 uint nextTile(uint key_begin) {
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
     if (HAS_TILE_MAP) {
@@ -120,7 +135,7 @@ uint nextTile(uint key_begin) {
     return !HAS_BLOCK_MASK ? key_begin : openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
 
-// Those of the keys that some row sees which are of the item's split: whole tiles but for the ends.
+// The keys of the item's split, among the keys that some row sees. A split is a number of tiles but for its ends.
 ivec2 keysOfSplit(ivec2 any) {
     uint first = uint(any.x) / TILE_KEYS;
     uint end = (uint(max(any.x, any.y)) + TILE_KEYS - 1) / TILE_KEYS;
@@ -128,6 +143,7 @@ ivec2 keysOfSplit(ivec2 any) {
     return ivec2(max(any.x, share.x), min(any.y, share.y));
 }
 
+// Lines 12 to 15.
 void writeResults() {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
@@ -157,7 +173,7 @@ void main() {
     group = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
-    item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number);
+    item = itemOf(KEY_OUTER ? number % itemsOfKeyTile() : number); // 3
     if (isIdle(item)) {
         return;
     }
@@ -168,9 +184,8 @@ void main() {
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
-
     beginBlocks(item);
-    clearOutput();
+    clearOutput(); // 5
     clearSoftmax();
     setDropout(item, group);
     ivec2 keys = SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
@@ -189,26 +204,26 @@ void main() {
         beginMapWalk(first_tile);
         uint first = nextTile(first_tile * TILE_KEYS);
         if (DIM_CHUNKS == 1) {
-            fetchQ(q, item.row_begin, 0, thread);
+            fetchQ(q, item.row_begin, 0, thread); // 4
             placeQ(q, item.row_begin, 0, thread);
         }
-        fetchScoreOperands(first, 0);
+        fetchScoreOperands(first, 0); // 4, 7
         uint next = first;
-        for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) {
+        for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) { // 6
             bool partial = isPartialTile(key_begin);
             next = nextTile(key_begin + TILE_KEYS);
-            computeScores(key_begin);
+            computeScores(key_begin); // 7, 8
             if (partial) {
-                updateSoftmax(item, group, lane, key_begin, true);
+                updateSoftmax(item, group, lane, key_begin, true); // 9, and o_i of 10 times exp(m_old - m_i)
             } else {
                 updateSoftmax(item, group, lane, key_begin, false);
             }
-            computeOutput(key_begin, next, partial);
+            computeOutput(key_begin, next, partial); // 7, 10
         }
     }
-    if (KEY_OUTER) {
+    if (KEY_OUTER) { // key_outer.glsl has the other paper's lines
         storeState(item, group, lane);
     } else {
-        writeResults();
+        writeResults(); // 12 to 15
     }
 }

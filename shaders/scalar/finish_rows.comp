@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of path key_outer: o is divided by l, and o and lse go where the caller wants them. The state of the rows
-// stands in the place of q (o, fp32, rows of whole words) and k (m and l); a row without a visible key has none.
+// The end of path key_outer (key_outer.glsl): the division by l of line 12 of the first paper's algorithm 1 (Dao et al.
+// 2022, arXiv 2205.14135), done once, and lse. The state of the rows comes as q (o, fp32, rows of whole words) and as k
+// (m and l). A row without a visible key has no state.
 //
 // An invocation has four columns of one row; LANES invocations, a power of two, share a row.
 #version 460
@@ -38,12 +39,12 @@ void main() {
     vec2 state = vec2(MINUS_INFINITY, 0.0);
     vec4 o = vec4(0.0);
     if (visible.x < visible.y) {
-        state = loadRowState(params.k, item, row);
+        state = loadRowState(params.k, item, row); // m, l
         uvec2 address = rowAddress(headAddress(params.q, VKF_Q, item.batch, item.head), VKF_Q, row);
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
     vec3 ended = withSink(item.head, state.x, state.y);
-    o *= scaledByDropout(ended.z);
+    o *= scaledByDropout(ended.z); // 12: o / l
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
               isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / ended.y);

@@ -1,9 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// The loop order of FlashAttention's first version (Dao et al. 2022, algorithm 1): tiles of keys outside, tiles of
-// query rows inside. Work items count the row tiles of all sequences for the first tile of keys, then for the second,
-// and so on; a workgroup takes one, and the state of its rows comes from memory and goes back: o, not divided by l,
-// fp32, in the place of o, and (m, l) in the place of lse. finish_rows.comp divides at the end.
+// Path key_outer: the loop order of FlashAttention's first version (Dao et al. 2022, arXiv 2205.14135, algorithm 1).
+// Its lines:
+//
+//      2       o = 0, l = 0, m = -infinity, of all rows, in memory           main: clearOutput, clearSoftmax
+//      5       for each tile j of keys                                       work items, itemsOfKeyTile
+//      6         load k_j, v_j                                               fetchK, placeK, fetchV, placeV
+//      7         for each tile i of query rows                               a workgroup
+//      8           load q_i, o_i, l_i, m_i                                   loadState
+//      9           s = q_i k_j^T                                             computeScores
+//     10, 11       m~ = rowmax s, p = exp(s - m~), l~ = rowsum p,
+//                  m_i, l_i of old and tile together                         updateSoftmax
+//     12           o_i = (exp(m_old - m_i) l_old o_i + exp(m~ - m_i) p v_j)
+//                  / l_i, to memory                                          updateSoftmax, computeOutput, storeState
+//     13           l_i, m_i to memory                                        storeState
+//
+// Where the kernel deviates:
+//     2    The first pass of a row starts with an empty state instead of loading one.
+//     10   p is measured from the new m_i at once, so that m~ and l~ need no place of their own.
+//     12   o_i is not divided by l_i in each pass; finish_rows.comp divides once, behind the last pass.
+//
+// Work items count the row tiles of all sequences for the first tile of keys, then for the second, and so on. o stands
+// in the place of the result, fp32; (m, l) stand in the place of lse.
+//
+// Needs: scalar/row_state.glsl, scalar/softmax.glsl, scalar/output.glsl, common/item.glsl, common/address.glsl.
+// Provides: KEY_OUTER, itemsOfKeyTile, keysOfPass, loadState, storeState.
 #ifndef VKF_KEY_OUTER_GLSL
 #define VKF_KEY_OUTER_GLSL
 
@@ -17,19 +38,20 @@ uint itemsOfKeyTile() {
     return (params.query_rows + TILE_ROWS - 1) / TILE_ROWS * (params.heads & 0xffffu) * SEQUENCES;
 }
 
-// Those of the keys that some row sees which are of the item's tile of keys.
+// Line 5: the keys of the pass, among the keys [any.x, any.y) that some row sees.
 ivec2 keysOfPass(const ivec2 any, const uint number) {
     int begin = int(number / itemsOfKeyTile() * TILE_KEYS);
     return ivec2(max(any.x, begin), min(any.y, begin + int(TILE_KEYS)));
 }
 
+// Line 8.
 void loadState(const Item item, const uint group, const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
         vec2 state = loadRowState(params.lse, item, i);
         m_row[row] = state.x;
-        l_row[row] = lane == 0 ? state.y : 0.0; // the lanes' parts are added
+        l_row[row] = lane == 0 ? state.y : 0.0; // the lanes' sums are added in storeState
         UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             uint word = min(lane + c * LANES, (VALUE_DIM + 3) / 4 - 1);
             o_tile[row * THREAD_COLUMNS4 + c] =
@@ -38,6 +60,7 @@ void loadState(const Item item, const uint group, const uint lane) {
     }
 }
 
+// Lines 12 and 13.
 void storeState(const Item item, const uint group, const uint lane) {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
