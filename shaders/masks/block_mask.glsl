@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The block mask: a bit for each BLOCK rows x BLOCK keys, 1 = open, blocks of keys side by side in words of
-// 32, rows of blocks one after the other. Which tiles of keys a tile of rows has to visit, and which blocks a
-// row sees in a tile that several share.
+// The block mask: a bit for each BLOCK rows x BLOCK keys, 1 = open, blocks of keys side by side in words of 32, rows of
+// blocks one after the other. Which tiles of keys are empty for a tile of rows, and which blocks of a tile a row sees.
 //
-// Where tiles divide blocks, a tile is open or closed as a whole, and no score is looked at for the mask's
-// sake. Where they do not, BLOCKS_CROSS_TILES: a tile is visited if any of its blocks is open, as one that a mask
-// cuts. Blocks are whole multiples of 16 either way, so none ends inside a matrix.
+// Where tiles divide blocks, a tile is open or closed as a whole, and no score is looked at for the block mask.
+// Elsewhere BLOCKS_CROSS_TILES: a tile is partial if any of its blocks is open. Blocks are multiples of 16, so no block
+// ends inside a matrix.
+//
+// Needs: common/params.glsl, common/item.glsl, TILE_ROWS, TILE_KEYS.
+// Provides: BLOCK, BLOCKS_CROSS_TILES, beginBlocks, openTile, openBlocks, isOpen.
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
 
@@ -22,8 +24,8 @@ uvec2 mask_head; // address of the head's mask
 uint mask_first; // rows of blocks that the tile of rows touches
 uint mask_last;
 uint mask_end;   // keys of the sequence
-uint held_word;  // the word of the tile's rows that was read last, and what it held
-uint held_bits;
+uint held_word;  // the word that openWord read last
+uint held_bits;  // and its bits
 
 uint maskWord(const uint block_row, const uint word) {
     uint row_words = ((params.keys + BLOCK - 1) / BLOCK + 31) / 32;
@@ -44,8 +46,8 @@ void beginBlocks(const Item item) {
     held_word = 0xffffffffu;
 }
 
-// Blocks of keys 32 word to 32 word + 31 that some row of the tile sees. Words are held, because tiles that
-// follow each other mostly ask for the same one.
+// Bits of blocks of keys 32 word to 32 word + 31 that some row of the tile sees. The last word is kept, because
+// neighbouring tiles mostly ask for the same one.
 uint openWord(const uint word) {
     if (word != held_word) {
         held_word = word;
@@ -57,8 +59,8 @@ uint openWord(const uint word) {
     return held_bits;
 }
 
-// The first tile of keys from `tile` on, before `end`, with an open block; `end` if there is none. The same
-// in every invocation of the workgroup.
+// The first non-empty tile of keys in [tile, end); `end` if there is none. The same in every invocation of the
+// workgroup.
 uint openTile(const uint tile, const uint end) {
     uint key_end = min(end * TILE_KEYS, mask_end);
     for (uint block = tile * TILE_KEYS / BLOCK; block * BLOCK < key_end; block = (block | 31u) + 1) {
@@ -71,8 +73,8 @@ uint openTile(const uint tile, const uint end) {
     return end;
 }
 
-// Bit i: whether the row sees block i, counted from the one that key_begin lies in. For as many keys as a tile
-// has; bits of blocks that do not exist say nothing.
+// Bit i: whether the row sees block i, counted from the block of key_begin, for as many keys as a tile has. Bits of
+// blocks that do not exist mean nothing.
 uint openBlocks(const uint row, const uint key_begin) {
     uint block_row = min(row, params.query_rows - 1) / BLOCK;
     uint block = key_begin / BLOCK;
@@ -84,7 +86,7 @@ uint openBlocks(const uint row, const uint key_begin) {
     return bits;
 }
 
-// Whether openBlocks(row, key_begin) has the block of a later key.
+// Whether `bits`, which is openBlocks(row, key_begin), has the block of a key from key_begin on.
 bool isOpen(const uint bits, const uint key_begin, const uint key) {
     return (bits >> key / BLOCK - key_begin / BLOCK & 1u) != 0;
 }

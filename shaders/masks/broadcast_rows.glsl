@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of a bias or a mask, logically [batch, heads, rows, keys]: strides of 64 bits, elements of 1, 8, 16 or 32 bits,
-// which are read out of words of 4 bytes, so that no device needs narrower loads.
+// Rows of a bias or a mask, logically [batch, heads, rows, keys]: strides of 64 bits, elements of 1, 8, 16 or 32 bits.
+// Elements are read out of words of 4 bytes, so that no device needs narrower loads.
+//
+// Needs: common/address64.glsl. Provides: BroadcastRow, broadcastRow, broadcastBits.
 #ifndef VKF_BROADCAST_ROWS_GLSL
 #define VKF_BROADCAST_ROWS_GLSL
 
@@ -10,7 +12,7 @@ struct BroadcastRow {
     uint first;    // element of that word
 };
 
-// Strides are in bits. log_bits: the logarithm of an element's.
+// Strides are in bits; an element has 2^log_bits bits.
 BroadcastRow broadcastRow(const uvec2 base, const uvec2 stride[3], const uint batch, const uint head, const uint row,
                           const uint log_bits) {
     uvec2 bit = add64(add64(multiply64(batch, stride[0]), multiply64(head, stride[1])), multiply64(row, stride[2]));
@@ -18,7 +20,7 @@ BroadcastRow broadcastRow(const uvec2 base, const uvec2 stride[3], const uint ba
     return BroadcastRow(add64(base, bytes), (bit.x & 31u) >> log_bits);
 }
 
-// A key's element, in the lower bits of what is returned.
+// The element of a key, in the low bits of the result. Higher bits mean nothing.
 uint broadcastBits(const BroadcastRow row, const uint key, const uint log_bits) {
     uint element = row.first + key;
     uint word = Word(add64(row.address, uvec2(element >> 5 - log_bits << 2, 0))).value;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+//
+// Needs: nothing. Provides: DROPPED.
 #ifndef VKF_DROPPED_GLSL
 #define VKF_DROPPED_GLSL
 

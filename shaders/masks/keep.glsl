@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Masks that are asked key by key, inside the range that mask.glsl tells: the boolean mask,
-// documents, and what lies between the first keys and the window.
+// Per-key masks, inside the range of mask.glsl: the boolean mask, documents, and the keys between the first keys and
+// the window.
+//
+// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
+// Provides: HAS_KEEP, MASK_BITS, HAS_DOCUMENTS, RowKeep, rowKeep, keeps.
 #ifndef VKF_KEEP_GLSL
 #define VKF_KEEP_GLSL
 
@@ -15,18 +18,18 @@ layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
 const bool HAS_KEEP = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
 
-// What of the masks belongs to one query row.
+// Where the masks of one query row lie.
 struct RowKeep {
     BroadcastRow mask;
     uint last_key;   // of the sequence
-    uvec2 documents; // address of its keys'
-    uint document;   // of the row
-    bool is_position; // whether the row stands at a key and so has one
-    uint first_keys; // that the row sees beside its window
+    uvec2 documents;  // address of the documents of the sequence's keys
+    uint document;    // of the row
+    bool is_position; // whether the row stands at a key and so has a document
+    uint first_keys;  // that the row sees in addition to its window
     ivec2 window;
 };
 
-// Rows past the last one are the last one.
+// Of a row past the last one: the masks of the last row.
 RowKeep rowKeep(const Item item, const uint head, const uint row) {
     RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {
@@ -36,7 +39,8 @@ RowKeep rowKeep(const Item item, const uint head, const uint row) {
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
-        uvec2 first = PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
+        uvec2 first =
+            PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
         keep.documents = add64(VKF_TABLE_ADDRESS(documents), first);
         keep.is_position = position >= 0;
         keep.document = Word(add64(keep.documents, uvec2(max(position, 0) * 4, 0))).value;
@@ -48,7 +52,7 @@ RowKeep rowKeep(const Item item, const uint head, const uint row) {
     return keep;
 }
 
-// Whether the row may see the key, as far as these masks go. There must be keys; past the last one it says nothing.
+// Whether these masks let the row see the key. The sequence must have keys; past the last key the answer means nothing.
 bool keeps(const RowKeep keep, const uint key) {
     bool kept = true;
     uint existing = min(key, keep.last_key);

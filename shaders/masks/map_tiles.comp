@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of it: one tile of rows
-// against 32 tiles of keys. It sees keys in groups, a word of 4 bytes of the boolean mask, with a flag for each key
-// where the mask has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group.
+// against 32 tiles of keys. It works on groups of keys, a word of 4 bytes of the boolean mask, with a flag for each key
+// where the mask has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group
+// (map_flags.glsl).
 //
-// Pairs outside the rows' visible ranges are neither seen nor have to be kept. Where a group's keys are of one document
-// with all rows, or of none that a row has, and nothing else asks about keys, no row is looked at.
+// Pairs outside the rows' visible ranges are not seen and need not be kept. Where documents alone decide, and a group's
+// keys all have the document of all rows, or a document of no row, no row is looked at.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,7 +33,7 @@ const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations
 const uint ROWS_AT_ONCE = 8;
 const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
 
-// Of an atomic operation on shared memory: no other scope is sure to be there where a device has Vulkan's memory model.
+// Scope and semantics of atomic operations on shared memory: every device with Vulkan's memory model has this scope.
 #define OF_WORKGROUP gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed
 
 shared uint seen_flags[GROUPS];
@@ -74,76 +75,7 @@ void beginItem() {
     beginBlocks(item);
 }
 
-// Flags of the keys of [begin, end), counted from the group's first.
-uint flagsOf(const int begin, const int end) {
-    uint first = uint(clamp(begin, 0, int(GROUP_KEYS))) * FLAG_BITS;
-    uint last = uint(clamp(end, 0, int(GROUP_KEYS))) * FLAG_BITS;
-    uint after_first = BITS_FROM(first, first);
-    uint after_last = BITS_FROM(last, last);
-    return after_first & ~after_last & ALL_FLAGS;
-}
-
-// What the boolean mask keeps. A row's keys may begin within a word of it; the word after the last key is not read.
-uint maskFlags(const RowKeep keep, const uint key) {
-    uint element = keep.mask.first + key;
-    uint shift = element % GROUP_KEYS * FLAG_BITS;
-    uvec2 address = add64(keep.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
-    uint bits = Word(address).value >> shift;
-    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= keep.last_key) {
-        bits |= Word(add64(address, uvec2(4, 0))).value << 32 - shift;
-    }
-    return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
-}
-
-// What the other masks keep, key by key.
-uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
-    uint flags = 0;
-    KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
-        bool kept = true;
-        if (documents) {
-            uint existing = min(key + i, keep.last_key);
-            kept = keep.is_position && Word(add64(keep.documents, uvec2(existing * 4, 0))).value == keep.document;
-        }
-        if (HAS_BLOCK_MASK) {
-            kept = kept && isOpen(openBlocks(row, min(key + i, keep.last_key)), key + i, key + i);
-        }
-        flags |= kept ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
-    }
-    return flags;
-}
-
-// Which keys of a group the masks keep for one of the rows; x: of those that its range leaves, y: and all others.
-uvec2 rowFlags(const uint index, const uint key, const bool documents) {
-    uint row = queryRowOf(index);
-    RowKeep keep = rowKeep(item, queryHeadOf(index), row);
-    uint kept = MASK_BITS != 0 ? maskFlags(keep, key) : ALL_FLAGS;
-    if (documents || HAS_BLOCK_MASK) {
-        kept &= askedFlags(keep, row, key, documents);
-    }
-    if (FIRST_KEYS != 0) {
-        ivec2 window = keep.window - int(key);
-        kept &= flagsOf(0, int(keep.first_keys) - int(key)) | flagsOf(window.x, window.y);
-    }
-    ivec2 visible = visibleKeys(item, row) - int(key);
-    uint in_range = flagsOf(visible.x, visible.y);
-    return uvec2(kept & in_range, kept | ALL_FLAGS & ~in_range);
-}
-
-// Takes in a group's rows, every ROW_LANES-th from `lane` on.
-void askRows(const uint group, const uint key, const uint lane, const bool documents) {
-    uvec2 flags = uvec2(0, ALL_FLAGS);
-    for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
-        uvec2 of_row[ROWS_AT_ONCE];
-        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
-            of_row[i] = rowFlags(min(first + i * ROW_LANES, rows - 1), key, documents);
-        }
-        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
-            flags = uvec2(flags.x | of_row[i].x, flags.y & of_row[i].y);
-        }
-    }
-    atomicOr(seen_flags[group], flags.x, OF_WORKGROUP);
-    atomicAnd(kept_flags[group], flags.y, OF_WORKGROUP);
-}
+#include "masks/map_flags.glsl"
 
 const uint OF_ALL_ROWS = 0; // the group's keys are of the one document of all rows
 const uint OF_NO_ROW = 1;
@@ -154,6 +86,7 @@ uint documentOf(const uint key) {
     return Word(add64(documents, uvec2(min(key, item.keys - 1) * 4, 0))).value;
 }
 
+// Of which rows the documents of a group's keys are.
 uint documentsOf(const uint key) {
     if (!HAS_DOCUMENTS) {
         return OF_ALL_ROWS;
@@ -168,6 +101,7 @@ uint documentsOf(const uint key) {
     return of_none ? OF_NO_ROW : of_all ? OF_ALL_ROWS : OF_SOME_ROWS;
 }
 
+// Flags of a group, by one of the invocations that share it.
 void askGroup(const uint group, const uint lane) {
     uint key = first_key + group * GROUP_KEYS;
     ivec2 any = mask.any - int(key);
@@ -185,7 +119,8 @@ void askGroup(const uint group, const uint lane) {
     }
 }
 
-// Documents of the rows: those of the keys at their positions. A row before the first key is of none.
+// The least and the most document of the rows: those of the keys at their positions. A row before the first key has
+// none.
 void findDocuments(const uint thread) {
     int offset = int(item.keys) - int(params.query_rows);
     for (uint i = thread; i < rows; i += WORKGROUP_SIZE) {
@@ -201,6 +136,7 @@ void findDocuments(const uint thread) {
     }
 }
 
+// Bits of a tile of keys, from the flags of its groups.
 void joinTile(const uint tile) {
     uint begin = tile * TILE_KEYS;
     uint end = begin + TILE_KEYS;

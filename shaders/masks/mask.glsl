@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so
-// one range describes every mask of this kind, and it only moves to the right as the row grows. What a block
-// mask closes inside the range is told in block_mask.glsl.
+// Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
+// describes every mask of this kind, and it only moves to the right as the row grows. block_mask.glsl and keep.glsl
+// drop keys inside the range.
+//
+// Needs: common/params.glsl, common/item.glsl; TILE_ROWS where unseenKeys or tileMask is called.
+// Provides: FIRST_KEYS, windowKeys, firstKeysOf, visibleKeys, unseenKeys, TileMask, tileMask, isPartial, isVisible.
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
 layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen beside the window; 0 without a window
 layout(constant_id = VKF_ID_FIRST_KEYS_CAUSAL) const bool FIRST_KEYS_CAUSAL = false;
 
+// Keys of the row's window; all keys without one.
 ivec2 windowKeys(const Item item, const uint row) {
     int keys = int(item.keys);
     if (!HAS_WINDOW) {
@@ -20,13 +24,14 @@ ivec2 windowKeys(const Item item, const uint row) {
     return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
 }
 
-// How many first keys a row sees beside its window.
+// Number of first keys that a row sees in addition to its window.
 int firstKeysOf(const Item item, const uint row) {
     int most = FIRST_KEYS_CAUSAL ? int(row) + item.offset + 1 : int(item.keys);
     return clamp(min(most, int(item.keys)), 0, int(FIRST_KEYS));
 }
 
-// With first keys the range reaches over those between them and the window, which keep.glsl drops.
+// Keys that the row sees. With first keys the range includes the keys between them and the window, which keep.glsl
+// drops.
 ivec2 visibleKeys(const Item item, const uint row) {
     ivec2 visible = windowKeys(item, row);
     if (FIRST_KEYS != 0) {
@@ -36,7 +41,7 @@ ivec2 visibleKeys(const Item item, const uint row) {
     return visible;
 }
 
-// Those keys in between that no row of the tile sees: [x, y), inside the range that some row sees.
+// Keys [x, y) between the first keys and the window that no row of the tile sees, inside the range that some row sees.
 ivec2 unseenKeys(const Item item) {
     if (FIRST_KEYS == 0) {
         return ivec2(0);
@@ -47,7 +52,7 @@ ivec2 unseenKeys(const Item item) {
     return ivec2(begin, begin == 0 ? 0 : max(begin, end));
 }
 
-// What a tile of rows needs to know about the mask.
+// The visible ranges of a tile of rows.
 struct TileMask {
     ivec2 any; // keys that some row of the tile may see
     ivec2 all; // keys that every row of the tile sees; empty if y <= x
@@ -60,7 +65,7 @@ TileMask tileMask(const Item item) {
     return TileMask(ivec2(first.x, last.y), ivec2(last.x, first.y));
 }
 
-// Whether keys [begin, end) need a look at each (row, key) pair.
+// Whether keys [begin, end) make a partial tile.
 bool isPartial(const TileMask mask, const uint begin, const uint end) {
     return int(begin) < mask.all.x || int(end) > mask.all.y;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most first, so that no long one is left for
-// the end. A workgroup takes those of one head, or of all that share masks: the place of a tile is the number of others
-// that come before it.
+// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most keys first, so that no long one is left
+// for the end. A workgroup orders the tiles of one head, or of all heads that share a map. The place of a tile is the
+// number of tiles that come before it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,7 +19,8 @@ layout(constant_id = VKF_ID_THREAD_KEYS) const uint TILE_KEYS = 64;
 
 shared uint lengths[WORKGROUP_SIZE];
 
-// Tiles of keys that a tile of rows sees; one in which keys are asked about takes about half as long again.
+// Work of a tile of rows, in half tiles of keys: a tile in which per-key masks are asked takes about half as long
+// again.
 uint lengthOf(Item item, const uint tile) {
     item.row_begin = tile * TILE_ROWS;
     turnToRow(item);

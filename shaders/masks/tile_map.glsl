@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The map that map_tiles.comp makes of masks that are asked key by key: two bits for each tile of rows and tile of
-// keys. One says whether any row sees any of the keys, the other whether those masks keep all that the visible ranges
-// leave. With it a tile of rows passes over what it does not see, and asks about keys only where it must.
+// The map of tiles that map_tiles.comp makes of per-key masks: two bits for each tile of rows and tile of keys. `seen`:
+// some row sees some key, so the tile is not empty. `kept`: the per-key masks keep all pairs that the visible ranges
+// leave. With the map a tile of rows steps over its empty tiles and asks per-key masks only in partial tiles.
+//
+// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl (HAS_WINDOW), TILE_ROWS, TILE_KEYS.
+// Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isKept.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
@@ -23,14 +26,14 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
 uvec2 map_row;  // address of the tile's row of words
 uint map_first; // tile with which the walk began
 uint held_map;  // the word that was read last
-uint held_open; // of its tiles those of the walk that were not taken yet
+uint held_open; // its tiles that the walk has not taken yet
 uint held_kept;
 
 uint mapRowTiles() {
     return (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
 }
 
-// Of tiles of heads, if each has its own.
+// Heads, or packed heads, with a map of their own; 1 if all share one.
 uint mapHeads() {
     return TILE_MAP == VKF_MAP_BY_HEAD ? (params.heads & 0xffffu) / PACKED_HEADS : 1;
 }
@@ -46,19 +49,19 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 8));
 }
 
-// Where the number of the tile stands that has this place in the order of order_tiles.comp.
+// Address of the number of the tile that has this place in the order of order_tiles.comp.
 uvec2 orderAddress(const Item item, const uint place) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = (item.batch * mapHeads() + head) * mapRowTiles();
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
 }
 
-// To the words of the item's tile of rows.
+// Turns to the words of the item's tile of rows.
 void turnToRow(const Item item) {
     map_row = mapWordAddress(item, 0);
 }
 
-// Exchanges the item's tile for the one in its place of the order, and turns to its row of the map.
+// Replaces the item's tile of rows by the tile that has its place in the order, and turns to the words of that tile.
 void takeMappedTile(inout Item item) {
     if (HAS_TILE_MAP) {
         uint place = item.row_begin / TILE_ROWS;
@@ -72,20 +75,20 @@ MapWord mapWord(const uint word) {
     return MapWord(add64(map_row, uvec2(word * 8, 0)));
 }
 
-// Bits of those of a word's tiles that do not come before `tile`.
+// Bits of the tiles of a word from `tile` on.
 uint mapBitsFrom(const uint tile, const uint word) {
     return tile <= word * 32 ? 0xffffffffu : BITS_FROM(tile - word * 32, tile % 32);
 }
 
-// To the beginning of a walk over tiles from `first` on.
+// Begins a walk over tiles from `first` on.
 void beginMapWalk(const uint first) {
     map_first = first;
     held_map = first / 32 - 1;
     held_open = 0;
 }
 
-// Words are held, because tiles that follow each other mostly lie in the same one: its seen tiles before `end` that are
-// of [full_first, full_end) and kept as a whole, if `whole`, else all others.
+// Reads a word and keeps it, because neighbouring tiles mostly lie in the same word: its non-empty tiles before `end`.
+// If `full`, only those of [full_first, full_end) that are kept; else all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
@@ -104,7 +107,7 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
     return tile;
 }
 
-// Of the tile that was found last.
+// Of the tile that nextMappedTile found last: whether per-key masks keep all that the ranges leave.
 bool isKept(const uint tile) {
     return (held_kept >> tile % 32 & 1u) != 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges partial results of any origin, each o with its lse, as merge_rows.glsl tells: the m of a part is its lse,
-// its l is 1, or 0 of an empty part. A workgroup has ROWS rows, and 4 LANES columns of them from
-// 4 LANES gl_WorkGroupID.y on.
+// Merges partial results of any origin, each an o with its lse, by the formula of merge_rows.glsl: m is the lse, and l
+// is 1, or 0 for a partial result that saw no key. A workgroup has ROWS rows, and 4 LANES columns of them from 4 LANES
+// gl_WorkGroupID.y on.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,12 +32,12 @@ layout(push_constant, std430) uniform PushConstants {
 #define LOG2E 1.44269504088896341
 
 struct Place {
-    uvec2 lse; // of part 0
+    uvec2 lse; // of partial result 0
     uvec2 row;
     uint column;
 };
 
-// Some libraries give an empty row an lse of +infinity.
+// Some libraries give a row without visible keys an lse of +infinity.
 vec2 loadState(const Place place, const uint part) {
     float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(part, params.lse_part_stride))).value);
     return abs(lse) == INFINITY ? vec2(0.0) : vec2(lse, 1.0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Joins the parts that splits of the keys left in scratch, as merge_rows.glsl tells, m in units of log2. Parts are
-// dense fp32 [batch, split, heads, rows, columns], columns padded to whole words of four; params.q is their
-// address, params.k that of their (m, l).
+// Merges the partial results that key splits left in scratch memory, by the formula of merge_rows.glsl, m in units of
+// log2. Partial results are dense fp32 [batch, split, heads, rows, columns], columns padded to whole words of four.
+// params.q is their address, params.k that of their (m, l).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,7 +20,7 @@ const uint WORDS = (VALUE_DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // each merged as a row of its own
 
 struct Place {
-    uint first; // part
+    uint first; // partial result of split 0
     uint step;  // from split to split
     uint word;
 };

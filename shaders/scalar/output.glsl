@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// o += p v as one invocation sees it. Of the THREAD_ROWS query rows of its group each lane holds
-// THREAD_COLUMNS4 words of four columns of o: word lane, lane + LANES, ... Neighbouring lanes so read
-// neighbouring words of v, all lanes of a group the same word of p (a broadcast), and rescaling a row
+// Line 10 of the algorithm (attention_scalar.comp), o += p v, as one invocation sees it. Of the THREAD_ROWS query rows
+// of its group a lane holds THREAD_COLUMNS4 words of four columns of o: word lane, lane + LANES, ... So neighbouring
+// lanes read neighbouring words of v, all lanes of a group read the same word of p (a broadcast), and rescaling a row
 // of o needs no other group.
+//
+// Needs: scalar/scalar_tile.glsl, scalar/stage.glsl (kv_stage), common/address.glsl, common/element.glsl.
+// Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput.
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
 
@@ -23,7 +26,7 @@ void clearOutput() {
     }
 }
 
-// o += p v over the staged keys. `cut` says that some p may be DROPPED.
+// o += p v over the staged keys. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint group, const uint lane, const bool partial) {
     for (uint key4 = 0; key4 < CHUNK_KEYS; key4 += 4) {
         vec4 v[4 * THREAD_COLUMNS4];
@@ -46,8 +49,8 @@ void accumulateOutput(const uint group, const uint lane, const bool partial) {
     }
 }
 
-// Columns of o that exist, of the rows that exist, each multiplied by its row's factor; 0 makes an
-// exact 0 of whatever o holds. Of a part of the keys they are a part of o.
+// Stores the columns of o that exist, of the rows that exist, each row times its factor. A factor of 0 makes an exact 0
+// of whatever o holds. With key splits this is a partial result.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);

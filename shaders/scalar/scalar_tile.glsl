@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of the kernels in plain fp32 arithmetic: which invocation owns what.
+//
+// Needs: common/params.glsl. Provides: TILE_ROWS, TILE_KEYS, the numbers of chunks, tileRow.
 #ifndef VKF_SCALAR_TILE_GLSL
 #define VKF_SCALAR_TILE_GLSL
 

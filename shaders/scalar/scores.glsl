@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// s = q k^T as one invocation sees it. A group of LANES invocations owns THREAD_ROWS query rows; of
-// those rows each lane holds the scores of THREAD_KEYS keys: lane, lane + LANES, lane + 2 LANES, ...
-// Neighbouring lanes so read neighbouring rows of k (padded: no bank conflict), all lanes of a group
+// Line 8 of the algorithm (attention_scalar.comp), s = q k^T, as one invocation sees it. A group of LANES invocations
+// owns THREAD_ROWS query rows. Of each row a lane holds the scores of THREAD_KEYS keys: lane, lane + LANES, lane + 2
+// LANES, ... So neighbouring lanes read neighbouring rows of k (padded: no bank conflict), all lanes of a group read
 // the same word of q (a broadcast), and a row's maximum concerns the lanes of one group.
+//
+// Needs: scalar/scalar_tile.glsl, scalar/stage.glsl.
+// Provides: q_stage, s_tile, fetchQ, placeQ, clearScores, accumulateScores.
 #ifndef VKF_SCORES_GLSL
 #define VKF_SCORES_GLSL
 

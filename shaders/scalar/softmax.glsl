@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The online softmax of one invocation's rows, in base 2 (Milakov and Gimelshein 2018; FlashAttention-2,
-// Dao 2023, algorithm 1). After some tiles of keys, for each row:
+// Line 9 of the algorithm (attention_scalar.comp), and the factor of line 10: the online softmax of one invocation's
+// rows, in base 2 (Milakov and Gimelshein 2018). After some tiles of keys, for each row:
 //
-//     m  the largest score so far, -inf before the first visible key; the same in every lane
-//     l  the sum of 2^(s - m) over this lane's keys; the lanes' parts are added once, at the end
-//     o  the sum of 2^(s - m) v
+//     m  running maximum, -infinity before the first visible key; the same in every lane
+//     l  running sum of 2^(s - m) over this lane's keys; the lanes are added once, at the end
+//     o  sum of 2^(s - m) v
+//
+// Needs: scalar/scores.glsl, scalar/output.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
+// masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl.
+// Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
 #define VKF_SOFTMAX_GLSL
 
@@ -44,8 +48,8 @@ void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane)
     }
 }
 #else
-// Through p_stage, whose rows have at least as many places as a group has lanes. Every invocation of the
-// workgroup must arrive.
+// Without shuffles, values go through p_stage, whose rows have at least as many places as a group has lanes. Every
+// invocation of the workgroup must come here.
 void exchangeOverLanes(float x[THREAD_ROWS], const uint group, const uint lane) {
     barrier();
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -80,19 +84,19 @@ void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane)
 }
 #endif
 
-// What seesKey needs to know of the block mask.
+// Blocks of the tile that a row sees, for seesKey.
 uint openInTile(const uint row, const uint key_begin) {
     return BLOCKS_CROSS_TILES ? openBlocks(row, key_begin) : 0;
 }
 
-// Whether a row sees the tile's key number `key`.
+// Whether a row sees key `key` of the tile.
 bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uint key_begin, const uint key) {
     return isVisible(visible, key_begin + key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key_begin + key)) &&
            keeps(keep, key_begin + key);
 }
 
-// Scores of the tile that starts at key_begin become probabilities, in place; m, l and o follow. `cut`
-// says that the mask must be asked about each pair.
+// Scores of the tile from key_begin on become probabilities, in place; m and l follow, and o is brought to the new m.
+// `partial`: masks look at each pair; probabilities of dropped pairs become DROPPED.
 void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool partial) {
     float m_tile[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -118,7 +122,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         ivec2 visible = visibleKeys(item, i);
         uint open = partial ? openInTile(i, key_begin) : 0;
         RowKeep keep = rowKeep(item, item.head, i);
-        // A row that has seen nothing yet would subtract infinity from infinity.
+        // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = exp2(m_row[row] - m);
         float l = l_row[row] * alpha;
@@ -142,7 +146,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
     }
 }
 
-// Probabilities of the keys of one chunk of the tile, which is a whole number of keys in each lane.
+// Probabilities of one chunk of keys to shared memory. A chunk has CHUNK_KEYS / LANES keys in each lane.
 void placeP(const uint chunk, const uint group, const uint lane) {
     const uint keys = CHUNK_KEYS / LANES;
     UNROLL for (uint c = 0; c < KEY_CHUNKS; c++) {

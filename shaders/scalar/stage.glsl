@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The way of q, k and v from device memory to shared memory, as fp32 whatever the storage type, in two
-// halves: fetch into registers, all loads in flight at once, and place in shared memory. A kernel fetches
-// the next piece, multiplies the present one, and places the next when everybody is done.
+// q, k and v on their way from device memory to shared memory, as fp32 whatever the storage type.
 //
-// Only a piece of which every word exists, in rows that can be loaded four elements at a time, goes that
-// way. Any other is loaded when it is placed: rows and columns that do not exist become zeros, and their
-// bytes are never read.
+// A piece comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory. A
+// kernel fetches the next piece, multiplies the present one, and places the next when all readers are done. Only a
+// complete piece goes that way: every word of it exists, in rows that can be loaded four elements at a time. Any other
+// piece is loaded when it is placed. Rows and columns that do not exist become zeros, and their bytes are never read.
+//
+// Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if keys
+// are staged in another order.
+// Provides: kv_stage, fetched, Rows, rowsOf, isComplete, pieceAddress, fetchWord, loadWord, fetchK, placeK, fetchV,
+// placeV, V_FETCHES.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -23,7 +27,7 @@ const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGRO
 
 shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
 
-// The row of the stage that holds the tile's key number `key`.
+// The row of the stage that holds key `key` of the tile.
 #ifndef VKF_STAGED_KEY
 #define VKF_STAGED_KEY(key) (key)
 #endif
@@ -44,7 +48,7 @@ bool hasPages(const uint tensor) {
     return PAGED && (tensor == VKF_K || tensor == VKF_V);
 }
 
-// Of VKF_K and VKF_V the item's KV head, else its query head.
+// The item's head of a tensor: its KV head for VKF_K and VKF_V, else its query head.
 Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const Item item, const uint count) {
     uvec2 address = tensor == VKF_K || tensor == VKF_V
                         ? keyHeadAddress(base, tensor, item)
@@ -56,7 +60,7 @@ Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim
     return Rows(address, row_stride, count, vectors, tensor, item.batch);
 }
 
-// The row must exist.
+// Address of a row, which must exist.
 uvec2 addressOfRow(const Rows source, uint row) {
     uvec2 address = source.address;
     if (hasPages(source.tensor)) {
@@ -66,7 +70,7 @@ uvec2 addressOfRow(const Rows source, uint row) {
     return add64(address, multiply64(row, source.row_stride));
 }
 
-// A rectangle of a head: `rows` rows from first_row on, `words` words of four elements from first_word on.
+// Whether a piece is complete: `rows` rows from first_row on, `words` words of four elements from first_word on.
 bool isComplete(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
              const uint dim) {
     return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
@@ -85,7 +89,7 @@ vec4 rowWord(const uvec2 row_address, const uint type, const uint word) {
     return loadAligned4(add64(row_address, uvec2(word * 4 * elementBytes(type), 0)), type);
 }
 
-// The word at (row, word) of a whole piece.
+// The word at (row, word) of a complete piece.
 vec4 fetchWord(const uvec2 piece, const uint row_stride, const uint type, const uint row, const uint word) {
     return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
 }

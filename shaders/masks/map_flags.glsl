@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// Flags of a group of keys in map_tiles.comp: which of its keys the masks keep for a row, and for all rows of the tile.
+//
+// Needs: masks/mask.glsl, masks/keep.glsl, masks/block_mask.glsl; GROUP_KEYS, FLAG_BITS, ALL_FLAGS, ROW_LANES,
+// ROWS_AT_ONCE, OF_WORKGROUP, item, rows, seen_flags, kept_flags, queryRowOf and queryHeadOf of map_tiles.comp.
+// Provides: flagsOf, askRows.
+#ifndef VKF_MAP_FLAGS_GLSL
+#define VKF_MAP_FLAGS_GLSL
+
+#include "masks/range_bits.glsl"
+
+// Flags of keys [begin, end), counted from the group's first key.
+uint flagsOf(const int begin, const int end) {
+    uint first = uint(clamp(begin, 0, int(GROUP_KEYS))) * FLAG_BITS;
+    uint last = uint(clamp(end, 0, int(GROUP_KEYS))) * FLAG_BITS;
+    uint after_first = BITS_FROM(first, first);
+    uint after_last = BITS_FROM(last, last);
+    return after_first & ~after_last & ALL_FLAGS;
+}
+
+// Keys that the boolean mask keeps. A row may begin inside a word; the word after the last key is not read.
+uint maskFlags(const RowKeep keep, const uint key) {
+    uint element = keep.mask.first + key;
+    uint shift = element % GROUP_KEYS * FLAG_BITS;
+    uvec2 address = add64(keep.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
+    uint bits = Word(address).value >> shift;
+    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= keep.last_key) {
+        bits |= Word(add64(address, uvec2(4, 0))).value << 32 - shift;
+    }
+    return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
+}
+
+// Keys that documents and the block mask keep.
+uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
+    uint flags = 0;
+    KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
+        bool kept = true;
+        if (documents) {
+            uint existing = min(key + i, keep.last_key);
+            kept = keep.is_position && Word(add64(keep.documents, uvec2(existing * 4, 0))).value == keep.document;
+        }
+        if (HAS_BLOCK_MASK) {
+            kept = kept && isOpen(openBlocks(row, min(key + i, keep.last_key)), key + i, key + i);
+        }
+        flags |= kept ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
+    }
+    return flags;
+}
+
+// Keys of a group that the masks keep for a row; x: inside its visible range, y: with all keys outside the range.
+uvec2 rowFlags(const uint index, const uint key, const bool documents) {
+    uint row = queryRowOf(index);
+    RowKeep keep = rowKeep(item, queryHeadOf(index), row);
+    uint kept = MASK_BITS != 0 ? maskFlags(keep, key) : ALL_FLAGS;
+    if (documents || HAS_BLOCK_MASK) {
+        kept &= askedFlags(keep, row, key, documents);
+    }
+    if (FIRST_KEYS != 0) {
+        ivec2 window = keep.window - int(key);
+        kept &= flagsOf(0, int(keep.first_keys) - int(key)) | flagsOf(window.x, window.y);
+    }
+    ivec2 visible = visibleKeys(item, row) - int(key);
+    uint in_range = flagsOf(visible.x, visible.y);
+    return uvec2(kept & in_range, kept | ALL_FLAGS & ~in_range);
+}
+
+// Adds the rows `lane`, lane + ROW_LANES, ... to a group's flags.
+void askRows(const uint group, const uint key, const uint lane, const bool documents) {
+    uvec2 flags = uvec2(0, ALL_FLAGS);
+    for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
+        uvec2 of_row[ROWS_AT_ONCE];
+        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+            of_row[i] = rowFlags(min(first + i * ROW_LANES, rows - 1), key, documents);
+        }
+        UNROLL for (uint i = 0; i < ROWS_AT_ONCE; i++) {
+            flags = uvec2(flags.x | of_row[i].x, flags.y & of_row[i].y);
+        }
+    }
+    atomicOr(seen_flags[group], flags.x, OF_WORKGROUP);
+    atomicAnd(kept_flags[group], flags.y, OF_WORKGROUP);
+}
+
+#endif
