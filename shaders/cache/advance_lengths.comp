@@ -4,7 +4,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
-#include "common/compilers.glsl"
 #include "shared/append_params.h"
 
 layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;

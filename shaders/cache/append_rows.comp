@@ -5,7 +5,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
-#include "common/compilers.glsl"
 #include "shared/append_params.h"
 
 layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
@@ -102,7 +101,8 @@ vec2 cosineSineAt(const uint position, const uint t) {
     }
     uvec2 bytes = multiply64(min(position, TABLE_ROWS - 1), ROTARY_DIM * 2);
     bytes = add64(bytes, uvec2(t * 4, 0));
-    return uintBitsToFloat(uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
+    return uintBitsToFloat(
+            uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
 }
 
 void rotateRow(const uint begin, const uint lane, const uint position) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Pieces of block types (block_types.glsl) as the 16-bit words of eight elements that a matrix unit takes: in fp16
-// arithmetic where matrices are fp16, because a code and its offset are exact there and the one rounding left is that
-// of the element. One that is past the largest fp16 becomes infinite.
+// Pieces of block types (block_types.glsl) as words of eight 16-bit elements for a matrix unit. fp16 matrices use fp16
+// arithmetic: a code and its offset are exact there, and only the element is rounded. An element past the largest fp16
+// becomes infinite.
+//
+// Needs: cache/block_types.glsl, matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/element.glsl.
+// Provides: pieceWord, loadBlockWord.
 #ifndef VKF_BLOCK_HALVES_GLSL
 #define VKF_BLOCK_HALVES_GLSL
 

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of block types (attention_params.h) and their elements as fp32, bit for bit those of the definition: a
+// Rows of block types (shared/attention_params.h) and their elements as fp32, bit for bit those of the definition: a
 // product of scale and code is exact in fp32, and a minimum is added with one rounding.
 //
-// What a kernel loads at a time is a piece of a block, VKF_PIECE_BYTES of codes with what belongs to them, in four
-// words: two of codes, one of scale and minimum, one of fifth bits, a nibble for each four elements. A piece of
-// q8_0 has 8 elements in a row; of the other types it has 8 of the first half of the block and the 8 that lie 16
+// A kernel loads a piece of a block at a time: VKF_PIECE_BYTES of codes with what belongs to them, in four words. Two
+// words are codes, one is scale and minimum, one is fifth bits, a nibble for each four elements. A piece of q8_0 has 8
+// consecutive elements. A piece of another type has 8 elements of the first half of the block and the 8 elements 16
 // farther, whose codes share their bytes.
+//
+// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_DEALT_BLOCKS where the kernel has block types.
+// Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
+// RowWords.
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
 #if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_PIECE_BYTES 8
 
-// Macros, for chains of calls are short in shaders: docs/tuning.md. Where a piece's block and codes begin, in bytes
-// from its row, and how much larger codeBytes are than codes.
+// Where a piece's block and its codes begin, in bytes from its row, and how much larger codeBytes are than codes.
+// Macros, because chains of calls must be short (docs/tuning.md, "Chains of calls").
 #define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
 #define VKF_CODES_OFFSET(piece, type)                                                                            \
@@ -25,7 +29,7 @@
      : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
                                         : 8.0)
 
-// Those of a piece's elements, out of the block's.
+// Fifth bits of a piece, out of those of its block.
 uint fifthBitsOf(const uint piece, const uint of_block) {
     uint shift = piece % 2 * 8;
     return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
@@ -117,7 +121,7 @@ vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
 }
 
-// Of a quad's first element.
+// Column of the first element of a quad.
 uint pieceColumn(const uint piece, const uint quad, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return piece * 8 + quad * 4;
@@ -146,7 +150,7 @@ vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
 
 #else
 
-// Kernels that are built for plain types know the names alone.
+// Kernels without block types: the names only.
 uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     return uvec4(0);
 }

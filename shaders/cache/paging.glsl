@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the keys of a sequence lie: one row after the other, or in pages that the block table tells. Pages are
-// numbers to look up once for a key, and for all columns of its k and its v.
+// Where the keys of a sequence lie: one row after the other, or in pages that the block table lists. A page number is
+// looked up once for a key, and serves all columns of its k and its v.
+//
+// Needs: common/params.glsl, common/call_table.glsl, common/address.glsl. Provides: PAGE, pageOf, keyHeadAddress,
+// keyAddress.
 #ifndef VKF_PAGING_GLSL
 #define VKF_PAGING_GLSL
 
@@ -11,10 +14,11 @@ layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequenc
 
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
-// Found once, before all branches: llvmpipe was seen to follow the address of a table in one that no invocation takes.
+// Computed once, before all branches: llvmpipe was seen to read a table through its address in a branch that no
+// invocation takes.
 uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
 
-// The key must be one of the sequence's, else there may be no page. 0 without pages.
+// Page of a key of the sequence; 0 without pages. Keys past the end may have no page.
 uint pageOf(const uint batch, const uint key) {
 #ifdef VKF_PAGES
     if (!PAGED) {
@@ -27,7 +31,7 @@ uint pageOf(const uint batch, const uint key) {
 #endif
 }
 
-// Of the item's KV head of tensor VKF_K or VKF_V: row 0 of the sequence, or of page 0.
+// Row 0 of the item's KV head of VKF_K or VKF_V: of the sequence, or of page 0.
 uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
     return headAddress(base, tensor, PAGED ? 0 : item.batch, item.kv_head, item.first_key);
 }

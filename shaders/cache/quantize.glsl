@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Rows of the shared array `staged` to blocks of q8_0 and q4_0, the same bytes as vkfQuantizeBlocks makes. Eight
-// invocations write a block; each looks at all of it, which takes less time than to tell each other.
+// invocations write a block. Each looks at all of it, which is faster than an exchange between them.
+//
+// Needs: cache/round16.glsl, common/element.glsl, the shared array `staged`. Provides: storeBlockPiece.
 #ifndef VKF_QUANTIZE_GLSL
 #define VKF_QUANTIZE_GLSL
 
@@ -37,7 +39,7 @@ struct Scaling {
     bool finite;
 };
 
-// Of the 32 elements from `first` on.
+// The scale of the 32 elements from `first` on.
 Scaling scalingOf(const uint first, const uint type) {
     float largest = 0.0; // with its sign
     bool finite = true;
@@ -62,8 +64,8 @@ Scaling scalingOf(const uint first, const uint type) {
 // Halves are rounded away from zero.
 uint codeQ8(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
-    float full = trunc(steps);
-    int code = int(full) + (abs(steps - full) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
+    float whole = trunc(steps);
+    int code = int(whole) + (abs(steps - whole) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 
@@ -78,7 +80,7 @@ void storeHalf(const uvec2 address, const uint bytes, uint value) {
     HalfWord(add64(address, uvec2(bytes, 0))).value = uint16_t(value);
 }
 
-// Piece 0 to 7 of a block's codes; the first has the scale too.
+// Stores piece 0 to 7 of a block's codes; piece 0 stores the scale too.
 void storeBlockPiece(const uvec2 block, const uint type, const uint first, const uint piece) {
     Scaling scaling = scalingOf(first, type);
     if (piece == 0) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Angles of rotary embeddings. An angle is counted in turns, as a 64-bit fraction of one: position times frequency
-// in integers keeps exactly what is left of whole turns, where a product in fp32 would have lost it from some
-// thousand positions on. Own cosine and sine: Vulkan promises 2^-11 of the built-in ones.
+// Angles of rotary embeddings. An angle is counted in turns, as a 64-bit fraction of one turn: position times frequency
+// in integers keeps exactly what is left of whole turns. A product in fp32 would lose it from some thousand positions
+// on. Cosine and sine are our own: Vulkan promises only 2^-11 of the built-in ones.
+//
+// Needs: common/address64.glsl. Provides: frequency, cosineSine, multiplyHigh64.
 #ifndef VKF_ROTARY_GLSL
 #define VKF_ROTARY_GLSL
 
@@ -31,7 +33,8 @@ vec2 cosineSine(const uint turn) {
     float x = float(int(turn - (quarter << 30))) * 1.46291807926715969e-9; // 2 pi / 2^32
     float u = x * x;
     float s = x * fma(fma(fma(fma(2.7557319e-6, u, -1.9841270e-4), u, 8.3333333e-3), u, -0.16666667), u, 1.0);
-    float c = fma(fma(fma(fma(fma(-2.7557319e-7, u, 2.4801587e-5), u, -1.3888889e-3), u, 4.1666667e-2), u, -0.5), u, 1.0);
+    float c =
+        fma(fma(fma(fma(fma(-2.7557319e-7, u, 2.4801587e-5), u, -1.3888889e-3), u, 4.1666667e-2), u, -0.5), u, 1.0);
     vec2 rotated = (quarter & 1u) == 0 ? vec2(c, s) : vec2(-s, c);
     return (quarter & 2u) == 0 ? rotated : -rotated;
 }

@@ -2,6 +2,8 @@
 //
 // fp32 to 16 bits in integer arithmetic, to nearest, ties to even, the same bits on every device: Vulkan leaves the
 // rounding of packHalf2x16 to the driver. A finite value past the largest stores the largest.
+//
+// Needs: shared/append_params.h (types). Provides: FP32_INFINITY, roundF16, roundBf16, roundWords.
 #ifndef VKF_ROUND16_GLSL
 #define VKF_ROUND16_GLSL
 

@@ -4,7 +4,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
-#include "common/compilers.glsl"
 #include "shared/call_table.h"
 
 layout(local_size_x = 32) in;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of 16-bit elements in device memory, as words of eight elements: 16 bytes, where a row is made of whole
-// words.
+// Rows of 16-bit elements in device memory, as words of eight elements: 16 bytes, where a row is made of whole words.
+//
+// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl.
+// Provides: HalfRows, halfRowsOf, halfRowAddress, halfAt, gatherHalves, halvesAt, wordAt, wordOrZero.
 #ifndef VKF_HALF_ROWS_GLSL
 #define VKF_HALF_ROWS_GLSL
 
@@ -15,7 +17,7 @@ struct HalfRows {
     uint batch;
 };
 
-// Of VKF_K and VKF_V the item's KV head, else its query head.
+// The item's head of a tensor: its KV head for VKF_K and VKF_V, else its query head.
 HalfRows halfRowsOf(const uvec2 base, const uint tensor, const Item item, const uint count) {
     uvec2 address = tensor == VKF_K || tensor == VKF_V
                         ? keyHeadAddress(base, tensor, item)
@@ -50,8 +52,8 @@ uvec4 wordAt(const HalfRows rows, const uint row, const uint column) {
     return Words(halfRowAddress(rows, row)).word[column / 8];
 }
 
-// The word at (row, column), in one load or eight; zeros where there is nothing. With whole words a word that
-// exists is loaded in any case, so that loads need no branches and go out together.
+// The word at (row, column), in one load or eight; zeros where it does not exist. With whole words an existing word is
+// loaded in any case, so that loads need no branches and are in flight together.
 uvec4 wordOrZero(const HalfRows rows, const uint row, const uint column, const uint dim, const bool whole_words) {
     if (!whole_words) {
         return halvesAt(rows, row, column, dim);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What kernels that leave the elements of cooperative matrices alone ask of the language.
+// The extensions of kernels that do not touch single elements of cooperative matrices.
+//
+// Needs: nothing. Provides: #extension lines.
 #ifndef VKF_MATRIX_EXTENSIONS_GLSL
 #define VKF_MATRIX_EXTENSIONS_GLSL
 

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the elements of a matrix lie.
+// The element layout: which invocation holds which element of a cooperative matrix.
 //
-// The extension leaves to the driver which invocation holds which element; where the layout is known
-// (src/device/matrix_layout.cpp), rows can be reduced and P turned from a result into an operand without going
-// through memory (matrix_registers.glsl). Elsewhere shared memory brings the scores into a layout of our own
-// (matrix_exchange.glsl). A layout is linear in the bits of lane and element: each bit that is set adds a row or a
-// column. Elements of an invocation that lie in one row are neighbours, a slot; lanes that differ in
-// COLUMN_LANES only hold the same rows.
+// The extension leaves the layout to the driver. Where it is known (src/device/matrix_layout.cpp), rows are reduced,
+// and P turns from a result into an operand, without going through memory (coopmat/matrix_registers.glsl). Elsewhere
+// shared memory brings the scores into a layout of our own (coopmat/matrix_exchange.glsl). A layout is linear in the
+// bits of lane and element: each bit that is set adds rows or columns. Elements of an invocation in one row are
+// neighbours, a slot of SLOT_ELEMENTS. Lanes whose numbers differ in COLUMN_LANES only hold the same rows.
+//
+// Example, NVIDIA, matrices of 16 x 16 over 32 lanes, each with 8 elements; (row, column) that a bit adds:
+//
+//     bit of the element   1: (0, 1)   2: (0, 8)   4: (8, 0)                                ELEMENT_BASIS   0x00088010
+//     bit of the lane      1: (0, 2)   2: (0, 4)   4: (1, 0)   8: (2, 0)   16: (4, 0)       LANE_BASIS      0x02014020
+//                                                                                           LANE_BASIS_HIGH       0x04
+//     lane 13 = 8 + 4 + 1          (2, 0) + (1, 0) + (0, 2) = (3, 2)
+//     element 5 = 4 + 1            (8, 0) + (0, 1)          = (8, 1)
+//     element 5 of lane 13         (3, 2) + (8, 1)          = row 11, column 3
+//
+// Its slot is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to 15 hold the rest of row
+// 11.
+//
+// Example, llvmpipe, matrices of 8 x 8 over 8 lanes: bits of the element add rows 1, 2, 4, bits of the lane add columns
+// 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A slot has one element. Both examples are cases of
+// tests/device/matrix_layout_test.cpp.
+//
+// Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
+// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, the matrix
+// types, elementPlace, lanePlace, slotRow, maxOverColumns, sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
 
@@ -23,17 +42,18 @@ layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
 const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix that an invocation holds a part of
 // Bits of a column that the element chooses; lanes choose the others.
-const uint ELEMENT_COLUMNS = (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
+const uint ELEMENT_COLUMNS =
+    (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
 
-// Matrices are of the type of q. Their fp16 becomes bf16 before the driver sees the shader
-// (src/pipelines/bfloat16_matrices.hpp); what is rounded or computed by other rules then asks here.
+// Matrices have the type of q. Shaders are written for fp16, and src/pipelines/bfloat16_matrices.hpp makes bf16 of it.
+// Code that rounds or computes by other rules for bf16 asks this constant.
 const bool MATRICES_ARE_BF16 = TYPE_Q == VKF_STORED_BF16;
 #define Half float16_t
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
 
-// Row and column in a matrix, as (x, y): the sum of the places of a number's set bits, of which `basis` holds four.
+// Row and column as (x, y): what the set bits of a number add. `basis` holds four bits, a byte each: row | column << 4.
 uvec2 placeOf(const uint number, const uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
@@ -42,20 +62,22 @@ uvec2 placeOf(const uint number, const uint basis) {
     return place;
 }
 
+// What an element adds to the place of its lane.
 uvec2 elementPlace(const uint element) {
     return placeOf(element, ELEMENT_BASIS);
 }
 
+// Place of element 0 of a lane.
 uvec2 lanePlace(const uint lane) {
     return placeOf(lane, LANE_BASIS) + placeOf(lane >> 4, LANE_BASIS_HIGH);
 }
 
-// Row of a slot, less what the lane adds.
+// What a slot adds to the row of its lane.
 uint slotRow(const uint slot) {
     return placeOf(slot * SLOT_ELEMENTS, ELEMENT_BASIS).x;
 }
 
-// Among the lanes that hold the same rows.
+// The maximum over the lanes that hold the same rows; sumOverColumns is the sum.
 float maxOverColumns(float x) {
     UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
         if ((COLUMN_LANES & lanes) != 0) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the cooperative-matrix kernel.
+// The tile of the kernels on cooperative matrices, and which key and which row an element of it stands for.
+//
+// Needs: common/params.glsl, matrix/matrix_layout.glsl.
+// Provides: ROW_TILES, KEY_TILES, TILE_ROWS, TILE_KEYS, SUBGROUPS, SUBGROUP_ROWS, KEY_DEPTHS, DIM_TILES, VALUE_TILES,
+// LANE_KEYS, tileKey, laneKey, laneRow, rowOf, elementKey.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 
@@ -19,12 +23,13 @@ const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products that take in the k
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
 const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
-// The keys of a tile are dealt to the columns of its matrices so that those of an invocation follow each other, and
-// what is given for each key, a bias or a mask, is read in few pieces. Of a row an invocation has LANE_KEYS keys, from
-// laneKey on: those of SLOT_ELEMENTS elements of the first matrix, then of the next one.
+// The keys of a tile are dealt to the columns of its matrices so that the keys of an invocation follow each other: a
+// bias or a mask, which has an element for each key, is then read in few pieces. An invocation has LANE_KEYS keys of
+// each of its rows, from laneKey on: those of the SLOT_ELEMENTS elements of the first matrix, then those of the next
+// matrix.
 const uint LANE_KEYS = KEY_TILES * SLOT_ELEMENTS;
 
-// The key of a column, in the tile.
+// The key, in the tile, of a column of the tile.
 uint tileKey(const uint column) {
     uint key = column / MATRIX_COLUMNS * SLOT_ELEMENTS;
     uint next_of_element = 1;
@@ -38,21 +43,22 @@ uint tileKey(const uint column) {
     return key;
 }
 
+// The lane's first key, in the tile.
 uint laneKey(const uint lane) {
     return tileKey(lanePlace(lane).y);
 }
 
-// Of the rows that an invocation has a part of, as m_row counts: how far from the first, packed.
+// Packed rows between the lane's first row and its row number `row`, which indexes m_row.
 uint laneRow(const uint row) {
     return row / SLOTS * MATRIX_ROWS + placeOf(row % SLOTS * SLOT_ELEMENTS, ELEMENT_BASIS).x;
 }
 
-// The row of an element of scores, as m_row counts.
+// The row of an element of scores, as an index of m_row.
 uint rowOf(const uint matrix, const uint element) {
     return matrix / KEY_TILES * SLOTS + element / SLOT_ELEMENTS;
 }
 
-// Of an element of one of the matrices side by side, counted from the lane's first.
+// The key of an element of one of the matrices side by side, counted from the lane's first key.
 uint elementKey(const uint matrix, const uint element) {
     return matrix * SLOT_ELEMENTS + element % SLOT_ELEMENTS;
 }

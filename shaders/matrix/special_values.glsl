@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Values that are no finite numbers, on their way to a matrix unit that would multiply them by the zero
-// probability of a row that does not see their key: zeros instead, and what they add to o at the end.
+// Infinite values and NaN in v, which a matrix unit would multiply by the zero probability of a row that does not see
+// their key. They become zeros on their way to the matrix unit, and what they add to o is added at the end.
+//
+// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/keep.glsl and
+// masks/block_mask.glsl if the kernel has these masks.
+// Provides: special_values, finiteHalves, specialValues.
 #ifndef VKF_SPECIAL_VALUES_GLSL
 #define VKF_SPECIAL_VALUES_GLSL
 
@@ -9,10 +13,10 @@
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
 
-// Set where a value that some row of its tile must not see was NaN or infinite and became 0.
+// Not 0 if an infinite value or a NaN, which some row of its tile must not see, became 0.
 shared uint special_values;
 
-// Zeros where a half's exponent is all ones: one more carries into the bit of the sign.
+// Makes halves whose exponent is all ones zeros: adding one to such an exponent carries into the sign bit.
 uvec4 finiteHalves(const uvec4 word) {
     const uint exponents = MATRICES_ARE_BF16 ? 0x7f807f80u : 0x7c007c00u;
     const uint lowest = MATRICES_ARE_BF16 ? 0x00800080u : 0x04000400u;
@@ -24,7 +28,7 @@ uvec4 finiteHalves(const uvec4 word) {
     return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
 }
 
-// Elements of block types may be past the largest fp16, and are infinite in a matrix.
+// Elements of block types may exceed the largest fp16; a matrix of fp16 has infinity there.
 vec4 infiniteAsHalves(const vec4 x) {
     if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
         vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
@@ -33,8 +37,7 @@ vec4 infiniteAsHalves(const vec4 x) {
     return x;
 }
 
-// What the values that became zeros add to four columns of a row of the item's head: infinity or NaN, whatever their
-// probability.
+// What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
 vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
 #ifdef VKF_KEEP_GLSL

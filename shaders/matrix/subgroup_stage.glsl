@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// What of a cooperative matrix passes through shared memory of its own subgroup.
+// A subgroup's own part of shared memory, through which elements of matrices pass.
+//
+// Needs: common/params.glsl, matrix/matrix_layout.glsl. Provides: stageBarrier, packProbabilities.
 #ifndef VKF_SUBGROUP_STAGE_GLSL
 #define VKF_SUBGROUP_STAGE_GLSL
 
 layout(constant_id = VKF_ID_LOCKSTEP) const bool LOCKSTEP = false;
 
-// Between writes and reads of the subgroup's part of the memory, and before it is written anew.
+// Stands between writes and reads of the subgroup's part, and before it is written again.
 void stageBarrier() {
     subgroupMemoryBarrierShared();
     if (!LOCKSTEP) {
@@ -14,8 +16,8 @@ void stageBarrier() {
     }
 }
 
-// Two probabilities, to nearest. For bf16 not left to the conversion, which was seen to cut the lower bits off; ties go
-// up.
+// Two probabilities in 16 bits, rounded to nearest. For bf16 in integers, ties up, because a driver's conversion was
+// seen to cut the lower bits off.
 uint packProbabilities(const float low, const float high) {
     if (MATRICES_ARE_BF16) {
         return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Dropout: which probabilities stay out of o, by the generator of VkfDropout (include/vkflash/problem.h) or by a mask
-// that the call brings. A key that is left out stays a visible one, of weight 0: l has it in full. The others are
-// scaled where o is divided by l.
+// from the caller. A dropped key stays visible, and l includes it. The kept probabilities are scaled where o is divided
+// by l.
+//
+// Needs: common/params.glsl, common/call_table.glsl, common/item.glsl, masks/broadcast_rows.glsl.
+// Provides: HAS_DROPOUT, RowDropout, rowDropout, staysIn, scaledByDropout.
 #ifndef VKF_DROPOUT_GLSL
 #define VKF_DROPOUT_GLSL
 
@@ -17,7 +20,7 @@ const bool HAS_DROPOUT = DROPOUT != VKF_DROPOUT_NONE;
 const bool HAS_DROPOUT_MASK = DROPOUT == VKF_DROPOUT_BYTES || DROPOUT == VKF_DROPOUT_BITS;
 const uint LOG_DROPOUT_BITS = DROPOUT == VKF_DROPOUT_BYTES ? 3 : 0;
 
-// What of it belongs to one query row.
+// The generator's key or the mask of one query row.
 struct RowDropout {
     uvec2 key; // of the generator
     BroadcastRow mask;
@@ -37,7 +40,7 @@ uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const ui
     return counter.xy;
 }
 
-// Rows past the last one are the last one.
+// Of a row past the last one: that of the last row.
 RowDropout rowDropout(const Item item, const uint head, const uint row) {
     RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
     if (HAS_DROPOUT) {
@@ -54,7 +57,7 @@ RowDropout rowDropout(const Item item, const uint head, const uint row) {
     return dropout;
 }
 
-// Whether the key's probability enters o. There must be keys; past the last one it says nothing.
+// Whether the key's probability enters o. The sequence must have keys; past the last key the answer means nothing.
 bool staysIn(const RowDropout dropout, const uint key) {
     if (HAS_DROPOUT_MASK) {
         const uint bits = DROPOUT == VKF_DROPOUT_BYTES ? 0xffu : 1u;
@@ -66,7 +69,7 @@ bool staysIn(const RowDropout dropout, const uint key) {
     return (x ^ x >> 15) >= DROPOUT_THRESHOLD;
 }
 
-// What a row of o is divided by l with, where some of its probabilities were left out.
+// The factor of a row of o, times the scale of the kept probabilities.
 float scaledByDropout(const float factor) {
     return HAS_DROPOUT ? factor * DROPOUT_SCALE : factor;
 }

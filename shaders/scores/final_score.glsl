@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// From q . k to a final score, and from the softmax state to lse. Scores are in units of log2, so that
-// an exponential is one exp2.
+// From q . k to a final score, and from (m, l) to lse: lines 8 and 13 of the algorithm. Scores are in units of log2, so
+// that an exponential is one exp2.
+//
+// Needs: common/params.glsl, common/address.glsl.
+// Provides: MINUS_INFINITY, BEFORE_ANY_KEY, LN2, LOG2E, tanhAccurate, nearTanhFactors, nearTanhRatio, finalScore,
+// storeLse.
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL
 
@@ -34,7 +38,7 @@ vec3 nearTanhFactors(const float scale) {
     return scale * vec3(1.0, -0.333322712 * square, 0.131204801 * (square * square));
 }
 
-// What s is multiplied by.
+// The factor of s: softcap(s) = s nearTanhRatio(factors, s).
 float nearTanhRatio(const vec3 factors, const float s) {
     float u = s * s;
     return fma(fma(factors.z, u, factors.y), u, factors.x);
@@ -46,8 +50,8 @@ float finalScore(float s) {
     return HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
 }
 
-// lse of one row, dense [batch, heads, rows], from its m and its whole l. Of a part of the keys it is m and l
-// themselves, for the merge: in one number, a large m would leave no place for l.
+// Line 13: stores lse = m + log l of one row, dense [batch, heads, rows]. With key splits it stores m and l themselves,
+// for the merge: in one number a large m would leave no bits for l.
 void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
     if (SPLITS > 1) {

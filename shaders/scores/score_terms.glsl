@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What is added to a score once it is scaled and capped, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409)
-// and the additive bias.
+// What is added to a score after scale and softcap, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409) and
+// the additive bias.
+//
+// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.
+// Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 
@@ -15,11 +18,12 @@ layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements p
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
 const bool HAS_BIAS = BIAS != 0;
 const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
-// Whether more becomes of a score than a multiple, which can wait for the exponential.
+// Whether scores must be finished before the softmax. Without softcap, ALiBi and bias the scale is deferred to the
+// exponent.
 const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
 
-// What a score is still multiplied by where the kernel lets that wait for the exponential.
+// The factor that is deferred to the exponent.
 float deferredScale() {
     return SCALED_EARLY ? 1.0 : abs(params.score_scale);
 }
@@ -37,7 +41,7 @@ float usualSlope(const uint head) {
     return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
 }
 
-// Of a query head, in units of log2; 0 without ALiBi.
+// Slope of a query head, in units of log2; 0 without ALiBi.
 float slopeOf(const uint head) {
     if (ALIBI == VKF_ALIBI_CUSTOM) {
         return uintBitsToFloat(Word(add64(VKF_TABLE_ADDRESS(slopes), uvec2(head * 4, 0))).value) * LOG2E;
@@ -45,12 +49,12 @@ float slopeOf(const uint head) {
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }
 
-// From the position of a query row, that of its key if the last row stands at the last key, to a key.
+// From the position of a query row to a key. The last row stands at the last key.
 int distanceTo(const Item item, const uint key, const uint row) {
     return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
 }
 
-// What the terms of a query row and some keys depend on.
+// The terms of a query row, for keys from first_key on.
 struct RowTerms {
     float slope;
     float distance; // from the first of the keys to the row's position
@@ -59,7 +63,7 @@ struct RowTerms {
     uint last_key; // of the sequence
 };
 
-// Rows past the last one have the bias of the last one.
+// A row past the last one has the bias of the last row.
 RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
     RowTerms terms;
     terms.slope = slope;
@@ -75,7 +79,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     return terms;
 }
 
-// Of a key past the last one it is the last one's.
+// Bias of a key, counted from first_key; past the last key that of the last key.
 float biasOf(const RowTerms terms, const uint key) {
     uint bits = broadcastBits(terms.bias, min(terms.first_key + key, terms.last_key), LOG_BIAS_BITS);
     if (BIAS == VKF_STORED_F32 + 1) {
@@ -84,12 +88,12 @@ float biasOf(const RowTerms terms, const uint key) {
     return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
 }
 
-// The key counts from the first one: a constant costs no conversion.
+// ALiBi of a key, counted from first_key: a constant needs no conversion.
 float withSlope(const RowTerms terms, const uint key, const float s) {
     return HAS_ALIBI ? s - terms.slope * abs(terms.distance - float(key)) : s;
 }
 
-// The score of a key and what is added to it.
+// The score of a key with ALiBi and bias; `key` counts from first_key.
 float withTerms(const RowTerms terms, const uint key, const float s) {
     float sum = withSlope(terms, key, s);
     return HAS_BIAS ? fma(biasOf(terms, key), LOG2E, sum) : sum;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Sinks: one more logit for each query head, which joins the softmax of its rows once, after all keys, and has no
-// value.
+// Sinks: one more logit for each query head. It joins the softmax of its rows once, after all keys, and has no value.
+//
+// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl. Provides: HAS_SINKS, ENDS_ROWS, withSink.
 #ifndef VKF_SINK_GLSL
 #define VKF_SINK_GLSL
 
@@ -9,11 +10,11 @@
 
 layout(constant_id = VKF_ID_SINKS) const bool HAS_SINKS = false;
 
-// Whether the kernel at hand ends rows; of parts of the keys the merge does.
+// Whether this kernel finishes rows. With key splits the merge does.
 const bool ENDS_ROWS = SPLITS == 1;
 
-// m and l of a row as they are with its sink, and the factor that brings what counted from the old m to the new one. Of
-// a row without a visible key l is 0, whatever its m.
+// m and l of a row with its sink, and the factor that brings what counted from the old m to the new one. A row without
+// a visible key has l = 0; its m does not count.
 vec3 withSink(const uint head, const float m, const float l) {
     if (!HAS_SINKS) {
         return vec3(m, l, 1.0);
