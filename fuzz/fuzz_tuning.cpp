@@ -33,12 +33,13 @@ vkf::Caps describedCaps() {
 
 void requireScalar(const vkf::TunedDevice& device, const vkf::TileProblem& problem) {
     const vkf::Caps& caps = device.caps;
-    const vkf::Tile tile = vkf::chooseScalarTile(device, problem);
-    require(tile.workgroupSize > 0 && tile.workgroupSize <= caps.maxInvocations);
-    require(tile.workgroupSize % caps.subgroupSize == 0 && tile.lanes <= caps.subgroupSize);
+    const vkf::ScalarPlan plan = vkf::chooseScalarTile(device, problem);
+    const vkf::ScalarTile& tile = plan.tile;
+    require(tile.workgroupSize() > 0 && tile.workgroupSize() <= caps.maxInvocations);
+    require(tile.workgroupSize() % caps.subgroupSize == 0 && tile.lanes <= caps.subgroupSize);
     require(tile.sharedBytes() <= caps.maxSharedMemoryBytes);
     require(tile.lanes * tile.threadColumns4 * 4 >= problem.valueDim && tile.chunkDim4 > 0);
-    require(tile.splits >= 1 && tile.splits <= VKF_MAX_SPLITS);
+    require(plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);
     require(tile.chunkKeys % 4 == 0 && tile.chunkKeys % tile.lanes == 0 && tile.keys() % tile.chunkKeys == 0);
 }
 

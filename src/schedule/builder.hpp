@@ -5,13 +5,12 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "problem/strides.hpp"
 #include "schedule/kernel_parameters.hpp"
 #include "schedule/schedule.hpp"
+#include "tiles/kernel_tile.hpp"
 
 namespace vkf {
 
@@ -20,16 +19,14 @@ public:
     ScheduleBuilder(const Caps& caps, const CheckedProblem& problem, Schedule* schedule)
         : caps_(caps), problem_(problem), schedule_(schedule) {}
 
-    // The tile of the phases to come.
-    template <typename AnyTile> void setTile(const AnyTile& tile, uint32_t workgroupSize) {
-        schedule_->tile = {tile.rows(), tile.keys(), workgroupSize, tile.sharedBytes()};
+    // Sets the tile of the path and of its phases from here on. `splits` is for the tile's text alone (setSplits).
+    template <KernelTile Tile> void setTile(const Tile& tile, uint32_t splits, bool tuned = false) {
+        schedule_->tile = {tile.rows(), tile.keys(), tile.workgroupSize(), tile.sharedBytes()};
+        schedule_->tileText = tile.text(splits);
+        schedule_->tuned = tuned;
         tileConstants_ = tileConstants(tile);
     }
-    void setTuning(std::string tileText, bool tuned) {
-        schedule_->tileText = std::move(tileText);
-        schedule_->tuned = tuned;
-    }
-    // What of the tile the phases' common one does not say.
+    // Adds the numbers of a phase's own tile to the text.
     void addToTileText(std::string_view text) { schedule_->tileText += text; }
     ConsideredTiles* considered() { return &schedule_->considered; }
     VkfPath path() const { return schedule_->path; }
@@ -45,8 +42,8 @@ public:
     void addScratchState(uint32_t parts);
     // lse behind the rest of the scratch, for weights where the caller wants no lse.
     void addScratchLse();
-    // The tile of a phase beside those of the path.
-    void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }
+    // Sets the tile of the phases from here on, and leaves the tile of the path as it is.
+    template <KernelTile Tile> void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // Products of 16-bit types: p is of their type too.
     void setMatrices(const MatrixLayout& layout);

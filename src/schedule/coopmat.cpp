@@ -4,7 +4,6 @@
 #include "device/matrix_obstacle.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tile_problem.hpp"
-#include "tiles/tuning_file.hpp"
 
 namespace vkf {
 namespace {
@@ -26,13 +25,13 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     const TileProblem tiled = tileProblem(builder.path(), problem);
     const MatrixPlan chosen = chooseMatrixTile(device, caps.matrixOf(p.q.type), tiled, builder.considered());
     const MatrixTile& tile = chosen.tile;
-    if (tile.subgroups == 0) {
+    if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
-    builder.setTile(tile, tile.workgroupSize());
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
+    builder.setTile(tile, splits, chosen.tuned);
     const bool split = splits > 1 && !problem.empty;
     const bool outputWords = outputInWords(tile, tiled.keys / splits, problem.asksKeys()) &&
                              hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
@@ -40,7 +39,6 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
-    builder.setTuning(tileText(TunedMatrixTile{tile.subgroups, tile.rowTiles, tile.keyTiles, splits}), chosen.tuned);
     return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
 }
 

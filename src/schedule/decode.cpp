@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "device/matrix_obstacle.hpp"
-#include "tiles/decode_tile.hpp"
+#include "tiles/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -46,13 +46,6 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 // The kernel on matrices, but for that of wide heads, takes keys in order and none between the first ones and a window.
 bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
 
-// The phases of path decode, once the tile is set.
-VkfResult addPhases(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
-                    ScheduleBuilder& builder, VkfMessage* message) {
-    builder.packHeads(packedHeads(builder.path(), problem));
-    return scheduleFused(caps, kernel, splits, problem, builder, message);
-}
-
 } // namespace
 
 VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
@@ -68,30 +61,24 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
-    if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
-        builder.setTile(matrix->tile, matrix->tile.workgroupSize());
-        builder.setMatrices(matrix->tile.layout);
-        builder.setWholeWords(wholeWords);
-        builder.setTuning(tileText(matrix->tile, splits), false);
-        return addPhases(caps, Kernel::attentionDecodeMatrix, splits, problem, builder, message);
-    }
-    if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
-        builder.setTile(wide->tile, wide->tile.workgroupSize());
-        builder.setMatrices(wide->tile.layout);
-        builder.setWholeWords(true);
-        builder.setTuning(tileText(wide->tile, splits), false);
-        return addPhases(caps, Kernel::attentionDecodeWide, splits, problem, builder, message);
-    }
-    const DecodeTile& tile = std::get<DecodePlan>(chosen).tile;
-    if (tile.workgroupSize == 0) {
+    if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path decode: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
-    builder.setTile(tile, tile.workgroupSize);
-    builder.setWholeWords(wholeKeys);
-    builder.setTuning(tileText(tile, splits), false);
-    return addPhases(caps, Kernel::attentionDecode, splits, problem, builder, message);
+    std::visit([&](const auto& plan) { builder.setTile(plan.tile, splits); }, chosen);
+    Kernel kernel = Kernel::attentionDecode;
+    if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
+        kernel = Kernel::attentionDecodeMatrix;
+        builder.setMatrices(matrix->tile.layout);
+    } else if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
+        kernel = Kernel::attentionDecodeWide;
+        builder.setMatrices(wide->tile.layout);
+    }
+    // The plain kernel reads q element by element anyway.
+    builder.setWholeWords(kernel == Kernel::attentionDecode ? wholeKeys : wholeWords);
+    builder.packHeads(packedHeads(builder.path(), problem));
+    return scheduleFused(caps, kernel, splits, problem, builder, message);
 }
 
 } // namespace vkf

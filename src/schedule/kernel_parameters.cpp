@@ -79,9 +79,9 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
     return params;
 }
 
-Constants tileConstants(const Tile& tile) {
+Constants tileConstants(const ScalarTile& tile) {
     Constants c{};
-    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_LANES] = tile.lanes;
     c[VKF_ID_THREAD_ROWS] = tile.threadRows;
     c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
@@ -93,7 +93,7 @@ Constants tileConstants(const Tile& tile) {
 
 Constants tileConstants(const DecodeTile& tile) {
     Constants c{};
-    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_LANES] = tile.lanes;
     c[VKF_ID_THREAD_ROWS] = tile.threadRows;
     c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
@@ -141,6 +141,19 @@ Constants tileConstants(const ProductTile& tile) {
     c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
     c[VKF_ID_CHUNK_DIM] = tile.step() / 4;
     c[VKF_ID_CHUNK_KEYS] = tile.step();
+    return c;
+}
+
+// The kernel has no v. The constants of v make its shared memory smaller than that of k.
+Constants tileConstants(const ProbabilitiesTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_THREAD_ROWS] = tile.threadRows;
+    c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
+    c[VKF_ID_THREAD_COLUMNS] = 1;
+    c[VKF_ID_CHUNK_DIM] = tile.chunkDim4;
+    c[VKF_ID_CHUNK_KEYS] = tile.lanes;
     return c;
 }
 

@@ -10,7 +10,10 @@
 #include "problem/problem.hpp"
 #include "problem/strides.hpp"
 #include "tiles/coopmat_tile.hpp"
+#include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
+#include "tiles/decode_wide_tile.hpp"
+#include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/standard_tile.hpp"
 
@@ -21,12 +24,13 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
                                    uint32_t shift);
 
 // The constants of a tile; those of the problem are added to them.
-Constants tileConstants(const Tile& tile);
+Constants tileConstants(const ScalarTile& tile);
 Constants tileConstants(const DecodeTile& tile);
 Constants tileConstants(const MatrixTile& tile);
 Constants tileConstants(const DecodeMatrixTile& tile);
 Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);
+Constants tileConstants(const ProbabilitiesTile& tile);
 
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
 

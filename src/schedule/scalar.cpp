@@ -9,18 +9,17 @@ namespace vkf {
 VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                         VkfMessage* message, uint32_t* splits) {
     const VkfProblem& p = problem.given;
-    Tile tile = chooseScalarTile(device, tileProblem(builder.path(), problem), builder.considered());
-    if (tile.workgroupSize == 0) {
+    const ScalarPlan chosen = chooseScalarTile(device, tileProblem(builder.path(), problem), builder.considered());
+    if (chosen.tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
                     p.valueDim, device.caps.maxSharedMemoryBytes);
     }
-    tile.splits = p.kvSplits != 0 ? p.kvSplits : tile.splits;
+    const uint32_t taken = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     if (splits != nullptr) {
-        *splits = tile.splits;
+        *splits = taken;
     }
-    builder.setTile(tile, tile.workgroupSize);
-    builder.setTuning(tile.text(), tile.tuned);
+    builder.setTile(chosen.tile, taken, chosen.tuned);
     return VKF_SUCCESS;
 }
 

@@ -29,14 +29,13 @@ VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& pr
     const VkfProblem& p = problem.given;
     const ProductTile tile =
         chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
-    if (tile.subgroups == 0) {
+    if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
                     caps.maxSharedMemoryBytes);
     }
-    builder.setTile(tile, tile.workgroupSize());
+    builder.setTile(tile, 1);
     builder.setMatrices(tile.layout);
-    builder.setTuning(tileText(tile), false);
     builder.setWholeWords(hasWholeWords(problem, tile));
     *kernels = {Kernel::standardScoresCoopmat, Kernel::standardOutputCoopmat, static_cast<uint32_t>(p.v.type),
                 tile.layout.rows, std::max(tile.step(), tile.layout.columns)};

@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "schedule/paths.hpp"
 
-#include <algorithm>
-#include <array>
+#include "tiles/probabilities_tile.hpp"
 
 namespace vkf {
 namespace {
 
 // More bytes than this are no memory size, and their offsets would not fit 64 bits.
 constexpr double mostWeightBytes = 0x1p62;
-
-// No more rows than this get a tile of few rows and many keys.
-constexpr uint32_t fewRows = 8;
-
-// A tile without v, whose 16 columns take less shared memory than k.
-constexpr Tile weightsTile(uint32_t threadRows, uint32_t threadKeys, uint32_t chunkDim4) {
-    return {128, 16, threadRows, threadKeys, 1, chunkDim4, 16};
-}
-
-// Best first; the last two take 11 KiB and 6 KiB of shared memory.
-constexpr std::array manyRowTiles = {weightsTile(8, 4, 8), weightsTile(8, 4, 4), weightsTile(2, 4, 4)};
-constexpr std::array fewRowTiles = {weightsTile(1, 8, 8), weightsTile(1, 8, 4), weightsTile(1, 4, 4)};
-
-// Of attention_weights.comp: the stages of q and k, and two numbers for each row.
-uint32_t sharedBytes(const Tile& tile) {
-    const uint32_t words = VKF_Q_WORDS(tile.rows(), tile.chunkDim4) + VKF_K_WORDS(tile.keys(), tile.chunkDim4);
-    return words * 16 + tile.rows() * 2 * static_cast<uint32_t>(sizeof(uint32_t));
-}
-
-// None fits: a tile of no invocations.
-Tile chooseWeightsTile(const Caps& caps, uint32_t rows) {
-    const auto& tiles = rows <= fewRows ? fewRowTiles : manyRowTiles;
-    const auto* tile = std::find_if(tiles.begin(), tiles.end(), [&caps](const Tile& t) {
-        return t.workgroupSize <= caps.maxInvocations && sharedBytes(t) <= caps.maxSharedMemoryBytes;
-    });
-    return tile != tiles.end() ? *tile : Tile{};
-}
 
 } // namespace
 
@@ -50,8 +22,8 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
     if (static_cast<double>(builder.heads()) * rows * p.keys * sizeof(float) > mostWeightBytes) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the weights of all heads are over 2^62 bytes");
     }
-    const Tile tile = chooseWeightsTile(caps, rows);
-    if (tile.workgroupSize == 0) {
+    const ProbabilitiesTile tile = chooseProbabilitiesTile(caps, rows);
+    if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "weights need more than the %u bytes of shared memory there are",
                     caps.maxSharedMemoryBytes);
     }

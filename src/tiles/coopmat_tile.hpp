@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Tile choice of the cooperative-matrix kernel, as a pure function of what a device is and what is asked.
+// Tile choice of the cooperative-matrix kernel. It depends on plain data alone: a device and a problem.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
-#include "device/caps.hpp"
-#include "tiles/scalar_tile.hpp"
+#include "device/matrix_layout.hpp"
+#include "tiles/kernel_tile.hpp"
+#include "tiles/tile_problem.hpp"
+#include "tiles/tile_search.hpp"
+#include "tiles/tuned_device.hpp"
 
 namespace vkf {
 
-// shaders/coopmat/attention_coopmat.comp tells what the numbers mean.
+// shaders/coopmat/attention_coopmat.comp explains the numbers.
 struct MatrixTile {
     MatrixLayout layout;
     uint32_t subgroups = 0; // 0 = no tile
@@ -19,27 +23,23 @@ struct MatrixTile {
     uint32_t keyTiles = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
-    uint32_t biasBits = 0; // of an element; 0 = no bias
+    uint32_t biasBits = 0; // of one element; 0 = no bias
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
-    // Whole matrices, and the whole depth of a product.
+    // A multiple of a matrix's columns and of a product's depth.
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     uint32_t sharedBytes() const;
-    // 32-bit registers that hold an invocation's part of q, s, o and the bias of the next tile.
+    // Hold parts of q, s, o and the bias of the next tile.
     uint32_t registers() const;
+    std::string text(uint32_t splits) const;
 };
 
-// A tile, and into how many parts the keys are split for it.
-struct MatrixPlan {
-    MatrixTile tile;
-    uint32_t splits = 1;
-    bool tuned = false; // chosen by tuning data
-};
+using MatrixPlan = TilePlan<MatrixTile>;
 
-// Whether o leaves in whole words, if its rows are made of them, rather than element by element. `keys` that a row sees
-// of a workgroup's; fewer than those, it is to be assumed, if the kernel asks masks about each of them.
+// Whether o leaves in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is the
+// number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
 bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.

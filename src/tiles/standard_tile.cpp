@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "shared/attention_params.h"
+#include "tiles/objections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -22,28 +23,18 @@ struct Candidate {
     uint32_t stepDepths;
 };
 
-// Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB, so that two workgroups share the
-// 48 KiB which a multiprocessor of an H200 has for all, one multiplying while the other stores its scores.
+// Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB. Two such workgroups share the 48
+// KiB of a multiprocessor of an H200: one multiplies while the other stores its scores.
 constexpr std::array candidates = {
     Candidate{8, 1, 8, 2}, Candidate{4, 1, 8, 2}, Candidate{2, 1, 8, 2}, Candidate{1, 1, 4, 2}, Candidate{1, 1, 4, 1},
 };
 
-// Scores that an invocation of the softmax keeps in registers: 32, beside which half of its 64 are free.
+// An invocation of the softmax keeps 32 scores in registers. The other half of its 64 registers stays free.
 constexpr uint32_t mostRowWords = 8;
-// Words that an invocation has at least before a row gets a larger workgroup: loads in flight for each.
+// Each invocation has so many loads in flight before a row gets a larger workgroup.
 constexpr uint32_t wantedRowWords = 4;
 constexpr uint32_t leastSoftmaxInvocations = 32;
 constexpr uint32_t mostSoftmaxInvocations = 512;
-
-Objection objectionTo(const ProductTile& tile, const Caps& caps, const TileProblem& problem) {
-    const uint64_t manyRows = uint64_t{2} * std::max(problem.queryRows, tile.layout.rows);
-    return firstObjection({
-        {tile.workgroupSize() > caps.maxInvocations, {VKF_TILE_INVOCATIONS, tile.workgroupSize(), caps.maxInvocations}},
-        {tile.sharedBytes() > caps.maxSharedMemoryBytes,
-         {VKF_TILE_SHARED_MEMORY, tile.sharedBytes(), caps.maxSharedMemoryBytes}},
-        {tile.rows() >= manyRows, {VKF_TILE_HALF_EMPTY, tile.rows(), manyRows}},
-    });
-}
 
 } // namespace
 
@@ -60,32 +51,25 @@ uint32_t ProductTile::registers() const {
     return layout.elements() * rowTiles * std::max(keyTiles, VKF_MATRIX_TILES(valueDim, layout.columns));
 }
 
-std::string tileText(const ProductTile& tile) {
-    return tileText({{"subgroups", tile.subgroups},
-                     {"rowTiles", tile.rowTiles},
-                     {"keyTiles", tile.keyTiles},
-                     {"chunkKeys", tile.step()}});
+// Path standard does not split keys.
+std::string ProductTile::text(uint32_t /*splits*/) const {
+    return tileText({{"subgroups", subgroups}, {"rowTiles", rowTiles}, {"keyTiles", keyTiles}, {"chunkKeys", step()}});
 }
 
 ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
                               ConsideredTiles* considered) {
-    TileSearch<ProductTile> search;
+    TileSearch<TilePlan<ProductTile>> search;
     for (const Candidate& candidate : candidates) {
         const ProductTile tile{
             layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
             problem.valueDim};
-        ConsideredTile one;
-        one.tile = tileText(tile);
-        one.rows = tile.rows();
-        one.keys = tile.keys();
-        one.workgroupSize = tile.workgroupSize();
-        one.sharedBytes = tile.sharedBytes();
-        one.registers = tile.registers();
-        one.workgroups = problem.workgroups(tile.rows());
-        one.objection = objectionTo(tile, caps, problem);
-        search.consider(tile, one);
+        search.consider(TilePlan<ProductTile>{tile}, problem.workgroups(tile.rows()),
+                        firstOf({
+                            exceedsDevice(tile, caps),
+                            halfEmpty(tile.rows(), std::max(problem.queryRows, layout.rows)),
+                        }));
     }
-    return search.finish(considered);
+    return search.finish(considered).tile;
 }
 
 SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys) {

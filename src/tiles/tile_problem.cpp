@@ -7,7 +7,7 @@
 
 namespace vkf {
 
-// On these paths k and v are read once for all heads that share them. A block mask may be another for each.
+// These paths read k and v once for all query heads of a KV head. A block mask can differ from head to head.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;

@@ -1,30 +1,56 @@
 // SPDX-License-Identifier: MIT
 //
-// What of a checked problem decides its tile, and how much a tile has to do.
+// What of a checked problem decides its tile, and how much work a tile has.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "problem/problem.hpp"
-#include "tiles/scalar_tile.hpp"
 
 namespace vkf {
+
+// What of a problem decides its tile on all paths but decode.
+struct TileProblem {
+    uint32_t headDim;
+    uint32_t valueDim;
+    uint32_t queryRows;
+    uint64_t heads;      // query heads of all sequences
+    bool outputF32;      // the type of o is fp32
+    uint32_t keys = 0;   // the most that one row can see
+    bool masked = false; // causal or a window
+    VkfPath path = VKF_PATH_AUTO;
+    std::optional<VkfType> type{}; // of q, k, v and o if all have the same type
+    uint32_t maskBlock = 0;        // rows and keys of a block of the block mask; 0 = no block mask
+    uint32_t packedHeads = 1;      // query heads whose rows share tiles
+    uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
+
+    // Whether every tile lies inside one block of the block mask.
+    bool keepsBlocksWhole(uint32_t tileRows, uint32_t tileKeys) const {
+        return maskBlock % tileRows == 0 && maskBlock % tileKeys == 0;
+    }
+
+    // Packed rows, which tiles divide.
+    uint64_t rows() const { return uint64_t{queryRows} * packedHeads; }
+    // Workgroups of a fused kernel without splits: one for each tile of packed rows.
+    uint64_t workgroups(uint32_t tileRows) const { return (rows() + tileRows - 1) / tileRows * (heads / packedHeads); }
+};
+
+TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
 
 // Query heads whose rows a path packs into the same tiles.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
 
-// Whether workgroups of a path walk over the keys' tiles, each for its tile of query rows: paths scalar and coopmat.
+// Whether a workgroup of the path takes a tile of query rows and walks over the tiles of keys: scalar and coopmat.
 bool walksTiles(VkfPath path);
 
-// Of so many packed heads' rows of one sequence; of packed sequences the slots, which are those of all.
+// Tiles of the rows of so many packed heads: of one sequence, or the slots of all packed sequences.
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 
-TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
-
-// Most keys that one row of a tile of so many rows may see; with no rows, that one row alone may see.
+// The most keys that a tile of so many rows can see. 0 rows stand for one row.
 double widestRow(const CheckedProblem& problem, uint32_t tileRows = 0);
 
-// Of one workgroup of a fused kernel, at most.
+// The most operations of one workgroup of a fused kernel.
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows);
 
 } // namespace vkf

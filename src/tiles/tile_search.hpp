@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// How a tile is chosen from a list, and what is remembered of it: every path's choice goes through here, so that
-// what is told about it (vkfGetPlanTile) is what happened.
+// How a tile is chosen from a list, and what a plan remembers of the choice. The choices of all paths go through this
+// file, so that the explanation of a plan (vkfGetPlanTile) is what happened.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <vkflash/vkflash.h>
+#include "tiles/kernel_tile.hpp"
+#include "tiles/objections.hpp"
+#include "tiles/tile_problem.hpp"
+#include "tiles/tuned_device.hpp"
 
 namespace vkf {
 
-struct Objection {
-    VkfTileReason reason = VKF_TILE_SUITS;
-    uint64_t value = 0;
-    uint64_t limit = 0;
-
-    // This one, or the other if there is none.
-    Objection orElse(const Objection& other) const { return reason != VKF_TILE_SUITS ? *this : other; }
-};
-
-// The first that applies.
-inline Objection firstObjection(std::initializer_list<std::pair<bool, Objection>> objections) {
-    for (const auto& [applies, objection] : objections) {
-        if (applies) {
-            return objection;
-        }
-    }
-    return {};
-}
-
 struct ConsideredTile {
-    std::string tile; // as tuning data writes it, or would
+    std::string tile; // KernelTile's text
     uint32_t rows = 0;
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;
@@ -46,7 +30,8 @@ struct ConsideredTile {
     bool fromTuning = false;
     bool taken = false;
 
-    // An entry of tuning data is taken for what it is or not at all.
+    // A tile that suits can be used. A built-in tile with a weak objection can be used too: the device can run it. A
+    // tile of tuning data cannot, because the built-in choice is better then.
     bool usable() const {
         return objection.reason == VKF_TILE_SUITS || (!fromTuning && objection.reason >= VKF_TILE_REGISTERS);
     }
@@ -54,27 +39,41 @@ struct ConsideredTile {
 
 using ConsideredTiles = std::vector<ConsideredTile>;
 
-// Takes the first tile that suits, else the last that can be used.
+// Takes the first tile that suits. Where none suits, it takes the last tile that can be used. Choice is a TilePlan, or
+// a variant of several.
 template <typename Choice> class TileSearch {
 public:
-    void consider(const Choice& choice, ConsideredTile tile) {
+    // `workgroups` counts those of one split.
+    template <KernelTile Tile>
+    void consider(const TilePlan<Tile>& plan, uint64_t workgroups, const Objection& objection) {
+        const Tile& tile = plan.tile;
+        ConsideredTile one = {tile.text(plan.splits),
+                              tile.rows(),
+                              tile.keys(),
+                              tile.workgroupSize(),
+                              tile.sharedBytes(),
+                              tile.registers(),
+                              plan.splits,
+                              workgroups * plan.splits,
+                              objection,
+                              plan.tuned};
         if (settled_) {
-            tile.objection = {VKF_TILE_NOT_NEEDED, 0, 0};
-        } else if (tile.usable()) {
-            choice_ = choice;
+            one.objection = {VKF_TILE_NOT_NEEDED, 0, 0};
+        } else if (one.usable()) {
+            choice_ = plan;
             taken_ = considered_.size();
-            settled_ = tile.objection.reason == VKF_TILE_SUITS;
+            settled_ = objection.reason == VKF_TILE_SUITS;
         }
-        considered_.push_back(tile);
+        considered_.push_back(std::move(one));
     }
 
-    // Whether a tile suits, and the rest will not be looked at.
+    // A tile suits, so that no later tile is taken.
     bool settled() const { return settled_; }
 
-    // Whether a tile that can be used was among those so far.
+    // One of the tiles so far can be used.
     bool found() const { return taken_ < considered_.size(); }
 
-    // The tile taken, or a default one if none can be used. Hands over what was considered, unless null.
+    // Returns the tile taken, or a default choice if no tile can be used. Moves the list to *considered, unless null.
     Choice finish(ConsideredTiles* considered) {
         if (found()) {
             considered_[taken_].taken = true;
@@ -91,5 +90,31 @@ private:
     size_t taken_ = SIZE_MAX;
     bool settled_ = false;
 };
+
+// Whether an entry of tuning data is for the problem.
+bool isAbout(const TuningEntry& entry, const TileProblem& problem);
+
+// Considers the tiles of tuning data for the problem, in the order of the entries. planOf makes a TilePlan of an entry,
+// objectionTo says what the path itself has against a tile. Such a tile never makes a result wrong or a problem
+// unsupported, because a tile that does not fit is passed over.
+template <typename Choice, typename PlanOf, typename ObjectionTo>
+void considerTuned(const TunedDevice& device, const TileProblem& problem, const PlanOf& planOf,
+                   const ObjectionTo& objectionTo, TileSearch<Choice>& search) {
+    for (const TuningEntry& entry : device.tuning) {
+        if (!isAbout(entry, problem)) {
+            continue;
+        }
+        auto plan = planOf(entry);
+        plan.tuned = true;
+        const auto& tile = plan.tile;
+        search.consider(plan, problem.workgroups(tile.rows()),
+                        firstOf({
+                            exceedsDevice(tile, device.caps),
+                            objectionTo(tile),
+                            tooManyParts(problem, plan.splits, device.caps),
+                            cutsBlocks(problem, tile.rows(), tile.keys()),
+                        }));
+    }
+}
 
 } // namespace vkf

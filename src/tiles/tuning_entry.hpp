@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a tuning file says about a class of problems, as plain data; tuning_file.hpp reads the files.
+// What tuning data says about a class of problems, as plain data. tuning_file.hpp reads it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace vkf {
 
-// Both ends belong to it.
+// Includes both ends.
 struct Range {
     uint32_t least = 0;
     uint32_t most = 0;
@@ -17,7 +17,7 @@ struct Range {
     bool holds(uint64_t number) const { return least <= number && number <= most; }
 };
 
-// As the tile choice counts them: tuning.cpp and coopmat_tile.cpp tell what the numbers mean.
+// The numbers of a ScalarTile (scalar_tile.hpp), and the splits of the keys.
 struct TunedScalarTile {
     uint32_t groups;
     uint32_t lanes;
@@ -28,6 +28,7 @@ struct TunedScalarTile {
     uint32_t splits = 1;
 };
 
+// The numbers of a MatrixTile (coopmat_tile.hpp), and the splits of the keys.
 struct TunedMatrixTile {
     uint32_t subgroups;
     uint32_t rowTiles;
@@ -35,8 +36,8 @@ struct TunedMatrixTile {
     uint32_t splits;
 };
 
-// The tile to take for the problems of a class. Whatever its numbers, results are right: a tile that does not
-// fit device and problem is passed over.
+// The tile for the problems of a class. Results are right whatever the numbers are: the library passes over a tile that
+// does not fit the device or the problem.
 struct TuningEntry {
     VkfPath path = VKF_PATH_AUTO;
     VkfType type = VKF_TYPE_F32; // of q, k, v and o
@@ -44,7 +45,7 @@ struct TuningEntry {
     Range headDim;
     Range valueDim;
     Range rows;               // of queries
-    Range keys;               // that a row may see at most
+    Range keys;               // the most that one row can see
     Range heads;              // query heads of all sequences
     TunedScalarTile scalar{}; // on path scalar
     TunedMatrixTile matrix{}; // on path coopmat

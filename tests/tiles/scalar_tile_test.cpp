@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles of path scalar: they fit every device that the library promises to run on. No device is needed.
+// Tiles of the portable kernel: they fit every device that the library promises to run on. No device is needed.
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <string>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -15,26 +13,25 @@
 
 namespace {
 
-using Catch::Matchers::ContainsSubstring;
 using vkf::test::capsOf;
 using vkf::test::problemOf;
-using vkf::test::refusal;
 using vkf::test::schedule;
 
 } // namespace
 
-TEST_CASE("a tile fits every device from the minimum limits on, for every head dimension", "[schedule]") {
+TEST_CASE("a tile fits every device from the minimum limits on, for every head dimension", "[tiles]") {
     for (const uint32_t subgroup : {1U, 4U, 8U, 16U, 32U, 64U, 128U}) {
         for (const uint32_t bytes : {16384U, 32768U, 49152U, 65536U}) {
             for (const uint32_t invocations : {128U, 256U, 1024U}) {
                 const vkf::Caps caps = capsOf(subgroup, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
                     for (const uint32_t rows : {1U, 16U, 4096U}) {
-                        const vkf::Tile tile = vkf::chooseScalarTile({caps}, {dim, 257 - dim, rows, 4, dim % 2 == 0});
+                        const vkf::ScalarTile tile =
+                            vkf::chooseScalarTile({caps}, {dim, 257 - dim, rows, 4, dim % 2 == 0}).tile;
                         INFO("subgroup " << subgroup << ", " << bytes << " bytes, dim " << dim << ", rows " << rows);
-                        REQUIRE(tile.workgroupSize > 0);
+                        REQUIRE(tile.workgroupSize() > 0);
                         REQUIRE(tile.sharedBytes() <= bytes);
-                        REQUIRE(tile.workgroupSize <= invocations);
+                        REQUIRE(tile.workgroupSize() <= invocations);
                         REQUIRE(tile.lanes * tile.threadColumns4 * 4 >= 257 - dim);
                         REQUIRE(tile.keys() % tile.chunkKeys == 0);
                         REQUIRE(tile.chunkKeys % 4 == 0);
@@ -43,7 +40,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
                         REQUIRE(tile.registers() <= 255);
                         if (caps.subgroupReductions()) {
                             REQUIRE(tile.lanes <= subgroup);
-                            REQUIRE(tile.workgroupSize % subgroup == 0);
+                            REQUIRE(tile.workgroupSize() % subgroup == 0);
                         }
                     }
                 }
@@ -52,7 +49,7 @@ TEST_CASE("a tile fits every device from the minimum limits on, for every head d
     }
 }
 
-TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[schedule]") {
+TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[tiles]") {
     struct Expected {
         vkf::TileProblem problem;
         uint32_t rows;
@@ -73,15 +70,14 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[sc
     for (const Expected& expected : table) {
         const vkf::TileProblem& p = expected.problem;
         INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
-        CHECK(vkf::chooseScalarTile({capsOf(32, 49152, 1024)}, p).rows() == expected.rows);
+        CHECK(vkf::chooseScalarTile({capsOf(32, 49152, 1024)}, p).tile.rows() == expected.rows);
     }
     // Sequences count as heads do.
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
 
-TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows",
-          "[schedule]") {
+TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     struct Expected {
         uint32_t dim;
@@ -111,52 +107,15 @@ TEST_CASE("the portable kernel splits keys until its workgroups fill a device, a
     for (const Expected& expected : table) {
         const vkf::TileProblem problem = {expected.dim, expected.dim,  expected.rows, expected.heads,
                                           true,         expected.keys, false,         VKF_PATH_SCALAR};
-        const vkf::Tile tile = vkf::chooseScalarTile({caps}, problem);
+        const vkf::ScalarPlan plan = vkf::chooseScalarTile({caps}, problem);
         INFO("D " << expected.dim << ", " << expected.rows << " rows, " << expected.keys << " keys, " << expected.heads
                   << " heads");
-        CHECK(tile.rows() == expected.tileRows);
-        CHECK(tile.splits == expected.splits);
+        CHECK(plan.tile.rows() == expected.tileRows);
+        CHECK(plan.splits == expected.splits);
     }
 }
 
-TEST_CASE("path scalar splits as asked, and neither without a merge nor on the paths that share its tile",
-          "[schedule]") {
-    vkf::Caps caps = capsOf(32, 49152, 1024);
-    VkfProblem problem = problemOf({1, 2, 2, 2048, 2048, 128});
-    problem.path = VKF_PATH_SCALAR;
-    const vkf::Schedule own = schedule(caps, problem);
-    CHECK(own.splits == 4);
-    CHECK_THAT(own.tileText, ContainsSubstring(" splits=4"));
-    REQUIRE(own.phases.size() == 2);
-    CHECK(own.phases[0].items == 4 * 2 * 2048 / 64);
-    CHECK_FALSE(own.phases[0].variant.storage16);
-    CHECK(own.phases[1].variant.kernel == vkf::Kernel::mergeSplits);
-    CHECK(own.scratchBytes == uint64_t{4} * 2 * 2048 * (128 + 2) * sizeof(float));
-    problem.kvSplits = 7;
-    CHECK(schedule(caps, problem).splits == 7);
-    CHECK_THAT(schedule(caps, problem).tileText, ContainsSubstring(" splits=7"));
-    problem.kvSplits = 1;
-    CHECK(schedule(caps, problem).phases.size() == 1);
-    CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
-
-    problem.kvSplits = 0;
-    for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
-        problem.path = path;
-        CHECK(schedule(caps, problem).splits == 1);
-        CHECK(schedule(caps, problem).tile.rows == 64);
-        CHECK_THAT(schedule(caps, problem).tileText, !ContainsSubstring("splits"));
-    }
-
-    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
-    problem.path = VKF_PATH_SCALAR;
-    CHECK(schedule(caps, problem).scratchBytes == 0);
-    problem.kvSplits = 2;
-    VkfMessage message{};
-    CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("kvSplits over 1 needs storageBuffer16BitAccess"));
-}
-
-TEST_CASE("each tile that was considered says what stood against it", "[schedule]") {
+TEST_CASE("each tile that was considered says what stood against it", "[tiles]") {
     vkf::ConsideredTiles tiles;
     const auto reasons = [&tiles] {
         std::vector<VkfTileReason> list;
@@ -218,24 +177,4 @@ TEST_CASE("each tile that was considered says what stood against it", "[schedule
     CHECK(tiles[0].objection.value > 1024);
     CHECK(tiles[0].objection.limit == 1024);
     CHECK(taken().empty());
-}
-
-TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
-    vkf::Caps caps = capsOf(32, 49152, 1024);
-    CHECK(caps.subgroupReductions());
-    for (const auto spoil :
-         {+[](vkf::Caps& c) { c.quirks = VKF_QUIRK_NO_SUBGROUP_SHUFFLE; },
-          +[](vkf::Caps& c) { c.features &= ~VkfFeatures{VKF_FEATURE_FULL_SUBGROUPS}; },
-          +[](vkf::Caps& c) { c.subgroupShuffle = false; }, +[](vkf::Caps& c) { c.subgroupSizeRequired = false; }}) {
-        vkf::Caps spoiled = caps;
-        spoil(spoiled);
-        CHECK_FALSE(spoiled.subgroupReductions());
-        CHECK_FALSE(schedule(spoiled, problemOf({1, 1, 1, 64, 64, 64})).phases[0].variant.subgroups);
-    }
-}
-
-TEST_CASE("too little shared memory is refused with the limit", "[schedule]") {
-    VkfMessage message{};
-    CHECK(refusal(capsOf(32, 1024, 1024), problemOf({1, 1, 1, 64, 64, 256}), &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("1024 bytes of shared memory"));
 }

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles of path coopmat, and where it goes without a known layout. No device is needed.
+// Tiles of path coopmat. No device is needed.
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <array>
-#include <string>
 #include <vector>
 
-#include "schedule/schedule.hpp"
-#include "support/call.hpp"
 #include "support/described_device.hpp"
-#include "support/schedules.hpp"
 #include "tiles/coopmat_tile.hpp"
-#include "tiles/scalar_tile.hpp"
 
 namespace {
 
-using Catch::Matchers::ContainsSubstring;
 using vkf::test::capsOf;
-using vkf::test::matrixCaps;
-using vkf::test::problemOf;
-using vkf::test::refusal;
-using vkf::test::schedule;
 
 } // namespace
 
-TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]") {
+TEST_CASE("keys are split where rows and heads leave a device idle", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     struct Expected {
@@ -53,7 +42,7 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[schedule]
     }
 }
 
-TEST_CASE("a bias leaves registers for fewer rows", "[schedule]") {
+TEST_CASE("a bias leaves registers for fewer rows", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
@@ -68,8 +57,7 @@ TEST_CASE("a bias leaves registers for fewer rows", "[schedule]") {
     CHECK(same.sharedBytes() == plain.sharedBytes() + 256 * 8);
 }
 
-TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension",
-          "[schedule]") {
+TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension", "[tiles]") {
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
         {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
     for (const auto& [lanes, rows, columns, depth] : shapes) {
@@ -92,83 +80,7 @@ TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB,
     }
 }
 
-TEST_CASE("scores pass through shared memory where the layout is not known, or must not be", "[schedule]") {
-    vkf::Caps caps = capsOf(32, 49152, 1024);
-    caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
-    const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
-
-    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 8, 16);
-    const vkf::Schedule exchanged = schedule(caps, problem);
-    CHECK(exchanged.path == VKF_PATH_COOPMAT);
-    CHECK(exchanged.phases[0].variant.exchange);
-    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
-    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
-    // Four subgroups. Rows of 9 words for 64 keys of k and of v, of 18 for the scores of 16 rows, and a word for flags.
-    CHECK(exchanged.tile.rows == 128);
-    CHECK(exchanged.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
-
-    caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
-    const vkf::Schedule known = schedule(caps, problem);
-    CHECK_FALSE(known.phases[0].variant.exchange);
-    caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    CHECK(schedule(caps, problem).phases[0].variant.exchange);
-
-    // What no tile fits is left to the other kernel, unless it is asked for.
-    VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
-    caps.maxSharedMemoryBytes = 16384;
-    CHECK(schedule(caps, large).path == VKF_PATH_SCALAR);
-    large.path = VKF_PATH_COOPMAT;
-    VkfMessage message{};
-    CHECK(refusal(caps, large, &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
-}
-
-TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores", "[schedule]") {
-    vkf::Caps caps = matrixCaps();
-    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
-    caps.bf16Matrix = caps.f16Matrix;
-    for (const VkfQuirks quirks : {0U, static_cast<uint32_t>(VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT)}) {
-        caps.quirks = quirks;
-        caps.f16Matrix.exchanged = caps.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
-        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
-            const vkf::Variant variant =
-                schedule(caps, problemOf({1, 16, 16, 4096, 4096, 64, 0, type})).phases[0].variant;
-            CHECK(variant.kernel == vkf::Kernel::attentionCoopmat);
-            CHECK(variant.exchange == (quirks != 0));
-            CHECK(variant.bf16 == (type == VKF_TYPE_BF16));
-            CHECK(variant.constants[VKF_ID_TYPE_Q] == static_cast<uint32_t>(type));
-        }
-    }
-}
-
-TEST_CASE("o leaves in words where registers are left, keys are few or masks are asked about each", "[schedule]") {
-    const auto leavesInWords = [](const VkfProblem& problem) {
-        const vkf::Schedule made = schedule(matrixCaps(), problem);
-        REQUIRE(made.path == VKF_PATH_COOPMAT);
-        const vkf::Variant& attention = made.phases.back().variant; // behind a map
-        REQUIRE(attention.kernel == vkf::Kernel::attentionCoopmat);
-        return attention.constants[VKF_ID_OUTPUT_WORDS] != 0;
-    };
-    const auto large = [](uint32_t keys, uint32_t dim) {
-        return problemOf({16384 / keys, 2048 / dim, 2048 / dim, keys, keys, dim, 0, VKF_TYPE_F16});
-    };
-    CHECK(leavesInWords(large(8192, 64)));
-    CHECK(leavesInWords(large(1024, 128)));
-    CHECK_FALSE(leavesInWords(large(2048, 128)));
-    VkfProblem documents = large(8192, 128);
-    CHECK_FALSE(leavesInWords(documents));
-    documents.documents = 1;
-    CHECK(leavesInWords(documents));
-    VkfProblem window = large(8192, 128);
-    window.window.enabled = 1;
-    window.window.left = 1023;
-    CHECK(leavesInWords(window));
-    window.window.left = 1024;
-    CHECK_FALSE(leavesInWords(window));
-}
-
-TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[schedule]") {
+TEST_CASE("tiles of matrices and of tuning data say what stood against them too", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     vkf::ConsideredTiles tiles;
@@ -236,19 +148,4 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK(tiles[1].splits == 3);
     CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
     CHECK_FALSE(tiles[2].fromTuning);
-}
-
-TEST_CASE("path coopmat packs the query heads of a KV head, but not under block masks", "[schedule]") {
-    const vkf::Caps caps = matrixCaps();
-    VkfProblem problem = problemOf({2, 8, 2, 100, 4096, 128, 0, VKF_TYPE_F16});
-    problem.path = VKF_PATH_COOPMAT;
-    problem.kvSplits = 1;
-    const vkf::Schedule packed = schedule(caps, problem);
-    CHECK(packed.tile.rows == 256);
-    CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
-    CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
-    problem.maskBlock = 64;
-    const vkf::Schedule masked = schedule(caps, problem);
-    CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
-    CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Tile choice of path decode, which has three kernels. It depends on plain data alone: a device and a problem.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "device/caps.hpp"
+#include "tiles/decode_matrix_tile.hpp"
+#include "tiles/decode_problem.hpp"
+#include "tiles/decode_tile.hpp"
+#include "tiles/decode_wide_tile.hpp"
+#include "tiles/occupancy.hpp"
+#include "tiles/tile_search.hpp"
+
+namespace vkf {
+
+// The alternative is the kernel. A DecodePlan without a tile means that no tile can be used.
+using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan, DecodeWidePlan>;
+using DecodeSearch = TileSearch<DecodeChoice>;
+
+// Takes cooperative matrices where they are faster and the device has them. layout is null where the problem cannot
+// use matrices. Fills *considered, unless null.
+DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
+                              ConsideredTiles* considered = nullptr);
+
+// Into how many splits the keys of `workgroups` are divided. Each split has at least one tile of keys. `slots` is the
+// number of workgroups that the device runs at a time.
+uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots);
+
+// The same for a tile whose workgroups a multiprocessor runs `resident` of at a time.
+uint32_t decodeSplits(const DecodeProblem& problem, uint64_t workgroups, uint32_t tileKeys, uint32_t resident);
+
+// ---- For the files of the three kernels ------------------------------------------------------------------------
+
+// Considers the candidates of one kernel, best first.
+void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeSearch& search);
+void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
+                              DecodeSearch& search);
+void considerDecodeWideTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
+                             DecodeSearch& search);
+
+template <KernelTile Tile>
+void considerWithSplits(const Tile& tile, const DecodeProblem& problem, const Objection& objection,
+                        DecodeSearch& search) {
+    const uint64_t workgroups = problem.workgroups(tile.rows());
+    const uint32_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
+    const uint32_t splits = decodeSplits(problem, workgroups, tile.keys(), resident);
+    search.consider(TilePlan<Tile>{tile, splits}, workgroups, objection);
+}
+
+} // namespace vkf

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// The tile of the decode kernel on cooperative matrices (shaders/decode/attention_decode_matrix.comp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <vkflash/problem.h>
+
+#include "device/matrix_layout.hpp"
+#include "tiles/kernel_tile.hpp"
+
+namespace vkf {
+
+// shaders/decode/decode_matrix_tile.glsl explains the numbers.
+struct DecodeMatrixTile {
+    MatrixLayout layout;
+    uint32_t columns = 0;      // query rows that one matrix takes
+    uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
+    uint32_t rowSubgroups = 0; // 0 = no tile
+    uint32_t keySubgroups = 0;
+    uint32_t states = 0; // query rows of one invocation that can exist
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+    VkfType keyType{};
+    VkfType valueType{};
+    uint32_t blockUnit = 1;
+
+    uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
+    uint32_t rows() const { return rowSubgroups * rowTiles * columns; }
+    uint32_t keys() const { return keySubgroups * layout.rows; }
+    uint32_t sharedBytes() const;
+    // Hold parts of q, k, v, s and o.
+    uint32_t registers() const;
+    std::string text(uint32_t splits) const;
+};
+
+using DecodeMatrixPlan = TilePlan<DecodeMatrixTile>;
+
+} // namespace vkf

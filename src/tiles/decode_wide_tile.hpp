@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// The tile of the decode kernel for wide heads (shaders/decode/attention_decode_wide.comp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "device/matrix_layout.hpp"
+#include "tiles/kernel_tile.hpp"
+
+namespace vkf {
+
+// shaders/decode/attention_decode_wide.comp explains the numbers.
+struct DecodeWideTile {
+    MatrixLayout layout;      // the kernel uses its shape alone
+    uint32_t keyMatrices = 0; // 0 = no tile
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+
+    // Each invocation has two scores of the tile.
+    uint32_t depthSubgroups() const { return layout.elements() / 2; }
+    uint32_t subgroups() const { return keyMatrices * depthSubgroups(); }
+    uint32_t workgroupSize() const { return keyMatrices != 0 ? subgroups() * layout.lanes : 0; }
+    uint32_t rows() const { return layout.rows; }
+    uint32_t keys() const { return keyMatrices * layout.depth; }
+    uint32_t sharedBytes() const;
+    // Hold parts of q, k, s and o.
+    uint32_t registers() const;
+    std::string text(uint32_t splits) const;
+};
+
+using DecodeWidePlan = TilePlan<DecodeWideTile>;
+
+} // namespace vkf

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// What every kernel's tile can say about itself.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+namespace vkf {
+
+// A default tile has a workgroupSize() of 0 and stands for "no tile".
+template <typename Tile>
+concept KernelTile = requires(const Tile& tile, uint32_t splits) {
+    { tile.workgroupSize() } -> std::same_as<uint32_t>;
+    { tile.rows() } -> std::same_as<uint32_t>; // of queries
+    { tile.keys() } -> std::same_as<uint32_t>;
+    { tile.sharedBytes() } -> std::same_as<uint32_t>;
+    { tile.registers() } -> std::same_as<uint32_t>;     // 32-bit registers of an invocation that hold parts of the tile
+    { tile.text(splits) } -> std::same_as<std::string>; // tile and splits as tuning data writes them, or would
+};
+
+// A tile, and how the keys are split for it.
+template <typename Tile> struct TilePlan {
+    Tile tile{};
+    uint32_t splits = 1;
+    bool tuned = false; // tuning data chose the tile
+};
+
+} // namespace vkf
