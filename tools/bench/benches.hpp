@@ -6,7 +6,9 @@
 
 #include <string>
 
-#include "commands/commands.hpp"
+#include <CLI/CLI.hpp>
+
+#include "cli/action.hpp"
 
 namespace vkf::tools {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cli/error.hpp"
+#include "tensors/generator.hpp"
 #include "tensors/random_tensors.hpp"
 
 namespace vkf::tools {

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <span>
 
-#include "cli/block_mask.hpp"
 #include "cli/error.hpp"
+#include "tensors/block_mask.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/vkflash.hpp"
 

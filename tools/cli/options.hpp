@@ -11,7 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/cache.hpp"
+#include "cli/cache_options.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {

@@ -7,7 +7,7 @@
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
 #include "bench/problem_grid.hpp"
-#include "cli/block_mask.hpp"
+#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"

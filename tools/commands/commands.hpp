@@ -2,15 +2,13 @@
 #ifndef VKFLASH_TOOLS_COMMANDS_HPP
 #define VKFLASH_TOOLS_COMMANDS_HPP
 
-#include <functional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
-namespace vkf::tools {
+#include "cli/action.hpp"
 
-// What the chosen sub-command does, run after all flags are parsed. Errors are exceptions.
-using Action = std::function<void()>;
+namespace vkf::tools {
 
 void addInfoCommand(CLI::App& program, Action& action);
 void addRunCommand(CLI::App& program, Action& action);

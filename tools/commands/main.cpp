@@ -1,126 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The program `vkflash`: one sub-command in each command_*.cpp. Its contract: status 0 only if all that
-// was asked for is written and right; otherwise one line on stderr.
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <new>
-#include <span>
-#include <string>
-
-#include <fmt/ranges.h>
-
-#include "cli/error.hpp"
+// The program `vkflash`: each sub-command has a file of its name beside this one.
+#include "cli/program.hpp"
 #include "commands/commands.hpp"
-#include "vkflash/host.hpp"
-
-namespace {
-
-using vkf::tools::Action;
-using vkf::tools::ExitStatus;
-
-// File names may hold line breaks; the message stays one line. Where stderr is closed there is nobody to
-// tell, and the status says it.
-ExitStatus report(ExitStatus status, std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    text = "vkflash: " + text + "\n";
-    std::fflush(stdout);
-    std::fputs(text.c_str(), stderr);
-    return status;
-}
-
-// A full disk or a closed pipe must come back as an error from the write, not end the process with
-// half-written files left behind.
-void turnWriteSignalsIntoErrors() {
-#if !defined(_WIN32)
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGXFSZ, SIG_IGN);
-#endif
-}
-
-// CLI11 would say only that a sub-command is missing.
-void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
-    if (words.empty())
-        return;
-    const std::string word = words[0];
-    std::string names;
-    for (const CLI::App* command : group.get_subcommands({})) {
-        if (command->get_name() == word) {
-            if (command->get_require_subcommand_min() > 0)
-                requireKnownCommand(*command, words.subspan(1));
-            return;
-        }
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
-    }
-    if (!word.starts_with('-'))
-        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command, there are {}", word, names),
-                               CLI::ExitCodes::ExtrasError);
-}
-
-std::string commandLine(int argc, char** argv) {
-    return fmt::format("vkflash {}", fmt::join(argv + 1, argv + argc, " "));
-}
-
-std::string versionText() {
-    return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
-}
-
-int runProgram(int argc, char** argv) {
-    CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
-    program.set_version_flag("--version", versionText());
-    program.require_subcommand(1);
-
-    Action action;
-    for (const auto add : {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
-                           vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
-                           vkf::tools::addReportCommand, vkf::tools::addStudyCommand})
-        add(program, action);
-    vkf::tools::addBenchCommand(program, action, commandLine(argc, argv));
-
-    try {
-        requireKnownCommand(program, std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0 ? 1 : 0));
-        program.parse(argc, argv);
-    } catch (const CLI::Success& answer) { // --help and --version
-        program.exit(answer);
-    }
-    if (action)
-        action();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        vkf::tools::fail("standard output: {}", std::strerror(errno));
-    return vkf::tools::exitDone;
-}
-
-// What the exception in flight comes to. Without fmt, which may throw.
-ExitStatus reportException() {
-    try {
-        throw;
-    } catch (const CLI::ParseError& error) {
-        return report(vkf::tools::exitBadInput, std::string(error.what()) + " (see vkflash --help)");
-    } catch (const vkf::tools::ProgramError& error) {
-        return report(error.status(), error.what());
-    } catch (const vkf::host::Error& error) {
-        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
-        return report(refused ? vkf::tools::exitBadInput : vkf::tools::exitFailed, error.what());
-    } catch (const std::bad_alloc&) {
-        return report(vkf::tools::exitFailed, "out of host memory");
-    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
-        return report(vkf::tools::exitFailed, "standard output: " + error.code().message());
-    } catch (const std::exception& error) {
-        return report(vkf::tools::exitFailed, error.what());
-    }
-}
-
-} // namespace
 
 int main(int argc, char** argv) {
-    turnWriteSignalsIntoErrors();
-    try {
-        return runProgram(argc, argv);
-    } catch (...) {
-        return reportException();
-    }
+    const auto addBench = [&](CLI::App& program, vkf::tools::Action& action) {
+        vkf::tools::addBenchCommand(program, action, vkf::tools::commandLine(argc, argv));
+    };
+    return vkf::tools::runProgram(argc, argv,
+                                  {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
+                                   vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
+                                   vkf::tools::addReportCommand, vkf::tools::addStudyCommand, addBench});
 }

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/block_mask.hpp"
+#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
@@ -12,6 +12,7 @@
 #include "cli/progress.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
+#include "tensors/cache.hpp"
 
 namespace vkf::tools {
 

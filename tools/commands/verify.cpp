@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli/block_mask.hpp"
+#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cli/block_mask.hpp"
 #include "cli/error.hpp"
 #include "cli/verdict.hpp"
+#include "tensors/block_mask.hpp"
 
 namespace vkf::tools {
 

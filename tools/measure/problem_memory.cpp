@@ -5,9 +5,9 @@
 #include <cmath>
 #include <span>
 
-#include "cli/block_mask.hpp"
-#include "cli/cache.hpp"
 #include "measure/compute_shader.hpp"
+#include "tensors/block_mask.hpp"
+#include "tensors/cache.hpp"
 #include "tensors/random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 

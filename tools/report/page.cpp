@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "report/page_template.hpp"
 #include "report/figures.hpp"
 #include "report/html.hpp"
+#include "report/page_template.hpp"
 #include "report/result_table.hpp"
 
 namespace vkf::tools {

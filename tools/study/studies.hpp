@@ -4,7 +4,9 @@
 #ifndef VKFLASH_TOOLS_STUDY_COMMANDS_HPP
 #define VKFLASH_TOOLS_STUDY_COMMANDS_HPP
 
-#include "commands/commands.hpp"
+#include <CLI/CLI.hpp>
+
+#include "cli/action.hpp"
 
 namespace vkf::tools {
 

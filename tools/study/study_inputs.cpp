@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "cli/block_mask.hpp"
+#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/progress.hpp"
 #include "vkflash/vkflash.hpp"

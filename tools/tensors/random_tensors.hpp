@@ -13,20 +13,6 @@
 
 namespace vkf::tools {
 
-// SplitMix64 (Steele, Lea, Flood 2014).
-class Generator {
-public:
-    explicit Generator(uint64_t seed) : state_(seed) {}
-
-    uint64_t next();
-    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
-    // every platform, which std::normal_distribution is not.
-    double nextNormal();
-
-private:
-    uint64_t state_;
-};
-
 // Elements are close to normally distributed (mean 0, deviation 1), so that scores look like those of a model
 // at initialisation.
 std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/block_mask.hpp"
+#include "tensors/block_mask.hpp"
 
 #include <algorithm>
 
-#include "cli/error.hpp"
-#include "tensors/random_tensors.hpp"
+#include "tensors/generator.hpp"
 
 namespace vkf::tools {
 
@@ -35,17 +34,6 @@ Keys visibleKeys(const VkfProblem& problem, int64_t row) {
 
 } // namespace
 
-void addMaskBlockOption(CLI::App& command, uint32_t& block) {
-    command.add_option("--mask-block", block, "rows and keys of a block of a block mask, a multiple of 16");
-}
-
-void checkDensity(double density, uint32_t maskBlock) {
-    if (!(density >= 0 && density <= 1))
-        failInput("--block-density {}: takes a share of the blocks, from 0 to 1", density);
-    if (maskBlock == 0)
-        failInput("--block-density {}: there are no blocks without --mask-block", density);
-}
-
 void separateBlockMasks(VkfProblem& problem) {
     const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
     problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
@@ -59,31 +47,6 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
         for (uint32_t bit = 0; bit < 32; ++bit)
             if (static_cast<double>(generator.next() >> 11) < density * 0x1p53)
                 word |= 1U << bit;
-    return words;
-}
-
-std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name, VkfProblem& problem) {
-    if (file.type != ElementType::u8 && file.type != ElementType::boolean)
-        failInput("{}: holds {}; block masks are bool or uint8", name, elementName(file.type));
-    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
-    const size_t rank = file.shape.size();
-    const auto extent = [&](size_t fromEnd) { return fromEnd < rank ? file.shape[rank - 1 - fromEnd] : 1; };
-    const uint64_t heads = extent(2);
-    const uint64_t batch = extent(3);
-    if (rank < 2 || rank > 4 || extent(0) != layout.keyBlocks || extent(1) != layout.rowBlocks ||
-        (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
-        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
-                  name, shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks,
-                  problem.queryHeads, problem.batch);
-    const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;
-    problem.blockMaskHeadStride = heads == 1 ? 0 : wordsOfHead;
-    problem.blockMaskBatchStride = batch == 1 ? 0 : wordsOfHead * heads;
-    std::vector<uint32_t> words(wordsOfHead * heads * batch);
-    for (size_t i = 0; i < file.bytes.size(); ++i) {
-        const uint64_t block = i % layout.keyBlocks;
-        if (file.bytes[i] != std::byte{0})
-            words[i / layout.keyBlocks * layout.rowWords + block / 32] |= 1U << block % 32;
-    }
     return words;
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// K and V as caches keep them: of types of their own, in pages.
-#ifndef VKFLASH_TOOLS_CACHE_HPP
-#define VKFLASH_TOOLS_CACHE_HPP
+// The flags of a cache: types of k and v, and pages.
+#ifndef VKFLASH_TOOLS_CACHE_OPTIONS_HPP
+#define VKFLASH_TOOLS_CACHE_OPTIONS_HPP
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "vkflash/host.hpp"
+#include "vkflash/problem.h"
 
 namespace vkf::tools {
 
@@ -27,14 +25,6 @@ void addCacheOptions(CLI::App& command, CacheOptions& options);
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options);
 // Sets types and paging of a problem whose k and v are dense: as many pages as its keys need.
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem);
-
-// The block table of a problem with paging: all its pages, shuffled; the same for the same problem. Else empty.
-std::vector<int32_t> shuffledPages(const VkfProblem& problem);
-
-// k or v, dense [batch, kvHeads, keys, dim] of a type with single elements, as the problem has it. What is past the
-// last key in its page is NaN.
-std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, VkfType type, const std::byte* dense,
-                               const std::vector<int32_t>& blockTable);
 
 } // namespace vkf::tools
 

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "cli/program.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <span>
+
+#include <fmt/ranges.h>
+
+#include "cli/error.hpp"
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+namespace {
+
+// File names may hold line breaks; the message stays one line. Where stderr is closed there is nobody to
+// tell, and the status says it.
+ExitStatus report(ExitStatus status, std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    text = "vkflash: " + text + "\n";
+    std::fflush(stdout);
+    std::fputs(text.c_str(), stderr);
+    return status;
+}
+
+// A full disk or a closed pipe must come back as an error from the write, not end the process with
+// half-written files left behind.
+void turnWriteSignalsIntoErrors() {
+#if !defined(_WIN32)
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+#endif
+}
+
+// CLI11 would say only that a sub-command is missing.
+void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
+    if (words.empty())
+        return;
+    const std::string word = words[0];
+    std::string names;
+    for (const CLI::App* command : group.get_subcommands({})) {
+        if (command->get_name() == word) {
+            if (command->get_require_subcommand_min() > 0)
+                requireKnownCommand(*command, words.subspan(1));
+            return;
+        }
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
+    }
+    if (!word.starts_with('-'))
+        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command, there are {}", word, names),
+                               CLI::ExitCodes::ExtrasError);
+}
+
+std::string versionText() {
+    return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
+}
+
+int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
+    CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
+    program.set_version_flag("--version", versionText());
+    program.require_subcommand(1);
+    Action action;
+    for (const AddCommand& add : commands)
+        add(program, action);
+    try {
+        requireKnownCommand(program, std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0 ? 1 : 0));
+        program.parse(argc, argv);
+    } catch (const CLI::Success& answer) { // --help and --version
+        program.exit(answer);
+    }
+    if (action)
+        action();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        fail("standard output: {}", std::strerror(errno));
+    return exitDone;
+}
+
+// What the exception in flight comes to. Without fmt, which may throw.
+ExitStatus reportException() {
+    try {
+        throw;
+    } catch (const CLI::ParseError& error) {
+        return report(exitBadInput, std::string(error.what()) + " (see vkflash --help)");
+    } catch (const ProgramError& error) {
+        return report(error.status(), error.what());
+    } catch (const host::Error& error) {
+        const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
+        return report(refused ? exitBadInput : exitFailed, error.what());
+    } catch (const std::bad_alloc&) {
+        return report(exitFailed, "out of host memory");
+    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
+        return report(exitFailed, "standard output: " + error.code().message());
+    } catch (const std::exception& error) {
+        return report(exitFailed, error.what());
+    }
+}
+
+} // namespace
+
+int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands) {
+    turnWriteSignalsIntoErrors();
+    try {
+        return run(argc, argv, commands);
+    } catch (...) {
+        return reportException();
+    }
+}
+
+std::string commandLine(int argc, char** argv) {
+    return fmt::format("vkflash {}", fmt::join(argv + 1, argv + argc, " "));
+}
+
+} // namespace vkf::tools

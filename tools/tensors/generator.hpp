@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// Random numbers: the same for the same seed on every machine.
+#ifndef VKFLASH_TOOLS_GENERATOR_HPP
+#define VKFLASH_TOOLS_GENERATOR_HPP
+
+#include <cstdint>
+
+namespace vkf::tools {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+class Generator {
+public:
+    explicit Generator(uint64_t seed) : state_(seed) {}
+
+    uint64_t next();
+    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
+    // every platform, which std::normal_distribution is not.
+    double nextNormal();
+
+private:
+    uint64_t state_;
+};
+
+} // namespace vkf::tools
+
+#endif
