@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the library needs to know about a device, read once, as plain data. Everything that decides
-// (tuning, plan) takes this and no handle, so that it can be tested without a device.
+// What the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take this
+// data instead of a handle, so that tests need no device.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace vkf {
 
-// Cooperative matrices of one type; none where there are none of use.
+// Cooperative matrices of one type. A layout has 0 rows where the device has no useful shape.
 struct MatrixUse {
     MatrixLayout known;     // in the driver's layout
     MatrixLayout exchanged; // through shared memory, on any driver
@@ -26,7 +26,7 @@ struct Caps {
     uint32_t vendorId = 0;
     uint32_t deviceId = 0;
     uint32_t maxSharedMemoryBytes = 0;
-    uint32_t maxInvocations = 0; // in a workgroup, of which the first dimension may take all
+    uint32_t maxInvocations = 0; // of a workgroup, in its first dimension too
     uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
     uint32_t subgroupSize = 0;
     bool subgroupShuffle = false;      // in compute shaders
@@ -38,8 +38,8 @@ struct Caps {
 
     DeviceIdentity identity() const { return {vendorId, deviceId, driver}; }
 
-    // Whether lanes may talk through subgroup shuffles: only full subgroups of a known size tell an
-    // invocation where it stands.
+    // Whether lanes can exchange values by subgroup shuffles. An invocation knows its place in the subgroup only where
+    // subgroups are full and of a known size.
     bool subgroupReductions() const {
         return (features & VKF_FEATURE_FULL_SUBGROUPS) != 0 && subgroupShuffle && subgroupSizeRequired &&
                (quirks & VKF_QUIRK_NO_SUBGROUP_SHUFFLE) == 0;
@@ -47,7 +47,7 @@ struct Caps {
 
     bool storage16() const { return (features & VKF_FEATURE_STORAGE_16BIT) != 0; }
 
-    // How products of a 16-bit type are made; none if rows is 0.
+    // The matrices for products of a 16-bit type. There are none if rows is 0.
     const MatrixLayout& matrixOf(VkfType type) const {
         const MatrixUse& use = type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix;
         const bool known = use.known.rows != 0 && (quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
@@ -58,7 +58,7 @@ struct Caps {
 // Reads limits, features and quirks of a physical device.
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
 
-// Refuses what needs 16-bit storage on a device without: `needy` is the sentence up to "needs" or "need".
+// Refuses what needs 16-bit storage on a device without it. `needy` is the message up to the word "needs" or "need".
 VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 
 } // namespace vkf

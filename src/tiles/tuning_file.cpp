@@ -23,12 +23,12 @@ constexpr uint32_t knownVersion = 1;
 constexpr size_t mostEntries = 4096; // a plan looks at each
 constexpr uint32_t most32 = std::numeric_limits<uint32_t>::max();
 
-// The name of a field and what its numbers may be.
+// The name of a field and the range of its numbers.
 struct Field {
     std::string_view name;
     uint32_t least;
     uint32_t most;
-    uint32_t absent = 0; // what a line without the field means; 0 = the field must be there
+    uint32_t absent = 0; // the number of a line without the field; 0 = the field is required
 };
 
 constexpr std::array deviceFields = {Field{"vendor", 0, most32}, Field{"device", 0, most32},
@@ -45,7 +45,7 @@ constexpr std::array<Field, classFieldCount> classFields = {{{"type", 0, 0},
                                                              {"keys", 0, most32},
                                                              {"heads", 0, most32}}};
 
-// The tile of a path: a table of fields, and where their numbers go.
+// The tile of each path: a table of its fields, and the members that take their numbers.
 constexpr std::array scalarFields = {Field{"groups", 1, 1024},
                                      Field{"lanes", 4, 64},
                                      Field{"threadRows", 1, 16},
@@ -71,7 +71,7 @@ std::string_view withoutEnds(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Cuts the part before the next separator off the front of a text.
+// Removes the part before the next separator from the front of a text, and returns it.
 std::string_view cut(std::string_view* text, std::string_view separators) {
     const size_t end = std::min(text->find_first_of(separators), text->size());
     const std::string_view part = text->substr(0, end);
@@ -84,7 +84,7 @@ std::string_view nextWord(std::string_view* line) {
     return cut(line, " \t");
 }
 
-// A piece of the text as a message may show it: short, and printable whatever it is.
+// A piece of the text for a message: short, and printable whatever it holds.
 struct Shown {
     explicit Shown(std::string_view piece) {
         const size_t length = std::min(piece.size(), sizeof text - 1);
@@ -103,12 +103,12 @@ std::optional<uint32_t> numberOf(std::string_view text) {
     return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-// What the reader is at, so that every refusal names the line.
+// Knows the line that is being read, so that every refusal names it.
 class Reader {
 public:
     Reader(std::string_view text, VkfMessage* message) : rest_(text), message_(message) {}
 
-    // The next line without its comment and blanks; nullopt at the end.
+    // Returns the next line without its comment and blanks, or nullopt at the end.
     std::optional<std::string_view> nextLine() {
         if (rest_.empty()) {
             return std::nullopt;
@@ -118,7 +118,7 @@ public:
         return withoutEnds(cut(&line, "#"));
     }
 
-    // Always false.
+    // Returns false.
     bool refuse(const char* format, ...) VKF_PRINTF_FORMAT(2, 3) {
         VkfMessage detail{};
         std::va_list arguments;
@@ -129,7 +129,7 @@ public:
         return false;
     }
 
-    // The values of a line's fields, in the order of the table.
+    // Reads the values of a line's fields, in the order of the table.
     bool readFields(std::string_view line, std::span<const Field> fields, std::span<std::string_view> values) {
         for (std::string_view word = nextWord(&line); !word.empty(); word = nextWord(&line)) {
             std::string_view value = word;
@@ -215,7 +215,7 @@ bool readClass(Reader& reader, std::span<const std::string_view> values, TuningE
            reader.readRange(classFields[heads], values[heads], &entry->heads);
 }
 
-// What the kernels ask of a tile on any device.
+// Refuses a tile that the kernels cannot use on any device.
 bool checkScalarTile(Reader& reader, const TunedScalarTile& tile) {
     if (!std::has_single_bit(tile.lanes)) {
         return reader.refuse("lanes=%u: must be a power of two", tile.lanes);
@@ -241,7 +241,7 @@ bool readTile(Reader& reader, const std::array<Field, count>& fields,
     return true;
 }
 
-// The rest of a line that starts with the name of a path.
+// Reads the rest of a line that starts with the name of a path.
 bool readEntry(Reader& reader, std::string_view line, TuningEntry* entry) {
     const bool scalar = entry->path == VKF_PATH_SCALAR;
     const std::span<const Field> tileFields =
@@ -275,7 +275,7 @@ VkfResult readVersion(std::string_view line, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Lines after the first.
+// Reads the lines after the first.
 bool readLines(Reader& reader, const DeviceIdentity& device, std::vector<TuningEntry>* entries) {
     std::optional<DeviceIdentity> section;
     while (std::optional<std::string_view> line = reader.nextLine()) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads tuning data (VkfContextCreateInfo::tuning). A text:
+// Reads tuning data (VkfContextCreateInfo::tuning). Tuning data is a text:
 //
 //     vkflash tuning 1
-//     # from a number sign on: for people
+//     # a comment, up to the end of the line
 //     device vendor=0x10de device=0x2335 driver=4
 //     coopmat type=f16 masked=no headDim=128 valueDim=128 rows=726..1448 keys=726..1448 heads=12..22 subgroups=4
 //         rowTiles=2 keyTiles=2 splits=2
 //     scalar type=f32 masked=yes headDim=64 valueDim=64 rows=1..512 keys=1..512 heads=8 groups=8 lanes=16
 //         threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16
 //
-// (an entry is one line; the last two are broken here for width). Entries belong to the device line before them.
-// Fields stand in any order, each once; a range A..B holds both ends, one number is a range of itself. splits=1 of path
-// scalar may be left out.
+// An entry is one line; two lines show one entry here. An entry belongs to the device line before it. Its fields stand
+// in any order, each once. A range A..B includes both ends; one number is a range too. Without `splits`, an entry of
+// path scalar has splits=1.
 #pragma once
 
 #include <initializer_list>
@@ -28,15 +28,15 @@
 
 namespace vkf {
 
-// The entries for one device, in their order; those of other devices are checked and dropped. Refuses whatever is
-// not well formed, naming line and field.
+// Returns the entries for one device, in their order. Checks the entries of other devices too, and drops them. Refuses
+// what is not well formed, and names the line and the field.
 VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::vector<TuningEntry>* entries,
                      VkfMessage* message);
 
-// The fields of a tile as an entry writes them.
+// Returns the fields of a tile as an entry writes them.
 std::string tileText(const TunedScalarTile& tile);
 std::string tileText(const TunedMatrixTile& tile);
-// The same of tiles that have no entries.
+// For tiles that have no entries: the same text of other numbers.
 std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers);
 
 } // namespace vkf
