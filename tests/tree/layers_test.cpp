@@ -27,8 +27,6 @@ constexpr size_t mostLines = 600;
 
 // What crosses a wall today and is about to be mended: the beginning of what is said about it. Nothing may be added.
 constexpr std::array debts = {
-    "src/device/caps.hpp:14: src/device may not include \"tiles/tuning_file.hpp\"",
-    "src/tiles/tile_problem.cpp:8: src/tiles may not include \"schedule/packed_sequences.hpp\"",
     "tools/bench/benches.hpp:9: tools/bench may not include \"commands/commands.hpp\"",
     "tools/study/studies.hpp:7: tools/study may not include \"commands/commands.hpp\"",
     "tools/tensors/random_tensors.cpp:9: tools/tensors may not include \"cli/block_mask.hpp\"",
