@@ -17,21 +17,21 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message);
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message);
 VkfResult checkShape(const VkfProblem& p, VkfMessage* message);
 
-// The longest of packed sequences.
+// Checks the longest rows and keys of packed sequences.
 VkfResult checkSequences(const VkfProblem& p, VkfMessage* message);
 
 // Refuses combinations of fields that this version cannot compute.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 
-// Types and strides of bias and boolean masks.
+// Checks types and strides of bias and boolean masks.
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 
-// The window of checked->given, with causal folded in.
+// Fills in the window of *checked: that of checked->given, with causal folded in.
 void foldWindow(CheckedProblem* checked);
 
-// All four with strides and reach.
+// Fills in the layouts of q, k, v and o. Checks strides and the reach of each tensor.
 VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* message);
 
 } // namespace vkf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences.
+// Packed sequences: their checks, and the sizes that decisions assume for them.
 #include "problem/checks.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ uint32_t mean(uint32_t total, uint32_t count) {
     return static_cast<uint32_t>((uint64_t{total} + count - 1) / std::max(count, 1U));
 }
 
-// That starts are those of sequences of at most `longest`, `total` together.
+// Checks the starts of packed sequences: each has a length of at most `longest`, and the lengths add up to `total`.
 VkfResult checkStarts(const int32_t* starts, uint32_t sequences, uint32_t total, uint32_t longest, const char* name,
                       VkfMessage* message) {
     if (starts == nullptr) {

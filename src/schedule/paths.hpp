@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The phases of each path, and what several paths share. Each fails with a sentence where the device cannot do it.
+// The phases of each path, and what several paths share. Each function fails with a message where the device cannot run
+// the path.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +19,21 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
 VkfResult scheduleStandard(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
-// Two phases in the loop order of FlashAttention's first version: a pass for each tile of keys, then the division by
-// l.
+// Adds two phases in the loop order of FlashAttention's first version: a pass for each tile of keys, then the division
+// by l.
 VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message);
 
-// Adds the phase that makes the weights from lse, behind those of the path, where these do not write them.
+// Adds the phase that makes the probabilities from lse behind the phases of the path. Adds nothing where the path
+// writes them itself.
 VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                           VkfMessage* message);
 
-// Sets the tile of the portable kernels. Fills *splits, unless null: into how many parts path scalar splits the keys.
+// Sets the tile of the portable kernels. Fills *splits with the key splits of path scalar, unless null.
 VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                         VkfMessage* message, uint32_t* splits = nullptr);
 
-// Adds the phases of a fused path: one, or two where it splits the keys; none if the output is empty.
+// Adds the phases of a fused path: two where it splits the keys, otherwise one. Adds none if the output is empty.
 VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                         ScheduleBuilder& builder, VkfMessage* message);
 
