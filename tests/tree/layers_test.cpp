@@ -25,15 +25,6 @@ using vkf::test::Room;
 constexpr size_t mostSourcesOfAFolder = 30;
 constexpr size_t mostLines = 600;
 
-// What crosses a wall today and is about to be mended: the beginning of what is said about it. Nothing may be added.
-constexpr std::array debts = {
-    "tools/bench/benches.hpp:9: tools/bench may not include \"commands/commands.hpp\"",
-    "tools/study/studies.hpp:7: tools/study may not include \"commands/commands.hpp\"",
-    "tools/tensors/random_tensors.cpp:9: tools/tensors may not include \"cli/block_mask.hpp\"",
-    "tools/tensors/random_tensors.cpp:10: tools/tensors may not include \"cli/cache.hpp\"",
-    "tools/bench/: 34 sources",
-};
-
 struct Tree {
     std::string root;
     std::span<const Room> rooms;
@@ -169,13 +160,6 @@ std::vector<std::string> overfull(const fs::path& base, const std::string& root)
     return found;
 }
 
-std::vector<std::string> withoutDebts(std::vector<std::string> lines) {
-    std::erase_if(lines, [](const std::string& line) {
-        return std::any_of(debts.begin(), debts.end(), [&](const char* debt) { return startsWith(line, debt); });
-    });
-    return lines;
-}
-
 std::string joined(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) {
@@ -228,7 +212,7 @@ std::string crossedBy(const std::string& file, const std::string& text) {
 
 TEST_CASE("every include points down, and every source lies in a folder of the table", "[tree]") {
     for (const Tree& tree : trees()) {
-        const std::vector<std::string> crossed = withoutDebts(crossedWalls(VKFLASH_SOURCE_DIR, tree));
+        const std::vector<std::string> crossed = crossedWalls(VKFLASH_SOURCE_DIR, tree);
         INFO("walls crossed:" << joined(crossed));
         CHECK(crossed.empty());
     }
@@ -245,7 +229,7 @@ TEST_CASE("every folder of the table has sources", "[tree]") {
 
 TEST_CASE("no folder holds too many sources, and no source too many lines", "[tree]") {
     for (const char* root : {"src", "shaders", "tools", "tests", "include", "examples", "fuzz"}) {
-        const std::vector<std::string> found = withoutDebts(overfull(VKFLASH_SOURCE_DIR, root));
+        const std::vector<std::string> found = overfull(VKFLASH_SOURCE_DIR, root);
         INFO("too large:" << joined(found));
         CHECK(found.empty());
     }

@@ -11,12 +11,12 @@
 #include "bench/benches.hpp"
 #include "bench/comparisons.hpp"
 #include "bench/decode_measure.hpp"
-#include "bench/decode_shapes.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
+#include "shapes/decode_shapes.hpp"
 
 namespace vkf::tools {
 

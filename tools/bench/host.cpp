@@ -10,13 +10,13 @@
 
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
-#include "bench/problem_grid.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/command_buffer.hpp"
 #include "measure/own_context.hpp"
+#include "shapes/problem_grid.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {

@@ -9,12 +9,12 @@
 #include "bench/bench_results.hpp"
 #include "bench/benches.hpp"
 #include "bench/comparisons.hpp"
-#include "bench/prefill_shapes.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
+#include "shapes/prefill_shapes.hpp"
 
 namespace vkf::tools {
 

@@ -6,7 +6,6 @@
 
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
-#include "bench/problem_grid.hpp"
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
@@ -14,6 +13,7 @@
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "measure/problem_measure.hpp"
+#include "shapes/problem_grid.hpp"
 
 namespace vkf::tools {
 

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "bench/prefill_shapes.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
+#include "shapes/prefill_shapes.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tune/tuner.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/problem_grid.hpp"
+#include "shapes/problem_grid.hpp"
 
 namespace vkf::tools {
 

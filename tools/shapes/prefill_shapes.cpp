@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/prefill_shapes.hpp"
+#include "shapes/prefill_shapes.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/decode_shapes.hpp"
+#include "shapes/decode_shapes.hpp"
 
 #include <algorithm>
 
