@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 
 #include "shared/append_params.h"
+#include "shared/tile_memory.h"
 
 layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
 

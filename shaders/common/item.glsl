@@ -65,8 +65,8 @@ Item itemOf(const uint number) {
     Item item;
     item.partial_result = sequence_head / heads;
     item.head = (sequence_head - item.partial_result * heads) * PACKED_HEADS;
-    item.batch = item.partial_result / SPLITS;
-    item.split = item.partial_result % SPLITS;
+    item.batch = item.partial_result / KEY_SPLITS;
+    item.split = item.partial_result % KEY_SPLITS;
     item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads of one or none are packed
     if (PACKED_SEQUENCES) {
         item.split = item.partial_result;
@@ -93,8 +93,8 @@ bool isIdle(const Item item) {
 
 // The item's share [x, y) of so many tiles or steps, one after the other, that the splits divide among them.
 uvec2 shareOfSplit(const Item item, const uint count) {
-    uint begin = count / SPLITS * item.split + min(count % SPLITS, item.split);
-    return uvec2(begin, begin + count / SPLITS + (item.split < count % SPLITS ? 1 : 0));
+    uint begin = count / KEY_SPLITS * item.split + min(count % KEY_SPLITS, item.split);
+    return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));
 }
 
 #endif

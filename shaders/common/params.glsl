@@ -9,11 +9,16 @@
 #define VKF_PARAMS_GLSL
 
 #include "shared/attention_params.h"
+#include "shared/constant_ids.h"
+#include "shared/stored_types.h"
+#include "shared/tile_memory.h"
 
 layout(local_size_x_id = VKF_ID_WORKGROUP_SIZE) in;
 
 layout(constant_id = VKF_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
-layout(constant_id = VKF_ID_LANES) const uint LANES = 8;
+#ifdef VKF_LANES_ID // which constant LANES is: the entry file says what its lanes share
+layout(constant_id = VKF_LANES_ID) const uint LANES = 8;
+#endif
 layout(constant_id = VKF_ID_HEAD_DIM) const uint HEAD_DIM = 64;
 layout(constant_id = VKF_ID_VALUE_DIM) const uint VALUE_DIM = 64;
 layout(constant_id = VKF_ID_TYPE_Q) const uint TYPE_Q = VKF_STORED_F32;
@@ -25,11 +30,11 @@ layout(constant_id = VKF_ID_TOP_LEFT) const bool TOP_LEFT = false;
 layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
 layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
 layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
-layout(constant_id = VKF_ID_SPLITS) const uint SPLITS = 1;
+layout(constant_id = VKF_ID_KEY_SPLITS) const uint KEY_SPLITS = 1;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
-layout(constant_id = VKF_ID_PACKED) const bool PACKED_SEQUENCES = false;
+layout(constant_id = VKF_ID_PACKED_SEQUENCES) const bool PACKED_SEQUENCES = false;
 layout(constant_id = VKF_ID_WINDOW_PLACE) const uint WINDOW_PLACE = VKF_PLACE_WINDOW;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;

@@ -47,6 +47,7 @@
 
 #define VKF_VOTES
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "matrix/matrix_tile.glsl"
 #include "common/address.glsl"

@@ -37,6 +37,7 @@
 #endif
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
 #include "decode/decode_tile.glsl"
 #include "common/address.glsl"
@@ -61,20 +62,20 @@
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
-    UNROLL for (uint i = 0; i < THREAD_ROWS * THREAD_KEYS; i++) {
+    UNROLL for (uint i = 0; i < GROUP_ROWS * GROUP_KEYS; i++) {
         s_tile[i] = 0.0;
     }
     UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
         UNROLL for (uint quad = 0; quad < K_QUADS; quad++) {
-            vec4 k[THREAD_KEYS];
-            UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+            vec4 k[GROUP_KEYS];
+            UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
                 k[t] = wordQuad(fetched_k[t * K_LANE_WORDS + i], quad, TYPE_K);
             }
-            UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+            UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
                 vec4 q = q_stage[stagedQuery(r, quad, i * LANES + lane)];
                 UNROLL for (uint column = 0; column < 4; column++) {
-                    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
-                        s_tile[r * THREAD_KEYS + t] = fma(q[column], k[t][column], s_tile[r * THREAD_KEYS + t]);
+                    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+                        s_tile[r * GROUP_KEYS + t] = fma(q[column], k[t][column], s_tile[r * GROUP_KEYS + t]);
                     }
                 }
             }
@@ -86,16 +87,16 @@ void computeProducts() {
 
 // Line 10: o += p v. `partial`: a mask may have DROPPED some p.
 void accumulateOutput(const uint key_begin, const bool partial) {
-    UNROLL for (uint t = 0; t < THREAD_KEYS; t++) {
+    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             // A probability of zero must not meet infinity or NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
-                UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+                UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
                     uint place = r * LANE_COLUMNS4 + i * V_QUADS + quad;
-                    float p = s_tile[r * THREAD_KEYS + t];
+                    float p = s_tile[r * GROUP_KEYS + t];
                     if (!partial || p != DROPPED) {
                         o_tile[place] = fma(vec4(p), v, o_tile[place]);
                     }

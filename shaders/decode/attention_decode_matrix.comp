@@ -44,6 +44,7 @@
 #define VKF_PAGES
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"

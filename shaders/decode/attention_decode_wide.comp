@@ -38,12 +38,13 @@
 
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "matrix/matrix_layout.glsl"
 
-layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_MATRICES = 1;
+layout(constant_id = VKF_ID_WIDE_KEY_MATRICES) const uint KEY_MATRICES = 1;
 
 #include "decode/decode_wide_tile.glsl"
 

@@ -11,7 +11,7 @@
 
 const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 
-shared vec2 state_stage[GROUPS * THREAD_ROWS]; // m and l
+shared vec2 state_stage[GROUPS * GROUP_ROWS]; // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // one row of o at a time
 
 uint stagedColumn(const uint word, const uint quad) {
@@ -19,9 +19,9 @@ uint stagedColumn(const uint word, const uint quad) {
 }
 
 void stageStates() {
-    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
         if (lane == r % LANES) {
-            state_stage[group * THREAD_ROWS + r] = vec2(m_row[r], l_row[r]);
+            state_stage[group * GROUP_ROWS + r] = vec2(m_row[r], l_row[r]);
         }
     }
 }
@@ -30,11 +30,11 @@ void stageStates() {
 vec2 joinedState(const uint row) {
     float m = MINUS_INFINITY;
     for (uint g = 0; g < GROUPS; g++) {
-        m = max(m, state_stage[g * THREAD_ROWS + row].x);
+        m = max(m, state_stage[g * GROUP_ROWS + row].x);
     }
     float l = 0.0;
     for (uint g = 0; g < GROUPS; g++) {
-        vec2 state = state_stage[g * THREAD_ROWS + row];
+        vec2 state = state_stage[g * GROUP_ROWS + row];
         l += state.y == 0.0 ? 0.0 : state.y * exp2(state.x - m);
     }
     if (HAS_SINKS && ENDS_ROWS) {
@@ -76,7 +76,7 @@ void storeStagedRow(const uint packed_row, const vec2 joined) {
 
 void writeResults() {
     stageStates();
-    UNROLL for (uint r = 0; r < THREAD_ROWS; r++) {
+    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
         barrier(); // the states are there, and the readers of the row before are done
         vec2 joined = joinedState(r);
         stageRow(r, joined);

@@ -35,7 +35,7 @@
 
 layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows of a subgroup
-layout(constant_id = VKF_ID_THREAD_ROWS) const uint STATES = 2; // query rows of an invocation that may exist
+layout(constant_id = VKF_ID_STATES) const uint STATES = 2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;

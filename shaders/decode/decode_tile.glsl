@@ -3,20 +3,20 @@
 // The tile of the decode kernel in plain arithmetic: which invocation owns what.
 //
 // LANES neighbouring invocations, a group, take a key at a time. Each holds some words of 16 bytes of its k and v (of
-// block types: pieces of blocks), and the columns of o that belong to them. A group holds all THREAD_ROWS rows of the
-// tile and THREAD_KEYS keys at once. The groups of a workgroup take keys in turn and join their states at the end.
+// block types: pieces of blocks), and the columns of o that belong to them. A group holds all GROUP_ROWS rows of the
+// tile and GROUP_KEYS keys at once. The groups of a workgroup take keys in turn and join their states at the end.
 //
 // Needs: common/params.glsl. Provides: TILE_ROWS, TILE_KEYS, GROUPS and the numbers of words and columns of a lane.
 #ifndef VKF_DECODE_TILE_GLSL
 #define VKF_DECODE_TILE_GLSL
 
-layout(constant_id = VKF_ID_THREAD_ROWS) const uint THREAD_ROWS = 4;
-layout(constant_id = VKF_ID_THREAD_KEYS) const uint THREAD_KEYS = 4;
+layout(constant_id = VKF_ID_GROUP_ROWS) const uint GROUP_ROWS = 4;
+layout(constant_id = VKF_ID_GROUP_KEYS) const uint GROUP_KEYS = 4;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
 const uint GROUPS = WORKGROUP_SIZE / LANES;
-const uint TILE_ROWS = THREAD_ROWS;
-const uint TILE_KEYS = GROUPS * THREAD_KEYS;
+const uint TILE_ROWS = GROUP_ROWS;
+const uint TILE_KEYS = GROUPS * GROUP_KEYS;
 
 // Fours of elements in a word, words of a row in a lane.
 const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);

@@ -15,8 +15,8 @@
 #include "common/compilers.glsl"
 #include "common/params.glsl"
 
-layout(constant_id = VKF_ID_THREAD_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
-layout(constant_id = VKF_ID_THREAD_KEYS) const uint TILE_KEYS = 64;
+layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
+layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 
 #include "common/address.glsl"
 #include "common/item.glsl"

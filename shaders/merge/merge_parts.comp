@@ -9,6 +9,7 @@
 
 #include "common/compilers.glsl"
 #include "shared/merge_params.h"
+#include "shared/stored_types.h"
 
 layout(local_size_x_id = VKF_MERGE_ID_WORKGROUP_SIZE) in;
 
@@ -25,11 +26,9 @@ layout(push_constant, std430) uniform PushConstants {
 
 #include "common/address64.glsl"
 #include "common/element.glsl"
+#include "common/numbers.glsl"
 
 #define INFINITY uintBitsToFloat(0x7f800000u)
-#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
-#define LN2 0.693147180559945309
-#define LOG2E 1.44269504088896341
 
 struct Place {
     uvec2 lse; // of partial result 0

@@ -1,36 +1,52 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges the partial results that key splits left in scratch memory, by the formula of merge_rows.glsl, m in units of
-// log2. Partial results are dense fp32 [batch, split, heads, rows, columns], columns padded to whole words of four.
-// params.q is their address, params.k that of their (m, l).
+// Merges the partial results of key splits, which attention left in scratch memory, as merge_rows.glsl describes. m is in
+// units of log2.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "shared/merge_params.h"
+#include "shared/stored_types.h"
+
+layout(local_size_x_id = VKF_MERGE_ID_WORKGROUP_SIZE) in;
+
+layout(constant_id = VKF_MERGE_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
+layout(constant_id = VKF_MERGE_ID_LANES) const uint LANES = 8;
+layout(constant_id = VKF_MERGE_ID_GROUPS) const uint MERGE_GROUPS = 1;
+layout(constant_id = VKF_MERGE_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
+layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
+layout(constant_id = VKF_MERGE_ID_DIM) const uint DIM = 64;
+layout(constant_id = VKF_MERGE_ID_KEY_SPLITS) const uint KEY_SPLITS = 1;
+layout(constant_id = VKF_MERGE_ID_SINKS) const bool HAS_SINKS = false;
+
+layout(push_constant, std430) uniform PushConstants {
+    SplitMergeParams params;
+};
+
+#define VKF_SINKS_ADDRESS params.sinks
+
 #include "common/compilers.glsl"
-#include "common/params.glsl"
-#include "common/address.glsl"
+#include "common/address64.glsl"
 #include "common/element.glsl"
-#include "scores/final_score.glsl"
+#include "common/numbers.glsl"
 #include "scores/sink.glsl"
 
-layout(constant_id = VKF_ID_MERGE_GROUPS) const uint MERGE_GROUPS = 1;
-
-const uint WORDS = (VALUE_DIM + 3) / 4;
+const uint WORDS = (DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // each merged as a row of its own
 
 struct Place {
-    uint first; // partial result of split 0
+    uint first; // row of the partial results, of split 0
     uint step;  // from split to split
     uint word;
 };
 
 vec2 loadState(const Place place, const uint split) {
-    return uintBitsToFloat(Word2(add64(params.k, multiply64(place.first + split * place.step, 8))).value);
+    return uintBitsToFloat(Word2(add64(params.partial_state, multiply64(place.first + split * place.step, 8))).value);
 }
 
 vec4 loadPart(const Place place, const uint split) {
-    uvec2 address = add64(params.q, multiply64(place.first + split * place.step, WORDS * 16));
+    uvec2 address = add64(params.partial_o, multiply64(place.first + split * place.step, WORDS * 16));
     return uintBitsToFloat(Word4(add64(address, uvec2(place.word * 16, 0))).value);
 }
 
@@ -41,18 +57,17 @@ float power(const float x) {
 #include "merge/merge_rows.glsl"
 
 void main() {
-    uint heads = params.heads & 0xffffu;
     uint index = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / (LANES * MERGE_GROUPS);
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint word = index % ROW_PIECES * LANES + gl_LocalInvocationIndex % LANES;
     index /= ROW_PIECES;
-    uint row = index % params.query_rows;
-    uint head = index / params.query_rows % heads;
-    uint batch = index / params.query_rows / heads;
-    bool exists = batch < params.keys && word < WORDS; // keys: the number of sequences, in this kernel
-    uint split_parts = heads * params.query_rows;
-    Place place = Place(batch * SPLITS * split_parts + head * params.query_rows + row, split_parts, word);
-    mergeRow(place, exists, group, SPLITS);
+    uint row = index % params.rows;
+    uint head = index / params.rows % params.heads;
+    uint batch = index / params.rows / params.heads;
+    bool exists = index < params.row_count && word < WORDS;
+    uint split_rows = params.heads * params.rows;
+    Place place = Place(batch * KEY_SPLITS * split_rows + head * params.rows + row, split_rows, word);
+    mergeRow(place, exists, group, KEY_SPLITS);
     if (!exists || group != 0) {
         return;
     }
@@ -62,9 +77,10 @@ void main() {
         l = ended.y;
         o *= ended.z;
     }
-    uvec2 o_head = headAddress(params.o, VKF_O, batch, head);
-    storeRow4(rowAddress(o_head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
-              isAligned4(o_head, params.row_stride[VKF_O], TYPE_O), mergedOutput());
+    uvec2 o_row = add64(params.o, multiply64(batch, params.o_batch_stride));
+    o_row = add64(o_row, multiply64(head, params.o_head_stride));
+    o_row = add64(o_row, multiply64(row, params.o_row_stride));
+    storeRow4(o_row, word * 4, DIM, TYPE_O, isAligned4(o_row, 0, TYPE_O), mergedOutput());
     if (HAS_LSE && word == 0) {
         float lse = l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2;
         Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(lse);

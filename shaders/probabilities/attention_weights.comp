@@ -15,10 +15,12 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#define VKF_STAGES_NO_V
+#define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 
-layout(constant_id = VKF_ID_WEIGHT_ROWS) const bool CHOSEN_ROWS = false;
+layout(constant_id = VKF_ID_CHOSEN_ROWS) const bool CHOSEN_ROWS = false;
 
 // A lane's keys lie in fours, so that it stores whole words: the stage has key e of word w of a lane where the lane
 // looks for its key 4 w + e.

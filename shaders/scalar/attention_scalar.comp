@@ -43,6 +43,7 @@
 #endif
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
@@ -188,7 +189,7 @@ void main() {
     clearOutput(); // 5
     clearSoftmax();
     setDropout(item, group);
-    ivec2 keys = SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
+    ivec2 keys = KEY_SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
     if (KEY_OUTER) {
         keys = keysOfPass(mask.any, number);
         bool starts = keys.x == mask.any.x; // the rows' state, even if the tile's blocks are closed

@@ -10,6 +10,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_FINISH_LANES
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;

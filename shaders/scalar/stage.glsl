@@ -25,14 +25,20 @@ const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
+#ifdef VKF_STAGES_NO_V // the kernel has no v
+const uint KV_FETCHES = K_FETCHES;
+shared vec4 kv_stage[VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4)];
+#else
+#define KV_FETCHES VKF_MAX_WORDS(K_FETCHES, V_FETCHES)
 shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
+#endif
 
 // The row of the stage that holds key `key` of the tile.
 #ifndef VKF_STAGED_KEY
 #define VKF_STAGED_KEY(key) (key)
 #endif
 
-vec4 fetched[Q_FETCHES + VKF_MAX_WORDS(K_FETCHES, V_FETCHES)]; // q, then k or v
+vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 // One head of a tensor, of one sequence.
 struct Rows {
@@ -147,6 +153,7 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
     }
 }
 
+#ifndef VKF_STAGES_NO_V
 // All columns of CHUNK_KEYS rows of v.
 void fetchV(const Rows v, const uint key_begin, const uint thread) {
     if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
@@ -175,5 +182,6 @@ void placeV(const Rows v, const uint key_begin, const uint thread) {
         }
     }
 }
+#endif
 
 #endif

@@ -9,12 +9,11 @@
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL
 
-#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+#include "common/numbers.glsl"
+
 // The running maximum of the kernels on matrices before any key: below every score, and finite, so that the difference
 // to a score of -infinity is a number's.
 #define BEFORE_ANY_KEY (-3.0e38)
-#define LN2 0.693147180559945309
-#define LOG2E 1.44269504088896341
 
 // Own tanh: the built-in one may lose all relative accuracy near 0, which a softcap multiplies. The
 // polynomial is a fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
@@ -54,7 +53,7 @@ float finalScore(float s) {
 // for the merge: in one number a large m would leave no bits for l.
 void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
-    if (SPLITS > 1) {
+    if (KEY_SPLITS > 1) {
         uvec2 bytes = uvec2(index.x << 3, (index.y << 3) | (index.x >> 29));
         Word2(add64(params.lse, bytes)).value = floatBitsToUint(vec2(m, l));
         return;

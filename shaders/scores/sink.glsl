@@ -2,16 +2,22 @@
 //
 // Sinks: one more logit for each query head. It joins the softmax of its rows once, after all keys, and has no value.
 //
-// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl. Provides: HAS_SINKS, ENDS_ROWS, withSink.
+// Needs: common/params.glsl, or VKF_SINKS_ADDRESS and HAS_SINKS. Provides: HAS_SINKS, ENDS_ROWS, withSink.
 #ifndef VKF_SINK_GLSL
 #define VKF_SINK_GLSL
 
+#include "common/numbers.glsl"
+
+// A kernel whose push constants have the address of the sinks defines it as VKF_SINKS_ADDRESS, and declares HAS_SINKS.
+#ifndef VKF_SINKS_ADDRESS
 #include "common/call_table.glsl"
+#define VKF_SINKS_ADDRESS VKF_TABLE_ADDRESS(sinks)
 
 layout(constant_id = VKF_ID_SINKS) const bool HAS_SINKS = false;
 
 // Whether this kernel finishes rows. With key splits the merge does.
-const bool ENDS_ROWS = SPLITS == 1;
+const bool ENDS_ROWS = KEY_SPLITS == 1;
+#endif
 
 // m and l of a row with its sink, and the factor that brings what counted from the old m to the new one. A row without
 // a visible key has l = 0; its m does not count.
@@ -19,7 +25,7 @@ vec3 withSink(const uint head, const float m, const float l) {
     if (!HAS_SINKS) {
         return vec3(m, l, 1.0);
     }
-    float sink = uintBitsToFloat(Word(add64(VKF_TABLE_ADDRESS(sinks), uvec2(head * 4, 0))).value) * LOG2E;
+    float sink = uintBitsToFloat(Word(add64(VKF_SINKS_ADDRESS, uvec2(head * 4, 0))).value) * LOG2E;
     if (sink == MINUS_INFINITY) {
         return vec3(m, l, 1.0);
     }

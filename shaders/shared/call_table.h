@@ -6,7 +6,7 @@
 #ifndef VKF_CALL_TABLE_H
 #define VKF_CALL_TABLE_H
 
-#include "shared/attention_params.h"
+#include "shared/language.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What merge_parts.comp and the library must agree on. Strides are in bytes. */
+ * Push constants and specialization constants of the two kernels that merge partial results. Strides are in bytes. */
 #ifndef VKF_MERGE_PARAMS_H
 #define VKF_MERGE_PARAMS_H
 
-#include "shared/attention_params.h"
+#include "shared/language.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {
 #endif
 
+/* Of merge_parts.comp: partial results of any origin. */
 struct MergeParams {
     Address parts;
     Address part_lse;
@@ -31,18 +32,44 @@ struct MergeParams {
     Uint first_item;
 };
 
+/* Of merge_splits.comp: partial results of the key splits of one call. */
+struct SplitMergeParams {
+    Address partial_o;     /* dense fp32 [sequences, key splits, heads, rows, columns], columns padded to fours */
+    Address partial_state; /* m and l of each of its rows */
+    Address o;
+    Address lse;
+    Address sinks;
+    Address o_batch_stride;
+    Address o_head_stride;
+    Address o_row_stride;
+    Uint heads;
+    Uint rows;       /* of a head */
+    Uint row_count;  /* of all heads of all sequences */
+    Uint first_item; /* work item of workgroup 0 */
+};
+
 #define VKF_MAX_MERGE_DIM 65536
 
-/* Specialization constants. */
+/* Partial results that an invocation has in flight at once. */
+#define VKF_MERGED_AT_ONCE 8
+
+/* Ids of specialization constants. Both kernels: */
 #define VKF_MERGE_ID_WORKGROUP_SIZE 0
-#define VKF_MERGE_ID_LANES 1     /* invocations that share a row, a power of two */
-#define VKF_MERGE_ID_GROUPS 2    /* groups of lanes that share the parts of a row, a power of two */
-#define VKF_MERGE_ID_TYPE_PART 3
-#define VKF_MERGE_ID_TYPE_O 4
-#define VKF_MERGE_ID_LSE 5       /* bool */
+#define VKF_MERGE_ID_LANES 1  /* invocations that share a row, a power of two */
+#define VKF_MERGE_ID_GROUPS 2 /* groups of lanes that share the partial results of a row, a power of two */
+#define VKF_MERGE_ID_TYPE_O 3
+#define VKF_MERGE_ID_LSE 4    /* bool */
+/* merge_parts.comp: */
+#define VKF_MERGE_ID_TYPE_PART 5
+/* merge_splits.comp: */
+#define VKF_MERGE_ID_DIM 6    /* columns of o */
+#define VKF_MERGE_ID_KEY_SPLITS 7
+#define VKF_MERGE_ID_SINKS 8  /* bool */
+#define VKF_MERGE_ID_COUNT 9
 
 #ifdef __cplusplus
 static_assert(sizeof(MergeParams) == 120);
+static_assert(sizeof(SplitMergeParams) == 80);
 } // namespace vkf::shared
 #endif
 

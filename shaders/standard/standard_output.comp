@@ -7,6 +7,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
@@ -16,7 +17,7 @@
 #include "scalar/stage.glsl"
 #include "scalar/output.glsl"
 
-const uint TYPE_P = TYPE_Q;
+layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
 #include "standard/standard_p.glsl"
 
 const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;

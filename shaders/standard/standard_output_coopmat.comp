@@ -9,16 +9,17 @@
 
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
-layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
+layout(constant_id = VKF_ID_STEP_KEYS) const uint STEP_KEYS = 32;
+layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
 #include "matrix/matrix_tile.glsl"
 
 const uint COLUMN_TILES = VALUE_TILES;
-const uint A_WORDS = CHUNK_KEYS / 8;
-const uint B_ROWS = CHUNK_KEYS;
+const uint A_WORDS = STEP_KEYS / 8;
+const uint B_ROWS = STEP_KEYS;
 const uint B_WORDS = VALUE_TILES * MATRIX_COLUMNS / 8;
 const bool B_IN_COLUMNS = false;
-const uint TYPE_P = TYPE_Q;
 
 #include "common/address.glsl"
 #include "common/element.glsl"
@@ -82,7 +83,7 @@ void main() {
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
     HalfRows p = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
     HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
-    uint p_columns = (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
+    uint p_columns = (params.keys + STEP_KEYS - 1) / STEP_KEYS * STEP_KEYS;
     TileMask mask = tileMask(item);
     if (thread == 0) {
         special_values = 0u;
@@ -91,18 +92,18 @@ void main() {
 
     clearProduct();
     if (mask.any.x < mask.any.y) {
-        uint key_begin = uint(mask.any.x) / CHUNK_KEYS * CHUNK_KEYS;
+        uint key_begin = uint(mask.any.x) / STEP_KEYS * STEP_KEYS;
         fetchA(p, item.row_begin, key_begin, p_columns, true, thread);
         fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
-        KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += CHUNK_KEYS) {
-            if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS)) {
+        KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += STEP_KEYS) {
+            if (isPartial(mask, key_begin, key_begin + STEP_KEYS)) {
                 makeFinite();
             }
             placeStep(thread);
             barrier();
-            if (int(key_begin + CHUNK_KEYS) < mask.any.y) { // keeps the loads here, as in the first pass
-                fetchA(p, item.row_begin, key_begin + CHUNK_KEYS, p_columns, true, thread);
-                fetchB(v, key_begin + CHUNK_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
+            if (int(key_begin + STEP_KEYS) < mask.any.y) { // keeps the loads here, as in the first pass
+                fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, true, thread);
+                fetchB(v, key_begin + STEP_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
             } else {
                 forgetStep();
             }

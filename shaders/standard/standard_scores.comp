@@ -8,6 +8,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"

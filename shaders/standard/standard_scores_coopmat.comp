@@ -11,16 +11,17 @@
 
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
-layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 8;
+layout(constant_id = VKF_ID_STEP_DIM) const uint STEP_DIM4 = 8;
 #include "matrix/matrix_tile.glsl"
 
 const uint COLUMN_TILES = KEY_TILES;
-const uint A_WORDS = CHUNK_DIM4 / 2;
+const uint A_WORDS = STEP_DIM4 / 2;
 const uint B_ROWS = TILE_KEYS;
 const uint B_WORDS = A_WORDS;
 const bool B_IN_COLUMNS = true; // rows of k are columns of k^T
-const uint DIM_STEPS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint DIM_STEPS = (HEAD_DIM + STEP_DIM4 * 4 - 1) / (STEP_DIM4 * 4);
 
 #include "common/address.glsl"
 #include "common/element.glsl"
@@ -74,7 +75,7 @@ void main() {
         barrier();
         // A branch although there is a next step in most cases: it keeps the loads here, ahead of the products.
         if (step + 1 < DIM_STEPS) {
-            uint column = (step + 1) * CHUNK_DIM4 * 4;
+            uint column = (step + 1) * STEP_DIM4 * 4;
             fetchA(q, item.row_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
             fetchB(k, key_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
         } else {

@@ -14,13 +14,13 @@
 #include "common/compilers.glsl"
 #include "common/params.glsl"
 
-layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 32;
+layout(constant_id = VKF_ID_READER_KEYS) const uint READER_KEYS = 32;
 layout(constant_id = VKF_ID_ROW_WORDS) const uint ROW_WORDS = 1;
 layout(constant_id = VKF_ID_READER_ROWS) const uint READER_ROWS = 1;
-layout(constant_id = VKF_ID_WEIGHTS) const bool HAS_WEIGHTS = false;
+layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
+layout(constant_id = VKF_ID_PROBABILITIES) const bool HAS_PROBABILITIES = false;
 
 const uint TILE_ROWS = 1;
-const uint TYPE_P = TYPE_O;
 const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // that the registers hold
 
 #include "common/address.glsl"
@@ -43,8 +43,8 @@ RowDropout dropout;
 // are weights to write.
 uvec2 keysToWrite(const Item item, const uint row) {
     uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
-                                        : (params.keys + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS;
-    if (HAS_WEIGHTS) {
+                                        : (params.keys + READER_KEYS - 1) / READER_KEYS * READER_KEYS;
+    if (HAS_PROBABILITIES) {
         return uvec2(0, end);
     }
     uint first_row = row / READER_ROWS * READER_ROWS;
@@ -53,7 +53,7 @@ uvec2 keysToWrite(const Item item, const uint row) {
     if (last <= first) {
         return uvec2(0);
     }
-    return uvec2(uint(first) / CHUNK_KEYS * CHUNK_KEYS, min((uint(last) + CHUNK_KEYS - 1) / CHUNK_KEYS * CHUNK_KEYS, end));
+    return uvec2(uint(first) / READER_KEYS * READER_KEYS, min((uint(last) + READER_KEYS - 1) / READER_KEYS * READER_KEYS, end));
 }
 
 uint keyOf(const uint begin, const uint word, const uint lane) {
@@ -178,7 +178,7 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
                 }
                 storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
             }
-            if (HAS_WEIGHTS && key < params.keys) {
+            if (HAS_PROBABILITIES && key < params.keys) {
                 storeWeights(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
             }
         }

@@ -10,6 +10,7 @@
 #include "calls/plan.hpp"
 #include "problem/optional_inputs.hpp"
 #include "schedule/call_table.hpp"
+#include "schedule/kernel_parameters.hpp"
 #include "schedule/packed_sequences.hpp"
 
 namespace vkf {
@@ -204,15 +205,26 @@ void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& ad
              plan.schedule.phases[index].items, commandBuffer);
 }
 
-// Steps [first, last) of one phase, counted from its own first.
-void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
-                 uint32_t first, uint32_t last) {
+shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase, const Addresses& addresses) {
+    const auto address = [&](Operand operand) { return addresses.operand[static_cast<size_t>(operand)]; };
+    shared::SplitMergeParams params = splitMergeParams(plan.problem);
+    params.partial_o = address(Operand::scratch);
+    params.partial_state = address(Operand::scratchState);
+    params.o = address(Operand::o);
+    params.lse = address(phase.lse);
+    params.sinks = addresses.brought.sinks;
+    return params;
+}
+
+// Steps [first, last) of one phase, counted from its own first. `params` are the phase's push constants.
+template <typename Params>
+void recordSteps(const VkfPlan_T& plan, size_t index, Params params, VkCommandBuffer commandBuffer, uint32_t first,
+                 uint32_t last) {
     const DeviceFunctions& functions = plan.context->functions;
     const Phase& phase = plan.schedule.phases[index];
     if (index > 0 && first == 0) {
         recordBarrier(functions, commandBuffer);
     }
-    shared::AttentionParams params = paramsOf(phase, addresses);
     bindPipeline(plan, index, commandBuffer);
     const uint32_t stepsPerPass = phase.stepsPerPass();
     for (uint32_t step = first; step < last; step++) {
@@ -224,6 +236,25 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
         const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
         params.first_item = pass * phase.itemsPerPass() + firstOfPass;
         dispatch(plan, params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), commandBuffer);
+    }
+}
+
+void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
+                 uint32_t first, uint32_t last) {
+    const Phase& phase = plan.schedule.phases[index];
+    switch (phase.variant.kernel) {
+    case Kernel::writeTable:
+        recordTable(plan, index, addresses, commandBuffer);
+        break;
+    case Kernel::listSequences:
+        recordSequenceList(plan, index, addresses, commandBuffer);
+        break;
+    case Kernel::mergeSplits:
+        recordSteps(plan, index, mergeParamsOf(plan, phase, addresses), commandBuffer, first, last);
+        break;
+    default:
+        recordSteps(plan, index, paramsOf(phase, addresses), commandBuffer, first, last);
+        break;
     }
 }
 
@@ -246,12 +277,7 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
         const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
         const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
         const uint64_t last = std::min(end, phaseEnd);
-        const Kernel kernel = plan.schedule.phases[i].variant.kernel;
-        if (first < last && kernel == Kernel::writeTable) {
-            recordTable(plan, i, addresses, commandBuffer);
-        } else if (first < last && kernel == Kernel::listSequences) {
-            recordSequenceList(plan, i, addresses, commandBuffer);
-        } else if (first < last) {
+        if (first < last) {
             recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
                         static_cast<uint32_t>(last - phaseBegin));
         }

@@ -38,9 +38,19 @@ enum class Kernel : uint32_t {
 // all with it.
 enum class Built : uint32_t { without, both, with };
 
+// Which specialization constants a kernel has.
+enum class ConstantFamily : uint32_t {
+    none,
+    problem, // of shaders/shared/constant_ids.h, without a tile of the path
+    tile,    // of shaders/shared/constant_ids.h
+    merge,   // of shaders/shared/merge_params.h
+    append   // of shaders/shared/append_params.h
+};
+
 struct KernelTraits {
     Kernel kernel{};
-    const char* name = nullptr;       // of its binaries, in front of the words for how they are built
+    const char* name = nullptr; // of its binaries, in front of the words for how they are built
+    ConstantFamily constants = ConstantFamily::none;
     Built storage16 = Built::without; // 16-bit loads and stores
     Built subgroups = Built::without; // subgroup operations
     Built exchange = Built::without;  // elements of matrices pass through shared memory
@@ -53,10 +63,12 @@ struct KernelTraits {
 inline constexpr std::array kernelTable = {
     KernelTraits{.kernel = Kernel::attentionScalar,
                  .name = "attention_scalar",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::both,
                  .subgroups = Built::both},
     KernelTraits{.kernel = Kernel::attentionCoopmat,
                  .name = "attention_coopmat",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .exchange = Built::both,
@@ -65,48 +77,74 @@ inline constexpr std::array kernelTable = {
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::attentionDecode,
                  .name = "attention_decode",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::both,
                  .unrolledLoops = true},
     KernelTraits{.kernel = Kernel::attentionDecodeMatrix,
                  .name = "attention_decode_matrix",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true},
     KernelTraits{.kernel = Kernel::attentionDecodeWide,
                  .name = "attention_decode_wide",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true},
-    KernelTraits{.kernel = Kernel::mergeSplits, .name = "merge_splits", .storage16 = Built::with},
-    KernelTraits{.kernel = Kernel::mergeParts, .name = "merge_parts", .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::appendRows, .name = "append_rows", .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::advanceLengths, .name = "advance_lengths"},
-    KernelTraits{.kernel = Kernel::finishRows, .name = "finish_rows", .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::standardScores, .name = "standard_scores", .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::mergeSplits,
+                 .name = "merge_splits",
+                 .constants = ConstantFamily::merge,
+                 .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::mergeParts,
+                 .name = "merge_parts",
+                 .constants = ConstantFamily::merge,
+                 .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::appendRows,
+                 .name = "append_rows",
+                 .constants = ConstantFamily::append,
+                 .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::advanceLengths, .name = "advance_lengths", .constants = ConstantFamily::append},
+    KernelTraits{.kernel = Kernel::finishRows,
+                 .name = "finish_rows",
+                 .constants = ConstantFamily::problem,
+                 .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::standardScores,
+                 .name = "standard_scores",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with},
     KernelTraits{.kernel = Kernel::standardScoresCoopmat,
                  .name = "standard_scores_coopmat",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::standardSoftmax, .name = "standard_softmax"},
-    KernelTraits{.kernel = Kernel::standardOutput, .name = "standard_output", .storage16 = Built::with},
+    KernelTraits{.kernel = Kernel::standardSoftmax, .name = "standard_softmax", .constants = ConstantFamily::problem},
+    KernelTraits{.kernel = Kernel::standardOutput,
+                 .name = "standard_output",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with},
     KernelTraits{.kernel = Kernel::standardOutputCoopmat,
                  .name = "standard_output_coopmat",
+                 .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::writeTable, .name = "write_table"},
-    KernelTraits{.kernel = Kernel::mapTiles, .name = "map_tiles"},
-    KernelTraits{.kernel = Kernel::orderTiles, .name = "order_tiles"},
+    KernelTraits{.kernel = Kernel::mapTiles, .name = "map_tiles", .constants = ConstantFamily::problem},
+    KernelTraits{.kernel = Kernel::orderTiles, .name = "order_tiles", .constants = ConstantFamily::problem},
     KernelTraits{.kernel = Kernel::listSequences, .name = "list_sequences"},
-    KernelTraits{.kernel = Kernel::attentionWeights, .name = "attention_weights", .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::attentionWeights,
+                 .name = "attention_weights",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::both},
 };
 
 constexpr bool isInOrder(const decltype(kernelTable)& table) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/message.hpp"
@@ -11,13 +12,14 @@
 #include "pipelines/bfloat16_matrices.hpp"
 #include "pipelines/rolled_loops.hpp"
 #include "pipelines/shader_table.hpp"
+#include "shared/attention_params.h"
 
 namespace vkf {
 namespace {
 
 // Constant i lies at offset 4 i of the data.
-std::array<VkSpecializationMapEntry, VKF_ID_COUNT> constantMap() {
-    std::array<VkSpecializationMapEntry, VKF_ID_COUNT> map{};
+std::array<VkSpecializationMapEntry, std::tuple_size_v<Constants>> constantMap() {
+    std::array<VkSpecializationMapEntry, std::tuple_size_v<Constants>> map{};
     for (uint32_t i = 0; i < map.size(); i++) {
         map[i] = {i, i * static_cast<uint32_t>(sizeof(uint32_t)), sizeof(uint32_t)};
     }

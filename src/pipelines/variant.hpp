@@ -3,18 +3,21 @@
 // What identifies a compiled pipeline: which kernel, built with which extensions, specialized how.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
 
 #include "pipelines/kernel.hpp"
-#include "shared/attention_params.h"
+#include "shared/append_params.h"
+#include "shared/constant_ids.h"
+#include "shared/merge_params.h"
 
 namespace vkf {
 
-// By constant id; kernels other than attention have ids of their own, in their headers.
-using Constants = std::array<uint32_t, VKF_ID_COUNT>;
+// Specialization constants by id. traitsOf(kernel).constants says which header has the ids of a kernel.
+using Constants = std::array<uint32_t, std::max({VKF_ID_COUNT, VKF_MERGE_ID_COUNT, VKF_APPEND_ID_COUNT})>;
 
 struct Variant {
     Kernel kernel{};

@@ -5,6 +5,7 @@
 
 #include "base/message.hpp"
 #include "shared/attention_params.h"
+#include "shared/stored_types.h"
 
 namespace vkf {
 

@@ -4,6 +4,7 @@
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/problem.hpp"
+#include "shared/constant_ids.h"
 
 namespace vkf {
 namespace {

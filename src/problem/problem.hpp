@@ -10,6 +10,7 @@
 #include <vkflash/problem.h>
 
 #include "shared/attention_params.h"
+#include "shared/stored_types.h"
 
 namespace vkf {
 

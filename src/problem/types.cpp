@@ -3,7 +3,7 @@
 // The texts of codes, types and paths.
 #include <vkflash/problem.h>
 
-#include "shared/attention_params.h"
+#include "shared/stored_types.h"
 
 #include <algorithm>
 #include <array>

@@ -50,8 +50,11 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
     phase.variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
-    phase.variant.constants = constantsOf(problem_, tileConstants_, shift);
-    phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
+    if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {
+        const bool tiled = traits.constants == ConstantFamily::tile;
+        phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
+        phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
+    }
     phase.items = static_cast<uint32_t>(items);
     const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
     phase.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));
@@ -74,11 +77,14 @@ void ScheduleBuilder::addScratchLse() {
     schedule_->scratchBytes += heads() * problem_.given.queryRows * sizeof(float);
 }
 
-Phase& ScheduleBuilder::phaseOfLse() {
+void ScheduleBuilder::writeLse(Operand lse) {
     const auto softmax = std::find_if(schedule_->phases.begin(), schedule_->phases.end(), [](const Phase& phase) {
         return phase.variant.kernel == Kernel::standardSoftmax;
     });
-    return softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back();
+    Phase& writer = softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back();
+    const bool merges = traitsOf(writer.variant.kernel).constants == ConstantFamily::merge;
+    writer.lse = lse;
+    writer.variant.constants[merges ? VKF_MERGE_ID_LSE : VKF_ID_LSE] = 1;
 }
 
 void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {

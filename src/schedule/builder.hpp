@@ -54,8 +54,9 @@ public:
     // From here on a row tile is one of the packed rows of so many query heads of a KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }
-    // The one that writes lse and ends rows.
-    Phase& phaseOfLse();
+    // Has the phase that finishes rows write lse.
+    void writeLse(Operand lse);
+    uint32_t tileConstant(size_t id) const { return tileConstants_[id]; }
 
     bool needsStorage16() const;
     // Of all heads. Packed sequences have a slot for each, and more.

@@ -30,11 +30,15 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
         merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
-        merge.params.keys = tensorSequences(p);
-        merge.variant.constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
-        merge.variant.constants[VKF_ID_LANES] = lanes;
-        merge.variant.constants[VKF_ID_SPLITS] = splits;
-        merge.variant.constants[VKF_ID_MERGE_GROUPS] = groups;
+        Constants& constants = merge.variant.constants;
+        constants[VKF_MERGE_ID_WORKGROUP_SIZE] = workgroupSize;
+        constants[VKF_MERGE_ID_LANES] = lanes;
+        constants[VKF_MERGE_ID_GROUPS] = groups;
+        constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
+        constants[VKF_MERGE_ID_LSE] = p.lse;
+        constants[VKF_MERGE_ID_DIM] = p.valueDim;
+        constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
+        constants[VKF_MERGE_ID_SINKS] = p.sinks;
     }
     return result;
 }
@@ -68,7 +72,7 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
     }
     Phase& parts = builder.lastPhase();
     parts.lse = Operand::scratchState;
-    parts.variant.constants[VKF_ID_SPLITS] = splits;
+    parts.variant.constants[VKF_ID_KEY_SPLITS] = splits;
     parts.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
     parts.variant.constants[VKF_ID_LSE] = 1;
 

@@ -29,7 +29,7 @@ uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t
 }
 
 void setLayout(const MatrixLayout& layout, Constants& c) {
-    c[VKF_ID_LANES] = layout.lanes;
+    c[VKF_ID_SUBGROUP_LANES] = layout.lanes;
     c[VKF_ID_MATRIX_ROWS] = layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = layout.depth;
@@ -79,10 +79,23 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
     return params;
 }
 
+shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const ByteStrides o = byteStrides(problem.layout(VKF_TENSOR_O));
+    shared::SplitMergeParams params{};
+    params.o_batch_stride = o.batch;
+    params.o_head_stride = o.head;
+    params.o_row_stride = o.row;
+    params.heads = p.queryHeads;
+    params.rows = p.queryRows;
+    params.row_count = tensorSequences(p) * p.queryHeads * p.queryRows;
+    return params;
+}
+
 Constants tileConstants(const ScalarTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_ROW_LANES] = tile.lanes;
     c[VKF_ID_THREAD_ROWS] = tile.threadRows;
     c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
     c[VKF_ID_THREAD_COLUMNS] = tile.threadColumns4;
@@ -94,9 +107,9 @@ Constants tileConstants(const ScalarTile& tile) {
 Constants tileConstants(const DecodeTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_LANES] = tile.lanes;
-    c[VKF_ID_THREAD_ROWS] = tile.threadRows;
-    c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
+    c[VKF_ID_KEY_LANES] = tile.lanes;
+    c[VKF_ID_GROUP_ROWS] = tile.threadRows;
+    c[VKF_ID_GROUP_KEYS] = tile.threadKeys;
     return c;
 }
 
@@ -113,7 +126,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
-    c[VKF_ID_THREAD_ROWS] = tile.states;
+    c[VKF_ID_STATES] = tile.states;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
     setLayout(tile.layout, c);
@@ -124,7 +137,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
 Constants tileConstants(const DecodeWideTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_KEY_TILES] = tile.keyMatrices;
+    c[VKF_ID_WIDE_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;
 }
@@ -132,15 +145,15 @@ Constants tileConstants(const DecodeWideTile& tile) {
 Constants tileConstants(const ProductTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_LANES] = tile.layout.lanes;
+    c[VKF_ID_SUBGROUP_LANES] = tile.layout.lanes;
     c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyTiles;
     c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
-    c[VKF_ID_CHUNK_DIM] = tile.step() / 4;
-    c[VKF_ID_CHUNK_KEYS] = tile.step();
+    c[VKF_ID_STEP_DIM] = tile.step() / 4;
+    c[VKF_ID_STEP_KEYS] = tile.step();
     return c;
 }
 
@@ -172,7 +185,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
     c[VKF_ID_LSE] = p.lse;
     c[VKF_ID_STRIDE_SHIFT] = shift;
-    c[VKF_ID_SPLITS] = 1;
+    c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
     c[VKF_ID_GROUP_HEADS] = 1;
     if (p.maskBlock != 0) {
@@ -191,7 +204,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_DOCUMENTS] = p.documents;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
-    c[VKF_ID_PACKED] = p.packed;
+    c[VKF_ID_PACKED_SEQUENCES] = p.packed;
     setDropout(p, c);
     c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
     if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {

@@ -9,6 +9,8 @@
 #include "pipelines/variant.hpp"
 #include "problem/problem.hpp"
 #include "problem/strides.hpp"
+#include "shared/attention_params.h"
+#include "shared/merge_params.h"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
@@ -22,6 +24,9 @@ namespace vkf {
 // The push constants, all but addresses and first_item.
 shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
                                    uint32_t shift);
+
+// Those of merge_splits.comp, all but addresses and first_item.
+shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem);
 
 // The constants of a tile; those of the problem are added to them.
 Constants tileConstants(const ScalarTile& tile);

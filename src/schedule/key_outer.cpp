@@ -38,7 +38,7 @@ VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& prob
         Phase& finish = builder.lastPhase();
         finish.lse = p.lse != 0 ? Operand::lse : Operand::none;
         finish.variant.constants[VKF_ID_WORKGROUP_SIZE] = finishWorkgroupSize;
-        finish.variant.constants[VKF_ID_LANES] = lanes;
+        finish.variant.constants[VKF_ID_FINISH_LANES] = lanes;
         finish.variant.constants[VKF_ID_SEQUENCES] = p.batch;
     }
     return result;

@@ -11,6 +11,7 @@
 
 #include "pipelines/variant.hpp"
 #include "problem/problem.hpp"
+#include "shared/attention_params.h"
 #include "tiles/tile_search.hpp"
 #include "tiles/tuned_device.hpp"
 

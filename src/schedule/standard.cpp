@@ -16,6 +16,7 @@ struct StandardKernels {
     Kernel scores;
     Kernel output;
     uint32_t typeOfP;        // VKF_STORED_*
+    uint32_t stepKeys;       // keys of P v that are staged at once
     uint32_t rowMultiple;    // to which S is padded
     uint32_t columnMultiple; // the same of its columns
 };
@@ -37,15 +38,20 @@ VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& pr
     builder.setTile(tile, 1);
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
-    *kernels = {Kernel::standardScoresCoopmat, Kernel::standardOutputCoopmat, static_cast<uint32_t>(p.v.type),
-                tile.layout.rows, std::max(tile.step(), tile.layout.columns)};
+    *kernels = {Kernel::standardScoresCoopmat,
+                Kernel::standardOutputCoopmat,
+                static_cast<uint32_t>(p.v.type),
+                tile.step(),
+                tile.layout.rows,
+                std::max(tile.step(), tile.layout.columns)};
     return VKF_SUCCESS;
 }
 
 VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                          StandardKernels* kernels, VkfMessage* message) {
     const VkfResult result = setScalarTile(device, problem, builder, message);
-    *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, 1, 4};
+    *kernels = {
+        Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, builder.tileConstant(VKF_ID_CHUNK_KEYS), 1, 4};
     return result;
 }
 
@@ -64,11 +70,14 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
         builder.addToTileText(" softmaxKeys=" + std::to_string(tile.keys()));
         Phase& softmax = builder.lastPhase();
         softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
-        softmax.variant.constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
-        softmax.variant.constants[VKF_ID_ROW_WORDS] = tile.rowWords;
-        softmax.variant.constants[VKF_ID_READER_ROWS] = builder.tile().rows;
-        softmax.variant.constants[VKF_ID_WEIGHTS] = weights ? 1 : 0;
-        softmax.variant.constants[VKF_ID_TYPE_O] = kernels.typeOfP;
+        Constants& constants = softmax.variant.constants;
+        constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
+        constants[VKF_ID_ROW_WORDS] = tile.rowWords;
+        constants[VKF_ID_READER_ROWS] = builder.tile().rows;
+        constants[VKF_ID_READER_KEYS] = kernels.stepKeys;
+        constants[VKF_ID_PROBABILITIES] = weights ? 1 : 0;
+        constants[VKF_ID_TYPE_P] = kernels.typeOfP;
+        constants[VKF_ID_TYPE_O] = 0; // so that plans that differ in the type of o alone share a pipeline
     }
     return result;
 }
@@ -104,7 +113,9 @@ VkfResult scheduleStandard(const TunedDevice& device, const CheckedProblem& prob
                              builder.rowTiles(), 2.0 * rows * widestRow(problem, tile.rows) * p.valueDim, message);
     }
     if (result == VKF_SUCCESS) {
-        builder.lastPhase().variant.constants[VKF_ID_TYPE_Q] = kernels.typeOfP;
+        Constants& constants = builder.lastPhase().variant.constants;
+        constants[VKF_ID_TYPE_P] = kernels.typeOfP;
+        constants[VKF_ID_TYPE_Q] = 0; // so that plans that differ in the type of q alone share a pipeline
     }
     return result;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/kernel_parameters.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -24,15 +25,19 @@ bool differsByHead(const VkfProblem& p) {
     return p.queryHeads > 1 && (mask || (p.maskBlock != 0 && p.blockMaskHeadStride != 0));
 }
 
-// A kernel that asks about the tiles of the schedule's first phase, which is that of attention.
-Phase phaseOf(const Caps& caps, Kernel kernel, const Schedule& schedule, uint64_t items, uint64_t operations) {
+// A kernel that looks at the tiles of attention, which is the schedule's first phase.
+Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, const Schedule& schedule, uint64_t items,
+              uint64_t operations) {
     const Phase& attention = schedule.phases.front();
+    const Constants& ofAttention = attention.variant.constants;
     Phase phase;
     phase.variant.kernel = kernel;
-    phase.variant.constants = attention.variant.constants;
+    phase.variant.constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT]);
     phase.variant.constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
-    phase.variant.constants[VKF_ID_THREAD_ROWS] = schedule.tile.rows;
-    phase.variant.constants[VKF_ID_THREAD_KEYS] = schedule.tile.keys;
+    phase.variant.constants[VKF_ID_PACKED_HEADS] = ofAttention[VKF_ID_PACKED_HEADS];
+    phase.variant.constants[VKF_ID_TILE_MAP] = ofAttention[VKF_ID_TILE_MAP];
+    phase.variant.constants[VKF_ID_MAP_TILE_ROWS] = schedule.tile.rows;
+    phase.variant.constants[VKF_ID_MAP_TILE_KEYS] = schedule.tile.keys;
     phase.params = attention.params;
     phase.items = static_cast<uint32_t>(items);
     const uint64_t affordable = VKF_DEFAULT_STEP_OPERATIONS / operations;
@@ -60,8 +65,8 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
     const uint64_t orders = p.batch * heads;
-    const Phase map = phaseOf(caps, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
-    const Phase order = phaseOf(caps, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
+    const Phase map = phaseOf(caps, problem, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
+    const Phase order = phaseOf(caps, problem, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
     schedule->phases.insert(schedule->phases.begin(), {map, order});
     schedule->mapOffset = schedule->reserveScratch(words * wordBytes + orders * rowTiles * sizeof(uint32_t));
     schedule->orderOffset = schedule->mapOffset + words * wordBytes;

@@ -31,9 +31,7 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
     if (p.lse == 0) {
         lse = Operand::scratchLse;
         builder.addScratchLse();
-        Phase& writer = builder.phaseOfLse();
-        writer.lse = lse;
-        writer.variant.constants[VKF_ID_LSE] = 1;
+        builder.writeLse(lse);
     }
     builder.setPhaseTile(tile);
     const uint64_t rowTiles = (uint64_t{rows} + tile.rows() - 1) / tile.rows();
@@ -46,8 +44,8 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
         Phase& phase = builder.lastPhase();
         phase.lse = lse;
         phase.params.row_stride[VKF_V] = rows;
-        phase.variant.constants[VKF_ID_WEIGHT_ROWS] = p.weightRows != 0 ? 1 : 0;
-        phase.variant.constants[VKF_ID_VALUE_DIM] = 4; // v has no part in it
+        phase.variant.constants[VKF_ID_CHOSEN_ROWS] = p.weightRows != 0 ? 1 : 0;
+        phase.variant.constants[VKF_ID_VALUE_DIM] = 0; // so that plans that differ in v alone share a pipeline
     }
     return result;
 }

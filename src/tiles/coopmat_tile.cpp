@@ -6,6 +6,7 @@
 #include <span>
 
 #include "shared/attention_params.h"
+#include "shared/tile_memory.h"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tuning_file.hpp"

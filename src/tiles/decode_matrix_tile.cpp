@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "shared/attention_params.h"
+#include "shared/stored_types.h"
+#include "shared/tile_memory.h"
 #include "tiles/decode_choice.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/tuning_file.hpp"

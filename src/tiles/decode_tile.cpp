@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "shared/attention_params.h"
+#include "shared/tile_memory.h"
 #include "tiles/decode_choice.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"

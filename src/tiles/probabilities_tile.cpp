@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "shared/attention_params.h"
+#include "shared/tile_memory.h"
 #include "tiles/objections.hpp"
 #include "tiles/tile_search.hpp"
 #include "tiles/tuning_file.hpp"

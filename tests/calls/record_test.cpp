@@ -52,7 +52,13 @@ VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStage
 
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
     dispatchedGroups = {x, y, z};
-    recorded.push_back({Command::dispatch, pushed.first_item, x});
+    uint32_t first = pushed.first_item;
+    if (pushedBytes == sizeof(vkf::shared::SplitMergeParams)) {
+        std::memcpy(&first,
+                    reinterpret_cast<const char*>(&pushed) + offsetof(vkf::shared::SplitMergeParams, first_item),
+                    sizeof first);
+    }
+    recorded.push_back({Command::dispatch, first, x});
 }
 
 // NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
@@ -64,6 +70,10 @@ VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags source,
     REQUIRE(count == 1);
     memoryBarrier = barriers[0];
     recorded.push_back({Command::barrier});
+}
+
+bool writesLse(const vkf::Variant& variant) {
+    return variant.constants[variant.kernel == vkf::Kernel::mergeSplits ? VKF_MERGE_ID_LSE : VKF_ID_LSE] == 1;
 }
 
 vkf::DeviceFunctions writingDown() {
@@ -249,7 +259,7 @@ TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[recor
             CHECK(pushed.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
             // Whoever writes lse writes it where it is read.
             CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
-                return phase.lse == last.lse && phase.variant.constants[VKF_ID_LSE] == 1;
+                return phase.lse == last.lse && writesLse(phase.variant);
             }));
         }
     }
@@ -297,6 +307,47 @@ TEST_CASE("the only thing that a call brings has the window's place", "[record]"
     CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
     CHECK(static_cast<uint32_t>(pushed.window_left) == 0x9abcdef0);
     CHECK(static_cast<uint32_t>(pushed.window_right) == 0x12345678);
+}
+
+TEST_CASE("the merge of key splits gets push constants of its own", "[record]") {
+    VkfProblem problem = problemOf({2, 6, 3, 5, 200, 64, 30});
+    problem.path = VKF_PATH_DECODE;
+    problem.kvSplits = 4;
+    problem.lse = problem.sinks = 1;
+    Fixture fixture(problem);
+    fixture.bindings.o.address = 0x20000;
+    fixture.bindings.lse.address = 0x30000;
+    fixture.bindings.sinks.address = 0x40000;
+    const vkf::Schedule& schedule = fixture.plan.schedule;
+    REQUIRE(schedule.phases.back().variant.kernel == vkf::Kernel::mergeSplits);
+    fixture.record(0, schedule.steps());
+    REQUIRE(fixture.result == VKF_SUCCESS);
+    vkf::shared::SplitMergeParams merge{};
+    REQUIRE(pushedBytes == sizeof merge);
+    std::memcpy(&merge, &pushed, sizeof merge);
+    CHECK(merge.partial_o == 0x1000);
+    CHECK(merge.partial_state == 0x1000 + schedule.scratchStateOffset);
+    CHECK(merge.o == 0x20000);
+    CHECK(merge.lse == 0x30000);
+    CHECK(merge.sinks == 0x40000);
+    CHECK(merge.o_row_stride == 30 * 4);
+    CHECK(merge.o_head_stride == 5 * 30 * 4);
+    CHECK(merge.o_batch_stride == 6 * 5 * 30 * 4);
+    CHECK(merge.heads == 6);
+    CHECK(merge.rows == 5);
+    CHECK(merge.row_count == 2 * 6 * 5);
+}
+
+TEST_CASE("merges of plans that differ in what no merge reads share a pipeline", "[record]") {
+    const auto merge = [](uint32_t keys, VkfType type, uint32_t batch) {
+        VkfProblem problem = problemOf({batch, 6, 3, 5, keys, 64, 32, type});
+        problem.path = VKF_PATH_DECODE;
+        problem.kvSplits = 4;
+        problem.causal = batch > 1;
+        problem.o.type = VKF_TYPE_F16;
+        return Fixture(problem).plan.schedule.phases.back().variant;
+    };
+    CHECK(merge(200, VKF_TYPE_F32, 1) == merge(3000, VKF_TYPE_F16, 2));
 }
 
 TEST_CASE("several things that a call brings stand in a table, written before anything else", "[record]") {

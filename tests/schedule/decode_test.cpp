@@ -60,7 +60,7 @@ TEST_CASE("tiles on matrices have the state of all their rows where a packed seq
         };
         const auto attention = std::find_if(made.phases.begin(), made.phases.end(), isAttention);
         REQUIRE(attention != made.phases.end());
-        return attention->variant.constants[VKF_ID_THREAD_ROWS];
+        return attention->variant.constants[VKF_ID_STATES];
     };
     CHECK(states(2) == 1);
     CHECK(states(0) == 2);
@@ -116,13 +116,13 @@ TEST_CASE("the merge has a place for every split and fits every device", "[sched
                 const vkf::Schedule made = schedule(capsOf(32, 49152, invocations), problem);
                 REQUIRE(made.phases.size() == 2);
                 const vkf::Constants& c = made.phases[1].variant.constants;
-                const uint32_t perRow = c[VKF_ID_LANES] * c[VKF_ID_MERGE_GROUPS];
+                const uint32_t perRow = c[VKF_MERGE_ID_LANES] * c[VKF_MERGE_ID_GROUPS];
                 INFO(invocations << " invocations, D " << dim << ", " << splits << " splits");
-                CHECK(c[VKF_ID_WORKGROUP_SIZE] <= invocations);
-                CHECK(c[VKF_ID_WORKGROUP_SIZE] % perRow == 0);
-                const uint32_t pieces = (dim + c[VKF_ID_LANES] * 4 - 1) / (c[VKF_ID_LANES] * 4);
+                CHECK(c[VKF_MERGE_ID_WORKGROUP_SIZE] <= invocations);
+                CHECK(c[VKF_MERGE_ID_WORKGROUP_SIZE] % perRow == 0);
+                const uint32_t pieces = (dim + c[VKF_MERGE_ID_LANES] * 4 - 1) / (c[VKF_MERGE_ID_LANES] * 4);
                 CHECK((pieces == 1 || dim > 256));
-                CHECK(made.phases[1].items * (c[VKF_ID_WORKGROUP_SIZE] / perRow) >= 3 * 4 * 2 * pieces);
+                CHECK(made.phases[1].items * (c[VKF_MERGE_ID_WORKGROUP_SIZE] / perRow) >= 3 * 4 * 2 * pieces);
                 CHECK(made.scratchBytes == uint64_t{3} * splits * 4 * 2 * ((dim + 3) / 4 * 4 + 2) * sizeof(float));
             }
         }
