@@ -18,17 +18,18 @@
 #include "cache/paging.glsl"
 
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
+#ifndef VKF_STAGES_NO_V
 const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // of a row of v; the tile's columns past it are not staged
+#endif
 
 // Words that an invocation fetches of each piece.
 const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-
-#ifdef VKF_STAGES_NO_V // the kernel has no v
+#ifdef VKF_STAGES_NO_V
 const uint KV_FETCHES = K_FETCHES;
 shared vec4 kv_stage[VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4)];
 #else
+const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 #define KV_FETCHES VKF_MAX_WORDS(K_FETCHES, V_FETCHES)
 shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
 #endif

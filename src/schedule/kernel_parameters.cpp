@@ -157,16 +157,13 @@ Constants tileConstants(const ProductTile& tile) {
     return c;
 }
 
-// The kernel has no v. The constants of v make its shared memory smaller than that of k.
 Constants tileConstants(const ProbabilitiesTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_LANES] = tile.lanes;
+    c[VKF_ID_ROW_LANES] = tile.lanes;
     c[VKF_ID_THREAD_ROWS] = tile.threadRows;
     c[VKF_ID_THREAD_KEYS] = tile.threadKeys;
-    c[VKF_ID_THREAD_COLUMNS] = 1;
     c[VKF_ID_CHUNK_DIM] = tile.chunkDim4;
-    c[VKF_ID_CHUNK_KEYS] = tile.lanes;
     return c;
 }
 
