@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses of the rows of an attention call's tensors.
+//
+// Needs: common/params.glsl. Provides: strideOffset, headAddress, rowAddress, rowNumber; add64 and multiply64 of
+// common/address64.glsl.
 #ifndef VKF_ADDRESS_GLSL
 #define VKF_ADDRESS_GLSL
 
@@ -22,7 +25,7 @@ uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const u
     return add64(address, strideOffset(head, params.head_stride[tensor]));
 }
 
-// Address of the first row that a packed sequence has there.
+// Address of the first row of a packed sequence.
 uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const uint head, const uint first_row) {
     uvec2 address = headAddress(base, tensor, batch, head);
     return PACKED_SEQUENCES ? add64(address, multiply64(first_row, params.row_stride[tensor])) : address;
@@ -32,7 +35,7 @@ uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
     return add64(head_address, multiply64(row, params.row_stride[tensor]));
 }
 
-// Number of a row among those of all parts, [part, heads, rows].
+// Number of a row among those of all partial results, [partial result, heads, rows].
 uvec2 rowNumber(const Item item, const uint row) {
     uint heads = params.heads & 0xffffu;
     uvec2 head = multiply64(item.partial_result * heads + item.head, params.query_rows);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Addresses of what a call brings beside its tensors.
+// Addresses of the optional inputs of a call.
+//
+// Needs: common/params.glsl, common/address64.glsl. Provides: CallTableAt, placedAddress, VKF_TABLE_ADDRESS.
 #ifndef VKF_CALL_TABLE_GLSL
 #define VKF_CALL_TABLE_GLSL
 
@@ -10,12 +12,12 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Cal
     CallTable table;
 };
 
-// What stands in the window's place.
+// The address in the push-constant slot of the window: that of the call's table, or of its only optional input.
 uvec2 placedAddress() {
     return uvec2(params.window_left, params.window_right);
 }
 
-// Of one field of the table, or the only address there is.
+// The address of one optional input.
 #define VKF_TABLE_ADDRESS(field)                                                                                 \
     (WINDOW_PLACE == VKF_PLACE_TABLE ? CallTableAt(placedAddress()).table.field : placedAddress())
 

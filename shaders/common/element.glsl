@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored elements to fp32 and back: fp32 always, fp16 and bf16 where VKF_STORAGE_16BIT is defined. The
-// conversions are integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs fp16 arithmetic.
+// Stored elements to fp32 and back: fp32 always, fp16 and bf16 where VKF_STORAGE_16BIT is defined. The conversions are
+// integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs fp16 arithmetic.
+//
+// Needs: common/address64.glsl, shared/attention_params.h (types).
+// Provides: elementBytes, isAligned4, loadElement, loadAligned4, loadRow4, packWords, storeRow4, unpackBf16, packBf16,
+// packF16, withinF16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
 #ifndef VKF_ELEMENT_GLSL
 #define VKF_ELEMENT_GLSL
 
@@ -32,7 +36,7 @@ vec2 unpackBf16(const uint pair) {
     return uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u));
 }
 
-// So that a finite value past the largest fp16 stays finite.
+// Clamps finite values to the largest fp16, so that they stay finite.
 vec2 withinF16(const vec2 x) {
     bvec2 finite = lessThan(abs(x), vec2(uintBitsToFloat(0x7f800000u)));
     return mix(x, clamp(x, vec2(-VKF_LARGEST_F16), vec2(VKF_LARGEST_F16)), finite);
@@ -43,10 +47,10 @@ uint packF16(const vec2 x) {
     return packHalf2x16(withinF16(x));
 }
 
-// Two bf16, rounded to nearest, ties to even. What would round past the largest is cut off instead: a finite
-// value becomes the largest, infinity and NaN stay. A NaN is taken to be a quiet one, as arithmetic makes
-// them. No more instructions than these: with twice as many, NVIDIA's compiler keeps the loop that stores o
-// rolled and its accumulators in memory.
+// Two bf16, rounded to nearest, ties to even. A value that would round past the largest bf16 loses its lower bits
+// instead: a finite value becomes the largest, infinity and NaN stay. A NaN is taken to be a quiet one, as arithmetic
+// makes them. No more instructions than these: with twice as many, NVIDIA's compiler keeps the loop that stores o
+// rolled and its accumulators in memory (docs/tuning.md, "Log: the portable kernel, fp32").
 uint packBf16(const vec2 x) {
     uvec2 bits = floatBitsToUint(x);
     uvec2 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);

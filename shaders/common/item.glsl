@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// From a work item's number to the tile, head and sequence it stands for.
+// From a work item's number to the tile of rows, head and sequence that it stands for.
+//
+// Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
+// Provides: PACKED_HEADS, packedRows, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle, shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
-// The rows of a tile may be packed: all query rows of all query heads of a KV head, rows slowest, so that k and v are
-// read once for all of them and the keys that a tile sees only move to the right from row to row.
+// The rows of a tile may be packed: all query rows of all query heads of a KV head, rows slowest. k and v are then read
+// once for all of them, and the keys that a tile sees only move to the right from row to row.
 layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 
 uint packedRows(const Item item) {
@@ -20,9 +23,8 @@ uint queryHead(const Item item, const uint packed_row) {
     return item.head + packed_row % PACKED_HEADS;
 }
 
-// Where an invocation stands in its workgroup. The lanes of one group are neighbours in one subgroup
-// where subgroup operations are used; the subgroup's own numbering decides, because nothing ties
-// gl_LocalInvocationIndex to it.
+// Where an invocation stands in its workgroup. With subgroup operations the lanes of one group must be neighbours in
+// one subgroup, so the subgroup's own numbering decides: nothing ties gl_LocalInvocationIndex to it.
 uint threadIndex() {
 #ifdef VKF_SUBGROUPS
     return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
@@ -45,10 +47,9 @@ uint keysOf(const uint batch) {
 // Heads whose tiles take turns: work items count them fastest.
 layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
 
-// Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups
-// that run together share K and V. Under a mask the last tiles see most keys and come first, those of a group of heads
-// before the next to last of any, so that no long one is left for the end. The tiles of packed sequences, of all
-// together, stand in slots.
+// Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups that run
+// together share k and v. Under a mask the last tiles see most keys and come first, so that no long one is left for the
+// end; the heads of a group take turns. Row tiles of packed sequences stand in slots (packed_sequences.glsl).
 Item itemOf(const uint number) {
     uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
     uint row_tiles =
@@ -67,7 +68,7 @@ Item itemOf(const uint number) {
     item.head = (sequence_head - item.partial_result * heads) * PACKED_HEADS;
     item.batch = item.partial_result / KEY_SPLITS;
     item.split = item.partial_result % KEY_SPLITS;
-    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads of one or none are packed
+    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads are packed, or none
     if (PACKED_SEQUENCES) {
         item.split = item.partial_result;
         item.batch = sequenceOf(tile);
@@ -91,7 +92,7 @@ bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }
 
-// The item's share [x, y) of so many tiles or steps, one after the other, that the splits divide among them.
+// The item's share [x, y) of `count` tiles or steps, which the key splits divide among them.
 uvec2 shareOfSplit(const Item item, const uint count) {
     uint begin = count / KEY_SPLITS * item.split + min(count % KEY_SPLITS, item.split);
     return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes which sequence each slot of packed sequences is of (VKF_FIRST_SLOT in shared/call_table.h). A workgroup takes
-// a sequence at a time. The first sequence has the slots before its own too, and the last one those behind, so that all
-// are written, whatever the lengths.
+// Writes the sequence of each slot of packed sequences (VKF_FIRST_SLOT in shared/call_table.h). A workgroup takes a
+// sequence at a time. The first sequence also has the slots before its own, and the last one those behind its own, so
+// that all slots are written, whatever the lengths.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,8 +25,7 @@ uint firstSlot(const uint sequence) {
 }
 
 void main() {
-    KEEP_LOOP for (uint sequence = gl_WorkGroupID.x; sequence < params.sequences;
-                         sequence += gl_NumWorkGroups.x) {
+    KEEP_LOOP for (uint sequence = gl_WorkGroupID.x; sequence < params.sequences; sequence += gl_NumWorkGroups.x) {
         uint begin = sequence == 0 ? 0 : firstSlot(sequence);
         uint end = sequence + 1 == params.sequences ? params.slot_count : firstSlot(sequence + 1);
         KEEP_LOOP for (uint slot = begin + gl_LocalInvocationIndex; slot < end; slot += gl_WorkGroupSize.x) {

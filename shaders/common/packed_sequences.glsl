@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: which one a work item's slot is of (VKF_FIRST_SLOT in shared/call_table.h), and where its rows and
-// keys lie among those of all. Whatever the lengths in memory, it stays inside of the tensors.
+// Packed sequences: the sequence of a work item's slot (VKF_FIRST_SLOT in shared/call_table.h), and where its rows and
+// keys lie among those of all. Whatever the lengths in memory, it stays inside the tensors.
+//
+// Needs: common/params.glsl, common/address64.glsl, keysOf of common/item.glsl. Provides: slotCount, sequenceOf,
+// setSequence.
 #ifndef VKF_PACKED_SEQUENCES_GLSL
 #define VKF_PACKED_SEQUENCES_GLSL
 
@@ -15,7 +18,7 @@ uint sequenceOf(const uint slot) {
     return Word(add64(CallTableAt(placedAddress()).table.slots, multiply64(slot, 4))).value;
 }
 
-// [x, y) of so many rows or keys.
+// Rows or keys [x, y) of a sequence, among `count` of them.
 uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
     uvec2 address = add64(starts, multiply64(sequence, 4));
     int begin = clamp(int(Word(address).value), 0, int(count));
@@ -23,7 +26,7 @@ uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
     return uvec2(begin, end);
 }
 
-// The rows and keys of item.batch.
+// Sets the rows and keys of the item's sequence.
 void setSequence(inout Item item) {
     CallTable table = CallTableAt(placedAddress()).table;
     uvec2 rows = boundsOf(table.row_starts, item.batch, params.query_rows);

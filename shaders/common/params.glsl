@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The constants and push constants of a call, and what follows from them.
+// Specialization constants and push constants of a call, and what follows from them.
 //
-// Rule for variants: macros choose types and extensions, because GLSL cannot specialize those;
-// specialization constants choose every number and boolean; push constants carry what differs from
-// call to call.
+// Rule for variants: macros choose types and extensions, because GLSL cannot specialize those. Specialization constants
+// choose every number and boolean. Push constants carry what differs from call to call.
+//
+// Needs: nothing; VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the constants, params, Item,
+// SEQUENCE_ROWS.
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 
@@ -55,18 +57,19 @@ layout(push_constant, std430) uniform PushConstants {
 
 // Which tile of which head of which sequence a workgroup works on.
 struct Item {
-    uint batch;
-    uint head;      // the first one, if several are packed
+    uint batch;     // sequence
+    uint head;      // query head; the first one, if several are packed
     uint kv_head;
-    uint split;     // which part of the keys
-    uint partial_result;      // sequence and split, as parts of o and lse count them; the sequence if there is one split; of
-                    // packed sequences the split alone
+    uint split;     // key split
+    // Number of the partial result: sequence and split; the sequence if there is one split; the split alone where
+    // sequences are packed.
+    uint partial_result;
     uint row_begin; // first row of the tile, packed
     uint keys;      // keys of this sequence
     int offset;     // query row i stands at key i + offset
     uint rows;      // of this sequence, if sequences are packed
-    uint first_row; // the sequence's among those of all, likewise; else 0
-    uint first_key; // the same, and 0 with pages
+    uint first_row; // of this sequence among those of all, if sequences are packed; else 0
+    uint first_key; // likewise; 0 with pages
 };
 
 // Query rows of the item's sequence.

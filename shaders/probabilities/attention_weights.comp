@@ -2,14 +2,14 @@
 //
 // Probabilities of all query rows or of chosen ones, made from q, k and lse once o is done: p = 2^(s - lse log2(e)), as
 // a backward pass makes them that kept lse and not P (Dao et al. 2022, arXiv 2205.14135, appendix B.2). One workgroup
-// makes one tile: some of the rows of one head, some keys. Keys that a row does not see get zeros, also those past the
-// sequence's end; of a tile that none of its rows sees nothing is read.
+// makes one tile: some rows of one head, some keys. Keys that a row does not see get zeros, also those past the
+// sequence's end. A tile of which no row sees a key reads nothing.
 //
-// lse alone is kept, not (m, l): it is rounded to fp32 as scores are, so that it is no further off than they. What p
-// loses by it is about |lse| 2^-23 of its value.
+// lse is kept instead of (m, l): it is rounded to fp32 as scores are, so it is no less exact than they are. p loses
+// about |lse| 2^-23 of its value.
 //
-// The weights stand in the place of o. The list of chosen rows stands in that of v; the number of rows, chosen or not,
-// is the row stride of v.
+// The probabilities come in as o. The list of chosen rows comes in as v; the number of rows, chosen or not, is the row
+// stride of v.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,7 +22,7 @@
 
 layout(constant_id = VKF_ID_CHOSEN_ROWS) const bool CHOSEN_ROWS = false;
 
-// A lane's keys lie in fours, so that it stores whole words: the stage has key e of word w of a lane where the lane
+// A lane has its keys in fours, so that it stores words of 16 bytes: key e of word w of a lane is staged where the lane
 // looks for its key 4 w + e.
 const uint WORD_KEYS = 4 * LANES;
 #define VKF_STAGED_KEY(key) (((key) / WORD_KEYS * 4 + (key) % 4) * LANES + (key) % WORD_KEYS / 4)
@@ -44,7 +44,7 @@ shared uint row_numbers[TILE_ROWS]; // NO_ROW where there is none
 shared uint row_sees[TILE_ROWS];    // 1 if the row may see some key of the tile
 
 Item item;
-uint row_begin; // of the tile, among the rows of the weights
+uint row_begin; // of the tile, among the rows of the result
 uint key_begin;
 uint thread, group, lane;
 float slope; // of the item's head
@@ -97,7 +97,7 @@ bool chooseRows() {
     return any != 0;
 }
 
-// Columns of the tile's rows of q, wherever these are.
+// Columns of the chosen rows of q.
 void placeRows(const Rows q, const uint chunk) {
     KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
         uint row = place / CHUNK_DIM4;
@@ -134,7 +134,8 @@ void computeScores() {
     }
 }
 
-// In units of log2. A row of nothing but -infinity, whose probabilities are 0, would subtract infinity from infinity.
+// lse in units of log2; 0 where it is -infinity, because the difference of two infinities is NaN. Such a row has
+// probabilities of 0.
 float lseOf(const uint row) {
     uvec2 index = rowNumber(item, row);
     uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
@@ -196,7 +197,7 @@ void main() {
             uint i = row_numbers[tileRow(group, row)];
             if (i != NO_ROW) {
                 weighRow(row, i);
-            } else { // q was zeros, k perhaps no number
+            } else { // q was zeros, but k may have been infinite or NaN
                 UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                     s_tile[row * THREAD_KEYS + key] = 0.0;
                 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// One tile of a product a b on cooperative matrices, both read from device memory as 16-bit rows, as the unfused
-// path makes two of. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices; a subgroup owns
+// One tile of a product a b on cooperative matrices, both read from device memory as 16-bit rows; the unfused path
+// makes two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A subgroup owns
 // SUBGROUP_ROWS of the rows. The depth is walked in steps:
 //
 //     a   TILE_ROWS rows of A_WORDS words of 16 bytes
 //     b   B_ROWS rows of B_WORDS words, each a row of b or, if B_IN_COLUMNS, one of its columns
 //
-// A step comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory
-// when the readers of the step before are done. The including shader has defined the names above.
+// A step comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory when the
+// readers of the last step are done.
+//
+// Needs: matrix/matrix_tile.glsl, common/address.glsl, common/item.glsl; COLUMN_TILES, A_WORDS, B_ROWS, B_WORDS,
+// B_IN_COLUMNS.
+// Provides: stage, fetched_b, sum_tile, clearProduct, fetchA, fetchB, forgetStep, placeStep, multiplyStep.
 #ifndef VKF_MATRIX_PRODUCT_GLSL
 #define VKF_MATRIX_PRODUCT_GLSL
 
@@ -17,7 +21,8 @@
 const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
 const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // products of matrices in a step
-const uint A_ROW = A_WORDS + 1;                 // from row to row in shared memory: odd, so that rows start in different banks
+// From row to row in shared memory: odd, so that rows start in different banks.
+const uint A_ROW = A_WORDS + 1;
 const uint B_ROW = B_WORDS + 1;
 const uint B_STAGE = TILE_ROWS * A_ROW;
 const uint A_FETCHES = (TILE_ROWS * A_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
@@ -37,7 +42,7 @@ void clearProduct() {
     }
 }
 
-// From (row, column) on, of rows with `dim` elements.
+// Words of a from (row_begin, column) on; rows have `dim` elements. fetchB is the same of b.
 void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
             const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
@@ -56,7 +61,6 @@ void fetchB(const HalfRows rows, const uint row_begin, const uint column, const 
     }
 }
 
-// Says to the compiler that nothing fetched is needed any more.
 void forgetStep() {
     FORGET(fetched_a, 0, A_FETCHES, uvec4(0))
     FORGET(fetched_b, 0, B_FETCHES, uvec4(0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, last of three passes: o = P v / l, with P and l read from memory. P stands in the place of
-// q, and (m, l) in that of k.
+// Unfused attention, last of three passes: o = P v / l, with P and l read from memory. P comes in as q, and (m, l) as
+// k.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P, in the type of v, and l read
-// from memory. P stands in the place of q, its rows padded to whole chunks of keys, and (m, l) in that of k. One
-// workgroup makes one tile of query rows.
+// from memory. P comes in as q, its rows padded to a multiple of STEP_KEYS, and (m, l) as k. One workgroup makes one
+// tile of query rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,14 +32,14 @@ const bool B_IN_COLUMNS = false;
 
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
 
-// Values that some row of the tile must not see.
+// Makes values of a partial tile finite.
 void makeFinite() {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
         fetched_b[i] = finiteHalves(fetched_b[i]);
     }
 }
 
-// Stores one matrix of the subgroup's part of the stage; rows and columns that do not exist are left out.
+// Stores the matrix in the subgroup's part of the stage, without rows and columns that do not exist.
 void storeStaged(const Item item, const HalfRows v, const uint first_row, const uint first_column, const uint begin,
                  const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
@@ -59,8 +59,9 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
     }
 }
 
-// One copy of the code that stores: the loop over matrices stays a loop, and picks its matrix by comparing
-// numbers, because matrices indexed by a variable would live in memory.
+// One copy of the code that stores. The loop over matrices stays a loop, and the unrolled loop inside picks its matrix
+// by comparing numbers: matrices that a variable indexes live in memory (docs/tuning.md, "Loops over matrices count to
+// a constant").
 void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
     KEEP_LOOP for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
@@ -101,14 +102,14 @@ void main() {
             }
             placeStep(thread);
             barrier();
-            if (int(key_begin + STEP_KEYS) < mask.any.y) { // keeps the loads here, as in the first pass
+            IF_KEEPING_LOADS_HERE(int(key_begin + STEP_KEYS) < mask.any.y) {
                 fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, true, thread);
                 fetchB(v, key_begin + STEP_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
             } else {
                 forgetStep();
             }
             multiplyStep(subgroup);
-            barrier(); // the step's last readers are done
+            barrier(); // the readers of the step are done
         }
     }
     storeOutput(item, v, subgroup, thread % LANES);

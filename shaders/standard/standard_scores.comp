@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. The matrix S
-// stands in the place of o: o's address and strides are those of S. One workgroup makes one tile; keys
-// that a row does not see are left to the second pass, which does not read them.
+// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. S comes in as o, with o's
+// address and strides. One workgroup makes one tile. The second pass does not read keys that a row does not see.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. The
-// matrix S stands in the place of o; its rows and columns are padded to whole matrices. One workgroup makes one
-// tile; keys that a row does not see are left to the second pass, which does not read them.
+// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. S comes
+// in as o; its rows and columns are padded to multiples of a matrix. One workgroup makes one tile. The second pass does
+// not read keys that a row does not see.
 //
 // S is fp32 although P is not: half a unit in the last place of an fp16 score of 16 is 0.8 % of its probability.
 #version 460
@@ -73,8 +73,7 @@ void main() {
     KEEP_LOOP for (uint step = 0; step < DIM_STEPS; step++) {
         placeStep(thread);
         barrier();
-        // A branch although there is a next step in most cases: it keeps the loads here, ahead of the products.
-        if (step + 1 < DIM_STEPS) {
+        IF_KEEPING_LOADS_HERE(step + 1 < DIM_STEPS) {
             uint column = (step + 1) * STEP_DIM4 * 4;
             fetchA(q, item.row_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
             fetchB(k, key_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
@@ -82,7 +81,7 @@ void main() {
             forgetStep();
         }
         multiplyStep(subgroup);
-        barrier(); // the step's last readers are done
+        barrier(); // the readers of the step are done
     }
     storeScores(item, key_begin, subgroup);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, second of three passes: each row of S becomes a row of P, in place (standard_p.glsl), and
-// (m, l) of the row, lse and weights are written. S and P stand in the place of o, of the type of P; (m, l) in that
-// of k; the weights, fp32, in that of q. One workgroup works on one row.
+// Unfused attention, second of three passes: each row of S becomes a row of P, in place (standard_p.glsl), and (m, l)
+// of the row, lse and probabilities are written. S and P come in as o, with the type of P; (m, l) as k; the
+// probabilities, fp32, as q. One workgroup works on one row.
 //
-// A row of S is read once if the workgroup's registers hold what is visible of it, else twice. P is written for
-// the keys that any row of the next pass's tile sees; what lies past them is never read.
+// A row of S is read once if the workgroup's registers hold all its visible scores, else twice. P is written for the
+// keys that any row of the next pass's tile sees; P past them is never read.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -39,8 +39,8 @@ vec4 s_row[ROW_WORDS];
 float slope; // of the item's head
 RowDropout dropout;
 
-// Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
-// are weights to write.
+// Keys [x, y) whose P the next pass reads in this row's tile of rows, a multiple of READER_KEYS; all keys if
+// probabilities are written.
 uvec2 keysToWrite(const Item item, const uint row) {
     uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
                                         : (params.keys + READER_KEYS - 1) / READER_KEYS * READER_KEYS;
@@ -53,7 +53,8 @@ uvec2 keysToWrite(const Item item, const uint row) {
     if (last <= first) {
         return uvec2(0);
     }
-    return uvec2(uint(first) / READER_KEYS * READER_KEYS, min((uint(last) + READER_KEYS - 1) / READER_KEYS * READER_KEYS, end));
+    return uvec2(uint(first) / READER_KEYS * READER_KEYS,
+                 min((uint(last) + READER_KEYS - 1) / READER_KEYS * READER_KEYS, end));
 }
 
 uint keyOf(const uint begin, const uint word, const uint lane) {
@@ -71,8 +72,8 @@ bvec4 stayIn(const uint key) {
                  staysIn(dropout, key + 3));
 }
 
-// Scores of the keys from `begin` on, -infinity where the row sees nothing. Every load is of a word that holds a
-// visible score, so that loads need no branches, and those of invisible keys cost no traffic.
+// Scores of the keys from `begin` on, -infinity where the row does not see the key. Every load is of a word that holds
+// a visible score, so that loads need no branches, and invisible keys cost no traffic.
 void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin,
                  const uint lane) {
     UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
@@ -93,18 +94,18 @@ float largestOf(const vec4 s) {
     return max(max(s.x, s.y), max(s.z, s.w));
 }
 
-// The unit in which l and P count: the row's maximum, to the next whole number if p is rounded, so that factors
-// between units change no rounding. Of nothing but -infinity it is 0, since the difference of two has no value.
+// What l and P are measured from: the row's maximum, or the next whole number if P is rounded, so that factors between
+// units change no rounding. For nothing but -infinity it is 0, because the difference of two infinities is NaN.
 float unitOf(const float m) {
     return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
 }
 
-// l of a lane, or of some, in another unit.
+// l of some lanes, measured from another unit.
 float inUnit(const float unit, const float m, const float l) {
     return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
 }
 
-// This lane's part of the row's m and l.
+// m and l of this lane's keys.
 vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
                const uint lane) {
     float m = MINUS_INFINITY;

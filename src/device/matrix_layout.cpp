@@ -12,7 +12,8 @@ struct KnownLayout {
     MatrixLayout layout;
 };
 
-// Seen on: an H200 with driver 580.159.04; llvmpipe of Mesa 26.1.6.
+// shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. Seen on: an H200 with driver
+// 580.159.04; llvmpipe of Mesa 26.1.6.
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{

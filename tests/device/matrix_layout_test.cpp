@@ -72,6 +72,23 @@ TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
     }
 }
 
+TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[schedule]") {
+    const auto isAt = [](vkf::MatrixLayout::Place place, uint32_t row, uint32_t column) {
+        return place.row == row && place.column == column;
+    };
+    const auto nvidia = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    CHECK(isAt(nvidia.placeOf(0, 13), 3, 2));
+    CHECK(isAt(nvidia.placeOf(5, 0), 8, 1));
+    CHECK(isAt(nvidia.placeOf(5, 13), 11, 3));
+    const uint32_t slotColumns[] = {2, 3, 10, 11};
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK(isAt(nvidia.placeOf(4 + i, 13), 11, slotColumns[i]));
+    }
+    CHECK(nvidia.columnLanes() == 3);
+    const auto llvmpipe = vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8);
+    CHECK(isAt(llvmpipe.placeOf(6, 5), 6, 5));
+}
+
 TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[schedule]") {
     for (const vkf::MatrixLayout& layout : allLayouts()) {
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
