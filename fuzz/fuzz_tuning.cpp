@@ -45,7 +45,7 @@ void requireScalar(const vkf::TunedDevice& device, const vkf::TileProblem& probl
 
 void requireMatrix(const vkf::TunedDevice& device, const vkf::TileProblem& problem) {
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
-    const vkf::MatrixPlan plan = vkf::chooseMatrixTile(device, layout, problem);
+    const vkf::CoopmatPlan plan = vkf::chooseCoopmatTile(device, layout, problem);
     require(plan.tile.subgroups > 0 && plan.tile.workgroupSize() <= device.caps.maxInvocations);
     require(plan.tile.sharedBytes() <= device.caps.maxSharedMemoryBytes);
     require(plan.tile.keys() > 0 && plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);

@@ -23,8 +23,8 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);
-    const MatrixPlan chosen = chooseMatrixTile(device, caps.matrixOf(p.q.type), tiled, builder.considered());
-    const MatrixTile& tile = chosen.tile;
+    const CoopmatPlan chosen = chooseCoopmatTile(device, caps.matrixOf(p.q.type), tiled, builder.considered());
+    const CoopmatTile& tile = chosen.tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",

@@ -113,7 +113,7 @@ Constants tileConstants(const DecodeTile& tile) {
     return c;
 }
 
-Constants tileConstants(const MatrixTile& tile) {
+Constants tileConstants(const CoopmatTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_TILES] = tile.rowTiles;

@@ -31,7 +31,7 @@ shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem);
 // The constants of a tile; those of the problem are added to them.
 Constants tileConstants(const ScalarTile& tile);
 Constants tileConstants(const DecodeTile& tile);
-Constants tileConstants(const MatrixTile& tile);
+Constants tileConstants(const CoopmatTile& tile);
 Constants tileConstants(const DecodeMatrixTile& tile);
 Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);

@@ -92,8 +92,8 @@ constexpr uint32_t mostSmallDim = 128;
 constexpr uint32_t mostWordOutputKeys = 1024;
 constexpr uint32_t fullRegisters = 192;
 
-MatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
-    MatrixTile tile;
+CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
+    CoopmatTile tile;
     tile.layout = layout;
     tile.subgroups = candidate.subgroups;
     tile.rowTiles = candidate.rowTiles;
@@ -114,12 +114,12 @@ Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
     });
 }
 
-uint64_t enoughWorkgroups(const MatrixTile& tile) { return fewSubgroups / tile.subgroups; }
+uint64_t enoughWorkgroups(const CoopmatTile& tile) { return fewSubgroups / tile.subgroups; }
 
 enum class KeySplits { none, wanted };
 
 // Why a tile that fits is not a good one for the problem.
-Objection weakness(const MatrixTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
+Objection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
     const bool large = tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1;
     const bool smallDo = keySplits == KeySplits::none && tile.subgroups == subgroupsOfFewRows && !large;
     const uint64_t enough = smallDo ? fewSmallWorkgroups : enoughWorkgroups(tile);
@@ -142,22 +142,22 @@ uint64_t mostSplits(const TileProblem& problem) {
 }
 
 // Splits until there are enough workgroups. Where keys are very many, until the workgroups fill an H200 twice.
-uint64_t wantedSplits(const MatrixTile& tile, const TileProblem& problem, uint64_t workgroups) {
+uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint64_t workgroups) {
     const uint64_t wanted = (enoughWorkgroups(tile) + workgroups - 1) / workgroups;
     const uint64_t twice = manyWorkgroups / workgroups;
     return wanted > 1 && problem.keys >= twice * manySplitKeys ? std::max(wanted, twice) : wanted;
 }
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
-                     KeySplits keySplits, TileSearch<MatrixPlan>& search) {
+                     KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
     const std::span<const Candidate> candidates =
         layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
     for (const Candidate& candidate : candidates) {
-        const MatrixTile tile = tileOf(candidate, layout, problem);
+        const CoopmatTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
         const uint64_t splits = keySplits == KeySplits::wanted ? wanted : 1;
-        const MatrixPlan plan = {tile, static_cast<uint32_t>(splits)};
+        const CoopmatPlan plan = {tile, static_cast<uint32_t>(splits)};
         search.consider(plan, problem.workgroups(tile.rows()),
                         firstOf({
                             otherProblem(candidate, problem),
@@ -170,7 +170,7 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
 
 } // namespace
 
-uint32_t MatrixTile::sharedBytes() const {
+uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
     const uint32_t kvWords = VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
@@ -179,7 +179,7 @@ uint32_t MatrixTile::sharedBytes() const {
     return (VKF_MAX_WORDS(kvWords, stageWords) + exchangeWords + 1) * wordBytes + biasBytes;
 }
 
-uint32_t MatrixTile::registers() const {
+uint32_t CoopmatTile::registers() const {
     const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
     const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.columns);
     const uint32_t ofQ = layout.rows * layout.depth / layout.lanes * dimTiles / 2;
@@ -187,26 +187,26 @@ uint32_t MatrixTile::registers() const {
     return rowTiles * (ofQ + layout.elements() * (keyMatrices() + valueTiles) + ofBias);
 }
 
-std::string MatrixTile::text(uint32_t splits) const {
-    return tileText(TunedMatrixTile{subgroups, rowTiles, keyTiles, splits});
+std::string CoopmatTile::text(uint32_t splits) const {
+    return tileText(TunedCoopmatTile{subgroups, rowTiles, keyTiles, splits});
 }
 
-bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys) {
+bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys) {
     const bool full = tile.rowTiles > 1 && tile.registers() > fullRegisters;
     return !tile.layout.exchanged && (!full || keys <= mostWordOutputKeys || asksKeys);
 }
 
-MatrixPlan chooseMatrixTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
-                            ConsideredTiles* considered) {
-    TileSearch<MatrixPlan> search;
+CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
+                              ConsideredTiles* considered) {
+    TileSearch<CoopmatPlan> search;
     const Caps& caps = device.caps;
     considerTuned(
         device, problem,
         [&](const TuningEntry& entry) {
-            const TunedMatrixTile& t = entry.matrix;
-            return MatrixPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem), t.splits};
+            const TunedCoopmatTile& t = entry.coopmat;
+            return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem), t.splits};
         },
-        [](const MatrixTile&) { return Objection{}; }, search);
+        [](const CoopmatTile&) { return Objection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
     // One sequence of 512 rows, D = 256, takes 130 us in four splits, and 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&

@@ -16,7 +16,7 @@
 namespace vkf {
 
 // shaders/coopmat/attention_coopmat.comp explains the numbers.
-struct MatrixTile {
+struct CoopmatTile {
     MatrixLayout layout;
     uint32_t subgroups = 0; // 0 = no tile
     uint32_t rowTiles = 0;
@@ -36,14 +36,14 @@ struct MatrixTile {
     std::string text(uint32_t splits) const;
 };
 
-using MatrixPlan = TilePlan<MatrixTile>;
+using CoopmatPlan = TilePlan<CoopmatTile>;
 
 // Whether o leaves in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is the
 // number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
-bool outputInWords(const MatrixTile& tile, uint32_t keys, bool asksKeys);
+bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.
-MatrixPlan chooseMatrixTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
-                            ConsideredTiles* considered = nullptr);
+CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
+                              ConsideredTiles* considered = nullptr);
 
 } // namespace vkf

@@ -28,8 +28,8 @@ struct TunedScalarTile {
     uint32_t splits = 1;
 };
 
-// The numbers of a MatrixTile (coopmat_tile.hpp), and the splits of the keys.
-struct TunedMatrixTile {
+// The numbers of a CoopmatTile (coopmat_tile.hpp), and the splits of the keys.
+struct TunedCoopmatTile {
     uint32_t subgroups;
     uint32_t rowTiles;
     uint32_t keyTiles;
@@ -44,11 +44,11 @@ struct TuningEntry {
     bool masked = false;         // causal or a window
     Range headDim;
     Range valueDim;
-    Range rows;               // of queries
-    Range keys;               // the most that one row can see
-    Range heads;              // query heads of all sequences
-    TunedScalarTile scalar{}; // on path scalar
-    TunedMatrixTile matrix{}; // on path coopmat
+    Range rows;                 // of queries
+    Range keys;                 // the most that one row can see
+    Range heads;                // query heads of all sequences
+    TunedScalarTile scalar{};   // on path scalar
+    TunedCoopmatTile coopmat{}; // on path coopmat
 };
 
 } // namespace vkf

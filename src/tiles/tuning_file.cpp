@@ -57,10 +57,10 @@ constexpr std::array scalarMembers = {&TunedScalarTile::groups,     &TunedScalar
                                       &TunedScalarTile::threadRows, &TunedScalarTile::threadKeys,
                                       &TunedScalarTile::chunkDim4,  &TunedScalarTile::chunkKeys,
                                       &TunedScalarTile::splits};
-constexpr std::array matrixFields = {Field{"subgroups", 1, 64}, Field{"rowTiles", 1, 4}, Field{"keyTiles", 1, 8},
-                                     Field{"splits", 1, VKF_MAX_SPLITS}};
-constexpr std::array matrixMembers = {&TunedMatrixTile::subgroups, &TunedMatrixTile::rowTiles,
-                                      &TunedMatrixTile::keyTiles, &TunedMatrixTile::splits};
+constexpr std::array coopmatFields = {Field{"subgroups", 1, 64}, Field{"rowTiles", 1, 4}, Field{"keyTiles", 1, 8},
+                                      Field{"splits", 1, VKF_MAX_SPLITS}};
+constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowTiles,
+                                       &TunedCoopmatTile::keyTiles, &TunedCoopmatTile::splits};
 
 constexpr size_t mostFields = classFieldCount + scalarFields.size();
 
@@ -245,7 +245,7 @@ bool readTile(Reader& reader, const std::array<Field, count>& fields,
 bool readEntry(Reader& reader, std::string_view line, TuningEntry* entry) {
     const bool scalar = entry->path == VKF_PATH_SCALAR;
     const std::span<const Field> tileFields =
-        scalar ? std::span<const Field>(scalarFields) : std::span<const Field>(matrixFields);
+        scalar ? std::span<const Field>(scalarFields) : std::span<const Field>(coopmatFields);
     std::array<Field, mostFields> fields{};
     std::array<std::string_view, mostFields> values{};
     std::copy(classFields.begin(), classFields.end(), fields.begin());
@@ -257,7 +257,7 @@ bool readEntry(Reader& reader, std::string_view line, TuningEntry* entry) {
     }
     const std::span<const std::string_view> ofTile = given.subspan(classFieldCount);
     if (!scalar) {
-        return readTile(reader, matrixFields, matrixMembers, ofTile, &entry->matrix);
+        return readTile(reader, coopmatFields, coopmatMembers, ofTile, &entry->coopmat);
     }
     return readTile(reader, scalarFields, scalarMembers, ofTile, &entry->scalar) &&
            checkScalarTile(reader, entry->scalar);
@@ -341,7 +341,7 @@ std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> num
 }
 
 std::string tileText(const TunedScalarTile& tile) { return textOf(scalarFields, scalarMembers, tile); }
-std::string tileText(const TunedMatrixTile& tile) { return textOf(matrixFields, matrixMembers, tile); }
+std::string tileText(const TunedCoopmatTile& tile) { return textOf(coopmatFields, coopmatMembers, tile); }
 
 VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::vector<TuningEntry>* entries,
                      VkfMessage* message) {

@@ -35,7 +35,7 @@ VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::v
 
 // Returns the fields of a tile as an entry writes them.
 std::string tileText(const TunedScalarTile& tile);
-std::string tileText(const TunedMatrixTile& tile);
+std::string tileText(const TunedCoopmatTile& tile);
 // For tiles that have no entries: the same text of other numbers.
 std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "problem/optional_inputs.hpp"
+#include "shared/constant_ids.h"
 #include "support/call.hpp"
 
 namespace {

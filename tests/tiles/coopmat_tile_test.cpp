@@ -35,7 +35,7 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[tiles]") 
     for (const Expected& expected : table) {
         const vkf::TileProblem& p = expected.problem;
         INFO("D " << p.headDim << ", " << p.queryRows << " rows, " << p.keys << " keys, " << p.heads << " heads");
-        const vkf::MatrixPlan plan = vkf::chooseMatrixTile({caps}, layout, p);
+        const vkf::CoopmatPlan plan = vkf::chooseCoopmatTile({caps}, layout, p);
         CHECK(plan.tile.rows() == expected.rows);
         CHECK(plan.splits == expected.splits);
         CHECK(plan.tile.sharedBytes() <= caps.maxSharedMemoryBytes);
@@ -46,12 +46,12 @@ TEST_CASE("a bias leaves registers for fewer rows", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
-    const vkf::MatrixTile plain = vkf::chooseMatrixTile({caps}, layout, problem).tile;
+    const vkf::CoopmatTile plain = vkf::chooseCoopmatTile({caps}, layout, problem).tile;
     problem.biasBits = 16;
-    const vkf::MatrixTile biased = vkf::chooseMatrixTile({caps}, layout, problem).tile;
+    const vkf::CoopmatTile biased = vkf::chooseCoopmatTile({caps}, layout, problem).tile;
     CHECK(plain.rows() == 256);
     CHECK(biased.rows() == 128);
-    vkf::MatrixTile same = plain;
+    vkf::CoopmatTile same = plain;
     same.biasBits = 16;
     CHECK(same.registers() == plain.registers() + 16); // 32 keys of 32 rows, two in a register of each of 32 lanes
     CHECK(same.sharedBytes() == plain.sharedBytes() + 256 * 8);
@@ -67,8 +67,8 @@ TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB,
             for (const uint32_t invocations : {128U, 1024U}) {
                 const vkf::Caps caps = capsOf(lanes, bytes, invocations);
                 for (uint32_t dim = 1; dim <= 256; dim++) {
-                    const vkf::MatrixTile tile =
-                        vkf::chooseMatrixTile({caps}, layout, {dim, 257 - dim, 4096, 16, false, 4096, false}).tile;
+                    const vkf::CoopmatTile tile =
+                        vkf::chooseCoopmatTile({caps}, layout, {dim, 257 - dim, 4096, 16, false, 4096, false}).tile;
                     INFO(lanes << " lanes, " << bytes << " bytes, " << invocations << " invocations, D " << dim);
                     REQUIRE(tile.subgroups > 0);
                     REQUIRE(tile.sharedBytes() <= bytes);
@@ -86,7 +86,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     vkf::ConsideredTiles tiles;
     std::vector<vkf::TuningEntry> tuning;
     const auto choose = [&](const vkf::TileProblem& problem) {
-        return vkf::chooseMatrixTile({caps, tuning}, layout, problem, &tiles);
+        return vkf::chooseCoopmatTile({caps, tuning}, layout, problem, &tiles);
     };
     const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
     choose(problem);
@@ -122,7 +122,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK(tiles[5].taken);
 
     // Matrices of 8 x 8 take twice the registers.
-    vkf::chooseMatrixTile({caps}, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
+    vkf::chooseCoopmatTile({caps}, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
     CHECK(tiles[2].objection.reason == VKF_TILE_REGISTERS);
     CHECK(tiles[2].objection.value > 232);
     CHECK(tiles[2].objection.limit == 232);
@@ -133,11 +133,11 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     entry.type = VKF_TYPE_F16;
     entry.masked = true;
     entry.headDim = entry.valueDim = entry.rows = entry.keys = entry.heads = {0, 4294967295U};
-    entry.matrix = {64, 1, 2, 1};
+    entry.coopmat = {64, 1, 2, 1};
     tuning.push_back(entry);
-    entry.matrix = {2, 1, 2, 3};
+    entry.coopmat = {2, 1, 2, 3};
     tuning.push_back(entry);
-    const vkf::MatrixPlan plan = choose(problem);
+    const vkf::CoopmatPlan plan = choose(problem);
     REQUIRE(tiles.size() == 13);
     CHECK(plan.tuned);
     CHECK(plan.splits == 3);

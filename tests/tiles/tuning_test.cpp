@@ -89,7 +89,7 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(entries[0].rows.most == 4294967295U);
     CHECK(vkf::tileText(entries[0].scalar) == scalarTile);
     CHECK(entries[1].path == VKF_PATH_COOPMAT);
-    CHECK(vkf::tileText(entries[1].matrix) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
+    CHECK(vkf::tileText(entries[1].coopmat) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
     CHECK(entriesOf("vkflash tuning 1").empty());
     // Fields stand in any order.
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);

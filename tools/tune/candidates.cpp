@@ -14,7 +14,7 @@ struct ScalarTile {
     uint32_t groups, lanes, threadRows, threadKeys, chunkDim4, chunkKeys;
 };
 
-struct MatrixTile {
+struct CoopmatTile {
     uint32_t subgroups, rowTiles, keyTiles;
     uint32_t mostDim; // beyond it o and q of a subgroup's rows fill the registers of any GPU
 };
@@ -28,10 +28,10 @@ constexpr std::array scalarTiles = {
 };
 
 constexpr std::array matrixTiles = {
-    MatrixTile{4, 2, 4, 64},  MatrixTile{8, 2, 4, 64},  MatrixTile{8, 2, 2, 128}, MatrixTile{4, 2, 2, 128},
-    MatrixTile{2, 2, 2, 128}, MatrixTile{8, 1, 4, 128}, MatrixTile{8, 1, 2, 256}, MatrixTile{4, 1, 4, 128},
-    MatrixTile{4, 1, 2, 256}, MatrixTile{2, 1, 4, 128}, MatrixTile{2, 1, 2, 256}, MatrixTile{1, 1, 2, 256},
-    MatrixTile{1, 1, 1, 256},
+    CoopmatTile{4, 2, 4, 64},  CoopmatTile{8, 2, 4, 64},  CoopmatTile{8, 2, 2, 128}, CoopmatTile{4, 2, 2, 128},
+    CoopmatTile{2, 2, 2, 128}, CoopmatTile{8, 1, 4, 128}, CoopmatTile{8, 1, 2, 256}, CoopmatTile{4, 1, 4, 128},
+    CoopmatTile{4, 1, 2, 256}, CoopmatTile{2, 1, 4, 128}, CoopmatTile{2, 1, 2, 256}, CoopmatTile{1, 1, 2, 256},
+    CoopmatTile{1, 1, 1, 256},
 };
 
 // Splits for more workgroups than this, or of fewer keys, cost more than any device gains from them.
@@ -57,7 +57,7 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
                                 t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys),
                     builtIn, tiles);
     if (builtIn.path == VKF_PATH_COOPMAT)
-        for (const MatrixTile& t : matrixTiles)
+        for (const CoopmatTile& t : matrixTiles)
             if (std::max(problem.headDim, problem.valueDim) <= t.mostDim)
                 addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
                         builtIn, tiles);
