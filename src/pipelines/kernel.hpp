@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vkflash/vkflash.h"
+#include <vkflash/vkflash.h>
 
 namespace vkf {
 
