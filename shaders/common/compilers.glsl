@@ -61,7 +61,7 @@
 
 // NVIDIA: a number that the compiler must not know as a constant. Masking bits and setting others is one instruction as
 // long as at most one of the two numbers is in the code. params.keys is below 2^30, so nothing is added.
-// docs/tuning.md, "Decoding", "masks of codes kept in registers".
+// docs/tuning.md, "Log: path decode", "masks of codes kept in registers".
 #define KEEP_IN_REGISTER(number) ((number) + (params.keys >> 30))
 
 // NVIDIA: a choice without a branch. A matrix of which an element is set in a branch lives in memory. docs/tuning.md,

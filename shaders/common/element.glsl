@@ -5,7 +5,7 @@
 //
 // Needs: common/address64.glsl, shared/attention_params.h (types).
 // Provides: elementBytes, isAligned4, loadElement, loadAligned4, loadRow4, packWords, storeRow4, unpackBf16, packBf16,
-// packF16, withinF16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
+// packF16, withinF16, loadElementOrZero, storeElement, VKF_OVERFLOW_F16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
 #ifndef VKF_ELEMENT_GLSL
 #define VKF_ELEMENT_GLSL
 

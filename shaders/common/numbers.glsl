@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Numbers that the formulas of the softmax need.
+//
+// Needs: nothing. Provides: MINUS_INFINITY, LN2, LOG2E.
 #ifndef VKF_NUMBERS_GLSL
 #define VKF_NUMBERS_GLSL
 

@@ -5,6 +5,10 @@
 // Rule for variants: macros choose types and extensions, because GLSL cannot specialize those. Specialization constants
 // choose every number and boolean. Push constants carry what differs from call to call.
 //
+// Headers of includes have two lines. "Needs" names what the including file declares or includes before; what those
+// files need themselves is not repeated, nor are the macros of compilers.glsl, the numbers of numbers.glsl and the
+// arithmetic of address64.glsl, which every file may use. "Provides" names what others may use.
+//
 // Needs: nothing; VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the constants, params, Item,
 // SEQUENCE_ROWS.
 #ifndef VKF_PARAMS_GLSL

@@ -5,7 +5,8 @@
 // m does not move in each tile, as it does in the paper: it moves when a score passes it by RESCALE_THRESHOLD, so that
 // o, most of the registers, is left alone in nearly all tiles.
 //
-// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// Needs: coopmat/state.glsl, coopmat/matrix_scores.glsl (ROW_SCORE), coopmat/deferred_scores.glsl,
+// coopmat/matrix_registers.glsl or matrix_exchange.glsl.
 // Provides: findTileMaximum, hasOutgrown, rescale.
 #ifndef VKF_RUNNING_MAXIMUM_GLSL
 #define VKF_RUNNING_MAXIMUM_GLSL

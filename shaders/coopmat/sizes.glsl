@@ -2,7 +2,7 @@
 //
 // Sizes of the cooperative-matrix kernel that follow from its tile and from the problem.
 //
-// Needs: common/params.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
+// Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
 // Provides: how k and v lie in shared memory, how many words an invocation moves of them and of q, how many rows it has
 // parts of, how many words of a bias row it holds.
 #ifndef VKF_COOPMAT_SIZES_GLSL

@@ -11,8 +11,8 @@
 //
 // Needs: decode/decode_matrix_state.glsl (lane), decode/decode_matrix_tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
-// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the places
-// of chunks for decode_block_codes.glsl and decode_block_columns.glsl.
+// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; what
+// is fetched, and places and rotations of chunks, for decode_block_codes.glsl and decode_block_columns.glsl.
 #ifndef VKF_DECODE_BLOCKS_GLSL
 #define VKF_DECODE_BLOCKS_GLSL
 

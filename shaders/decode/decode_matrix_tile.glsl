@@ -26,7 +26,7 @@
 //
 // The low bits of a lane's number choose a depth, the others a key; of a key's number the low bits are the lane's.
 //
-// Needs: common/params.glsl, matrix/matrix_layout.glsl.
+// Needs: common/element.glsl, matrix/matrix_layout.glsl.
 // Provides: the sizes of the tile, stateOf, rowOfColumn, halfOf.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL

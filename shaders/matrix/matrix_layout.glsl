@@ -25,8 +25,9 @@
 // tests/device/matrix_layout_test.cpp.
 //
 // Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
-// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, the matrix
-// types, elementPlace, lanePlace, slotRow, maxOverColumns, sumOverColumns.
+// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, Half
+// and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow, maxOverColumns,
+// sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges the partial results of key splits, which attention left in scratch memory, as merge_rows.glsl describes. m is in
-// units of log2.
+// Merges the partial results of key splits, which attention left in scratch memory, as merge_rows.glsl describes. m is
+// in units of log2.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

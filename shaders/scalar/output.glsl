@@ -6,7 +6,7 @@
 // of o needs no other group.
 //
 // Needs: scalar/scalar_tile.glsl, scalar/stage.glsl (kv_stage), common/address.glsl, common/element.glsl.
-// Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput.
+// Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput, P_ROW_WORDS.
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
 

@@ -2,7 +2,9 @@
 //
 // The tile of the kernels in plain fp32 arithmetic: which invocation owns what.
 //
-// Needs: common/params.glsl; VKF_STAGES_NO_V defined where the kernel has no v. Provides: TILE_ROWS, TILE_KEYS, the numbers of chunks, tileRow.
+// Needs: common/params.glsl; VKF_STAGES_NO_V defined where the kernel has no v.
+// Provides: what an invocation owns (THREAD_ROWS, ...), what is staged at once (CHUNK_DIM4, ...), TILE_ROWS, TILE_KEYS,
+// tileRow.
 #ifndef VKF_SCALAR_TILE_GLSL
 #define VKF_SCALAR_TILE_GLSL
 

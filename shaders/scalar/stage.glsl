@@ -10,7 +10,7 @@
 // Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if keys
 // are staged in another order.
 // Provides: kv_stage, fetched, Rows, rowsOf, isComplete, pieceAddress, fetchWord, loadWord, fetchK, placeK, fetchV,
-// placeV, V_FETCHES.
+// placeV, V_FETCHES, Q_FETCHES, STAGED_WORDS.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 

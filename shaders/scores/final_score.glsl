@@ -4,7 +4,7 @@
 // that an exponential is one exp2.
 //
 // Needs: common/params.glsl, common/address.glsl.
-// Provides: MINUS_INFINITY, BEFORE_ANY_KEY, LN2, LOG2E, tanhAccurate, nearTanhFactors, nearTanhRatio, finalScore,
+// Provides: BEFORE_ANY_KEY, NEAR_ZERO, LEAST_FOLDED_SCALE, tanhAccurate, nearTanhFactors, nearTanhRatio, finalScore,
 // storeLse.
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL

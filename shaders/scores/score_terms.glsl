@@ -4,7 +4,8 @@
 // the additive bias.
 //
 // Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.
-// Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms.
+// Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms, BIAS,
+// LOG_BIAS_BITS.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 

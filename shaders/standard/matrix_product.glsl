@@ -12,7 +12,7 @@
 //
 // Needs: matrix/matrix_tile.glsl, common/address.glsl, common/item.glsl; COLUMN_TILES, A_WORDS, B_ROWS, B_WORDS,
 // B_IN_COLUMNS.
-// Provides: stage, fetched_b, sum_tile, clearProduct, fetchA, fetchB, forgetStep, placeStep, multiplyStep.
+// Provides: stage, fetched_b, sum_tile, clearProduct, fetchA, fetchB, forgetStep, placeStep, multiplyStep, B_FETCHES.
 #ifndef VKF_MATRIX_PRODUCT_GLSL
 #define VKF_MATRIX_PRODUCT_GLSL
 
