@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What shaders write only because a compiler needs it: macros whose names say so. None of them changes a result.
-// Sections of docs/tuning.md: "Registers, spills, machine code (NVIDIA)" has the rules, "Log: the cooperative-matrix
-// kernel" has the measurements.
+// Shaders write some code only because a compiler needs it. That code has these macros, whose names say so. None of
+// them changes a result. Sections of docs/tuning.md: "Registers, spills, machine code (NVIDIA)" has the rules, "Log:
+// the cooperative-matrix kernel" has the measurements.
 //
 // Needs: GL_EXT_control_flow_attributes; VKF_VOTES defined where the kernel has votes (GL_KHR_shader_subgroup_vote).
 // Provides: UNROLL, KEEP_LOOP, UNIFORM_BY_VOTE, IF_AS_LOOP, IF_KEEPING_LOADS_HERE, FORGET, PRETEND_TO_CHANGE, COUNT_ON,

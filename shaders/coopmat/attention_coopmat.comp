@@ -129,7 +129,7 @@ void computeScores(const bool full) {
     }
 }
 
-// The same for full tiles under a softcap or ALiBi: tries a cheap upper bound of the scores first, which is mostly
+// Lines 8 and 9 for full tiles under a softcap or ALiBi: tries a cheap upper bound of the scores first, which is mostly
 // enough. A function of its own, because a second way out of the loop of computeScores costs plain calls 1.7 %,
 // although they never take it (docs/tuning.md, "What costs registers or moves").
 void computeBoundedScores() {

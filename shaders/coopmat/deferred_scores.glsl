@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is deferred to the exponent: the scale, a softcap and ALiBi cost less there, between products, than before the
+// Deferred to the exponent: the scale, a softcap and ALiBi cost less there, between products, than before the
 // softmax, where nothing else runs.
 //
 //     p = 2^(f(s) + slope_step (lane_distance + key) - m)

@@ -6,7 +6,9 @@
 // block types: pieces of blocks), and the columns of o that belong to them. A group holds all GROUP_ROWS rows of the
 // tile and GROUP_KEYS keys at once. The groups of a workgroup take keys in turn and join their states at the end.
 //
-// Needs: common/params.glsl. Provides: TILE_ROWS, TILE_KEYS, GROUPS and the numbers of words and columns of a lane.
+// Needs: common/params.glsl.
+// Provides: TILE_ROWS, TILE_KEYS, GROUPS, GROUP_ROWS, GROUP_KEYS, and the numbers of words, quads and columns of a
+// lane.
 #ifndef VKF_DECODE_TILE_GLSL
 #define VKF_DECODE_TILE_GLSL
 

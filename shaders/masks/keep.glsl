@@ -29,7 +29,7 @@ struct RowKeep {
     ivec2 window;
 };
 
-// Of a row past the last one: the masks of the last row.
+// A row past the last one has the masks of the last row.
 RowKeep rowKeep(const Item item, const uint head, const uint row) {
     RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {

@@ -86,7 +86,7 @@ uint documentOf(const uint key) {
     return Word(add64(documents, uvec2(min(key, item.keys - 1) * 4, 0))).value;
 }
 
-// Of which rows the documents of a group's keys are.
+// Whether the documents of a group's keys are those of all rows, of no row or of some rows.
 uint documentsOf(const uint key) {
     if (!HAS_DOCUMENTS) {
         return OF_ALL_ROWS;

@@ -108,7 +108,8 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
     return tile;
 }
 
-// Of the tile that nextMappedTile found last: whether per-key masks keep all that the ranges leave.
+// Whether per-key masks keep all pairs of a tile that the ranges leave. It must be the tile that nextMappedTile found
+// last.
 bool isKept(const uint tile) {
     return (held_kept >> tile % 32 & 1u) != 0;
 }

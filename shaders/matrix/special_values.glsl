@@ -37,7 +37,8 @@ vec4 infiniteAsHalves(const vec4 x) {
     return x;
 }
 
-// What the values that became zeros add to four columns of a row: infinity or NaN, whatever their probability.
+// The values that became zeros, and what they add to four columns of a row: infinity or NaN, whatever their
+// probability.
 vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
 #ifdef VKF_KEEP_GLSL

@@ -9,8 +9,8 @@
 //
 // Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if keys
 // are staged in another order.
-// Provides: kv_stage, fetched, Rows, rowsOf, isComplete, pieceAddress, fetchWord, loadWord, fetchK, placeK, fetchV,
-// placeV, V_FETCHES, Q_FETCHES, STAGED_WORDS.
+// Provides: kv_stage, fetched, Rows, rowsOf, isComplete, pieceAddress, fetchWord, fetchKeyWord, loadWord, Q_FETCHES,
+// K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; fetchK, placeK, fetchV, placeV of scalar/stage_keys.glsl.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -101,7 +101,7 @@ vec4 fetchWord(const uvec2 piece, const uint row_stride, const uint type, const 
     return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
 }
 
-// The same of k or v, whose rows may lie in pages and be made of blocks.
+// The word at (row, word) of a complete piece of k or v, whose rows may lie in pages and be made of blocks.
 vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const uint first_row, const uint first_word,
                   const uint row, const uint word) {
     if (VKF_IS_BLOCK_TYPE(type)) {
@@ -123,66 +123,6 @@ vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row
     return source.vectors ? rowWord(address, type, word) : loadRow4(address, word * 4, dim, type);
 }
 
-// Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
-void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
-    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
-        uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
-        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
-            fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
-                                                  place / CHUNK_DIM4, place % CHUNK_DIM4);
-        }
-    }
-}
-
-void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
-    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
-        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < TILE_KEYS * CHUNK_DIM4) {
-                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
-                    fetched[Q_FETCHES + i];
-            }
-        }
-    } else {
-        KEEP_LOOP for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-            uint row = place / CHUNK_DIM4;
-            uint word = place % CHUNK_DIM4;
-            kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
-                loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
-        }
-    }
-}
-
-#ifndef VKF_STAGES_NO_V
-// All columns of CHUNK_KEYS rows of v.
-void fetchV(const Rows v, const uint key_begin, const uint thread) {
-    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
-        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
-        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
-            fetched[Q_FETCHES + i] =
-                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
-        }
-    }
-}
-
-void placeV(const Rows v, const uint key_begin, const uint thread) {
-    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
-        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < CHUNK_KEYS * VALUE_WORDS) {
-                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
-            }
-        }
-    } else {
-        KEEP_LOOP for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
-            uint row = place / VALUE_WORDS;
-            uint word = place % VALUE_WORDS;
-            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
-        }
-    }
-}
-#endif
+#include "scalar/stage_keys.glsl"
 
 #endif

@@ -40,7 +40,7 @@ uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const ui
     return counter.xy;
 }
 
-// Of a row past the last one: that of the last row.
+// A row past the last one has the generator key or mask of the last row.
 RowDropout rowDropout(const Item item, const uint head, const uint row) {
     RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
     if (HAS_DROPOUT) {

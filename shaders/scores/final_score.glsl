@@ -27,7 +27,7 @@ float tanhAccurate(const float x) {
     return a < 0.625 ? near : (x < 0.0 ? -far : far);
 }
 
-// The same for x = scale s where |x| < NEAR_ZERO, from s itself: an odd polynomial whose factors hold the powers of the
+// tanh of x = scale s where |x| < NEAR_ZERO, from s itself: an odd polynomial whose factors hold the powers of the
 // scale, a fit at Chebyshev nodes as above, error under 2^-21. Not for scales whose powers are too small.
 #define NEAR_ZERO 0.2
 #define LEAST_FOLDED_SCALE 2e-4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is added to a score after scale and softcap, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409) and
+// Terms of a score that come after scale and softcap, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409) and
 // the additive bias.
 //
 // Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.

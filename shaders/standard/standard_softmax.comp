@@ -94,7 +94,7 @@ float largestOf(const vec4 s) {
     return max(max(s.x, s.y), max(s.z, s.w));
 }
 
-// What l and P are measured from: the row's maximum, or the next whole number if P is rounded, so that factors between
+// The origin of l and P: the row's maximum, or the next whole number if P is rounded, so that factors between
 // units change no rounding. For nothing but -infinity it is 0, because the difference of two infinities is NaN.
 float unitOf(const float m) {
     return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
