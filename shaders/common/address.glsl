@@ -15,8 +15,7 @@ uvec2 strideOffset(const uint index, const uint stride) {
     if (STRIDE_SHIFT == 0) {
         return offset;
     }
-    return uvec2(offset.x << STRIDE_SHIFT,
-                 (offset.y << STRIDE_SHIFT) | (offset.x >> (32 - STRIDE_SHIFT)));
+    return SHIFT64(offset, STRIDE_SHIFT);
 }
 
 // Address of row 0 of one head of tensor VKF_Q, VKF_K, VKF_V or VKF_O.

@@ -2,7 +2,7 @@
 //
 // 64-bit addresses as uvec2 (low, high), so that no device needs shaderInt64.
 //
-// Needs: nothing. Provides: Word, Word2, Word4, add64, multiply64.
+// Needs: nothing. Provides: Word, Word2, Word4, SHIFT64, add64, multiply64.
 #ifndef VKF_ADDRESS64_GLSL
 #define VKF_ADDRESS64_GLSL
 
@@ -18,6 +18,9 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Word2 {
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Word4 {
     uvec4 value;
 };
+
+// A 64-bit number times 2^bits, bits from 1 to 31.
+#define SHIFT64(number, bits) uvec2((number).x << (bits), ((number).y << (bits)) | ((number).x >> (32 - (bits))))
 
 uvec2 add64(const uvec2 a, const uvec2 b) {
     uint carry;

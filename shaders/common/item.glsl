@@ -3,7 +3,7 @@
 // From a work item's number to the tile of rows, head and sequence that it stands for.
 //
 // Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
-// Provides: PACKED_HEADS, packedRows, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle, shareOfSplit.
+// Provides: PACKED_HEADS, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle, shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
@@ -14,6 +14,9 @@ layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 uint packedRows(const Item item) {
     return SEQUENCE_ROWS(item) * PACKED_HEADS;
 }
+
+// Last packed row of the item's tile.
+#define LAST_ROW(item) (min((item).row_begin + TILE_ROWS, packedRows(item)) - 1)
 
 uint queryRow(const uint packed_row) {
     return packed_row / PACKED_HEADS;

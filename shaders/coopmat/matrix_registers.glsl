@@ -13,9 +13,9 @@
 // Nothing to do: scores are where the products left them.
 void takeScores() {}
 
-// Rounds to nearest. For bf16 in integers, ties up, because a driver's conversion was seen to cut the lower bits off.
+// Rounds to nearest.
 Half roundToHalf(const float p) {
-    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat((floatBitsToUint(p) + 0x8000u) & 0xffff0000u) : p);
+    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(BF16_BITS(p) & 0xffff0000u) : p);
 }
 
 // Line 9 of the algorithm: p_tile of one depth; l_i takes in its probabilities.

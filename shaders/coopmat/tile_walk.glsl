@@ -28,7 +28,7 @@ struct Walk {
 
 // Keys [x, y) at which the rows of the workgroup stand.
 ivec2 positions() {
-    uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
+    uint last_row = LAST_ROW(item);
     return ivec2(-distanceTo(item, 0, queryRow(item.row_begin)), 1 - distanceTo(item, 0, queryRow(last_row)));
 }
 

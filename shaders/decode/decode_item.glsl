@@ -9,7 +9,7 @@
 // Key numbers [x, y) of the item's split. The splits divide the keys that some row of the tile sees: the sequence's own
 // keys, so that short sequences are as evenly split as long ones. A split is a number of tiles but for the last one.
 uvec2 splitKeys(const Item item, const uint tile_keys) {
-    uint last = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
+    uint last = LAST_ROW(item);
     int begin = visibleKeys(item, queryRow(item.row_begin)).x;
     int end = max(visibleKeys(item, queryRow(last)).y, begin);
     ivec2 unseen = unseenKeys(item);
@@ -25,7 +25,7 @@ uint keyOfNumber(const ivec2 unseen, const uint number) {
 
 // Keys that every row of the tile sees.
 ivec2 commonKeys(const Item item) {
-    uint last = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
+    uint last = LAST_ROW(item);
     return ivec2(visibleKeys(item, queryRow(last)).x, visibleKeys(item, queryRow(item.row_begin)).y);
 }
 

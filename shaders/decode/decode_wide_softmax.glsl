@@ -31,10 +31,9 @@ vec2 pairOfScores(uint key_begin) {
     return mix(vec2(MINUS_INFINITY), s, seen);
 }
 
-// Two probabilities in 16 bits, rounded to nearest. For bf16 in integers, ties up, because a driver's conversion was
-// seen to cut the lower bits off.
+// Two probabilities in 16 bits, rounded to nearest.
 uint roundPair(vec2 p) {
-    uvec2 bits = floatBitsToUint(p) + 0x8000u;
+    uvec2 bits = BF16_BITS(p);
     return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 

@@ -39,7 +39,7 @@ void beginBlocks(const Item item) {
     }
     uvec2 sequence = multiply64(item.batch, MASK_BATCH_STRIDE);
     uvec2 words = add64(sequence, multiply64(item.head, MASK_HEAD_STRIDE));
-    mask_head = add64(VKF_TABLE_ADDRESS(block_mask), uvec2(words.x << 2, words.y << 2 | words.x >> 30));
+    mask_head = add64(VKF_TABLE_ADDRESS(block_mask), SHIFT64(words, 2));
     mask_first = item.row_begin / BLOCK;
     mask_last = (min(item.row_begin + TILE_ROWS, params.query_rows) - 1) / BLOCK;
     mask_end = item.keys;

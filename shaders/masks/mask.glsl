@@ -46,7 +46,7 @@ ivec2 unseenKeys(const Item item) {
     if (FIRST_KEYS == 0) {
         return ivec2(0);
     }
-    uint last = queryRow(min(item.row_begin + TILE_ROWS, packedRows(item)) - 1);
+    uint last = queryRow(LAST_ROW(item));
     int begin = firstKeysOf(item, last);
     int end = min(windowKeys(item, queryRow(item.row_begin)).x, visibleKeys(item, last).y);
     return ivec2(begin, begin == 0 ? 0 : max(begin, end));
@@ -59,7 +59,7 @@ struct TileMask {
 };
 
 TileMask tileMask(const Item item) {
-    uint last_row = min(item.row_begin + TILE_ROWS, packedRows(item)) - 1;
+    uint last_row = LAST_ROW(item);
     ivec2 first = visibleKeys(item, queryRow(item.row_begin));
     ivec2 last = visibleKeys(item, queryRow(last_row));
     return TileMask(ivec2(first.x, last.y), ivec2(last.x, first.y));

@@ -25,8 +25,8 @@
 // tests/device/matrix_layout_test.cpp.
 //
 // Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
-// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, Half
-// and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow, maxOverColumns,
+// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
+// Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow, maxOverColumns,
 // sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
@@ -50,6 +50,11 @@ const uint ELEMENT_COLUMNS =
 // Code that rounds or computes by other rules for bf16 asks this constant.
 const bool MATRICES_ARE_BF16 = TYPE_Q == VKF_STORED_BF16;
 #define Half float16_t
+
+// Bits of a probability of which the upper 16 are its bf16, rounded to nearest, ties up. In integers, because a
+// driver's conversion of values to bf16 was seen to cut the lower bits off.
+#define BF16_BITS(p) (floatBitsToUint(p) + 0x8000u)
+
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>

@@ -16,11 +16,10 @@ void stageBarrier() {
     }
 }
 
-// Two probabilities in 16 bits, rounded to nearest. For bf16 in integers, ties up, because a driver's conversion was
-// seen to cut the lower bits off.
+// Two probabilities in 16 bits, rounded to nearest.
 uint packProbabilities(const float low, const float high) {
     if (MATRICES_ARE_BF16) {
-        return ((floatBitsToUint(low) + 0x8000u) >> 16) | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u);
+        return (BF16_BITS(low) >> 16) | (BF16_BITS(high) & 0xffff0000u);
     }
     return packFloat2x16(f16vec2(low, high));
 }

@@ -138,7 +138,7 @@ void computeScores() {
 // probabilities of 0.
 float lseOf(const uint row) {
     uvec2 index = rowNumber(item, row);
-    uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
+    uvec2 bytes = SHIFT64(index, 2);
     float lse = uintBitsToFloat(Word(add64(params.lse, bytes)).value) * LOG2E;
     return lse == MINUS_INFINITY ? 0.0 : lse;
 }

@@ -8,7 +8,7 @@
 
 uvec2 rowStateAddress(const uvec2 base, const Item item, const uint row) {
     uvec2 number = rowNumber(item, row);
-    return add64(base, uvec2(number.x << 3, (number.y << 3) | (number.x >> 29)));
+    return add64(base, SHIFT64(number, 3));
 }
 
 vec2 loadRowState(const uvec2 base, const Item item, const uint row) {

@@ -54,11 +54,11 @@ float finalScore(float s) {
 void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
     if (KEY_SPLITS > 1) {
-        uvec2 bytes = uvec2(index.x << 3, (index.y << 3) | (index.x >> 29));
+        uvec2 bytes = SHIFT64(index, 3);
         Word2(add64(params.lse, bytes)).value = floatBitsToUint(vec2(m, l));
         return;
     }
-    uvec2 bytes = uvec2(index.x << 2, (index.y << 2) | (index.x >> 30));
+    uvec2 bytes = SHIFT64(index, 2);
     Word(add64(params.lse, bytes)).value = floatBitsToUint(l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2);
 }
 
