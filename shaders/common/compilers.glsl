@@ -52,7 +52,7 @@
 
 // NVIDIA: an assignment that changes nothing, for `key` is at most `most` or a key that does not exist. A compiler that
 // sees `key` unchanged in a loop makes all comparisons of keys before the loop, and keeps their outcomes in registers
-// that the products need. docs/tuning.md, "What costs registers or moves".
+// that the products need. docs/tuning.md, "What costs registers or moves" and the row "cut tiles: masks as bits".
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
 // NVIDIA: a sum that is carried from turn to turn although it follows from the lane's number: the compiler would make
@@ -69,7 +69,7 @@
 #define CHOOSE(otherwise, value, condition) mix(otherwise, value, condition)
 
 // NVIDIA: a comparison of keys whose outcome waits as a bit of a word (masks/range_bits.glsl). The outcomes of single
-// comparisons would each keep a register while products are made. docs/tuning.md, "What costs registers or moves".
+// comparisons would each keep a register while products are made. docs/tuning.md, the row "cut tiles: masks as bits".
 #define LACKS_BIT(bits, bit) (((bits) & 1u << (bit)) == 0)
 
 #endif

@@ -44,11 +44,11 @@ LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
 #ifdef VKF_MATRIX_EXCHANGE
 float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
 #endif
-vec3 deferred;                       // factors of the scores that wait for the exponent (deferred_scores.glsl)
-float slope_step[SLOPES];            // ALiBi: from key to key of this tile, 0 where scores have it already
+vec3 deferred;                         // factors of the scores that wait for the exponent (deferred_scores.glsl)
+float slope_step[SLOPES];              // ALiBi: from key to key of this tile, 0 where scores have it already
 float tile_maximum[ROW_TILES * SLOTS]; // of this invocation's scores, in units of log2
-float row_factor[SLOTS];             // what rows of o are multiplied by, of one row of matrices
-ResultMatrix factors;                // the same, each in all columns of its row
+float row_factor[SLOTS];               // what rows of o are multiplied by, of one row of matrices
+ResultMatrix factors;                  // the same, each in all columns of its row
 
 // On the way from device memory to shared memory.
 uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];

@@ -10,11 +10,10 @@
 #define VKF_TILE_WALK_GLSL
 
 const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // a block mask or a map says which are empty
-const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;   // the tiles between the first keys and the window
+const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
-// Tiles of keys of a workgroup. Some row sees tiles [first, end); all rows see all keys of tiles [full_first,
-// full_end).
+// Tiles of keys of a workgroup. Some row sees tiles [first, end). All rows see all keys of [full_first, full_end).
 //
 //   - The walk takes full tiles first, then the partial tiles on either side of them.
 //   - ALiBi: partial tiles first. Tiles [near_first, near_end) lie on both sides of a row's position and count as
