@@ -12,13 +12,13 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Cal
     CallTable table;
 };
 
-// The address in the push-constant slot of the window: that of the call's table, or of its only optional input.
-uvec2 placedAddress() {
-    return uvec2(params.window_left, params.window_right);
+// The address in the slot of the window: of the only optional input, or of the table.
+uvec2 optionalInputs() {
+    return uvec2(params.window_slot_low, params.window_slot_high);
 }
 
 // The address of one optional input.
 #define VKF_TABLE_ADDRESS(field)                                                                                 \
-    (WINDOW_PLACE == VKF_PLACE_TABLE ? CallTableAt(placedAddress()).table.field : placedAddress())
+    (WINDOW_SLOT == VKF_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
 #endif

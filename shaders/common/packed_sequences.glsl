@@ -11,11 +11,11 @@
 #include "common/call_table.glsl"
 
 uint slotCount() {
-    return CallTableAt(placedAddress()).table.slot_count;
+    return CallTableAt(optionalInputs()).table.slot_count;
 }
 
 uint sequenceOf(const uint slot) {
-    return Word(add64(CallTableAt(placedAddress()).table.slots, multiply64(slot, 4))).value;
+    return Word(add64(CallTableAt(optionalInputs()).table.slots, multiply64(slot, 4))).value;
 }
 
 // Rows or keys [x, y) of a sequence, among `count` of them.
@@ -28,7 +28,7 @@ uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
 
 // Sets the rows and keys of the item's sequence.
 void setSequence(inout Item item) {
-    CallTable table = CallTableAt(placedAddress()).table;
+    CallTable table = CallTableAt(optionalInputs()).table;
     uvec2 rows = boundsOf(table.row_starts, item.batch, params.query_rows);
     item.first_row = rows.x;
     item.rows = min(rows.y - rows.x, table.longest_rows);

@@ -41,7 +41,7 @@ layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
 layout(constant_id = VKF_ID_PACKED_SEQUENCES) const bool PACKED_SEQUENCES = false;
-layout(constant_id = VKF_ID_WINDOW_PLACE) const uint WINDOW_PLACE = VKF_PLACE_WINDOW;
+layout(constant_id = VKF_ID_WINDOW_SLOT) const uint WINDOW_SLOT = VKF_SLOT_HAS_WINDOW;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
@@ -55,8 +55,12 @@ const bool PAGED = PAGE_ROWS != 0;
 const bool PAGED = false;
 #endif
 
+// The entry file defines VKF_PUSH_CONSTANTS where the kernel has other tensors than attention (shared/phase_params.h).
+#ifndef VKF_PUSH_CONSTANTS
+#define VKF_PUSH_CONSTANTS AttentionParams
+#endif
 layout(push_constant, std430) uniform PushConstants {
-    AttentionParams params;
+    VKF_PUSH_CONSTANTS params;
 };
 
 // Which tile of which head of which sequence a workgroup works on.

@@ -28,7 +28,7 @@ void beginBias(const uint thread) {
     if (!HAS_BIAS) {
         return;
     }
-    CallTable table = CallTableAt(placedAddress()).table;
+    CallTable table = CallTableAt(optionalInputs()).table;
     uint bits = table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x | table.bias.x << 3;
     bias_in_words = BIAS_IN_WORDS && (bits & 31u) == 0;
     bias_in_pieces = BIAS_IN_WORDS && (bits & PIECE_WORDS * 32 - 1) == 0;

@@ -33,7 +33,7 @@ struct RowKeep {
 RowKeep rowKeep(const Item item, const uint head, const uint row) {
     RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {
-        CallTable table = CallTableAt(placedAddress()).table;
+        CallTable table = CallTableAt(optionalInputs()).table;
         keep.mask = broadcastRow(table.mask, table.mask_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
                                  LOG_MASK_BITS);
     }

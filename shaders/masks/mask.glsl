@@ -19,8 +19,8 @@ ivec2 windowKeys(const Item item, const uint row) {
         return ivec2(0, keys);
     }
     int diagonal = int(row) + item.offset;
-    int left = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_LEFT : params.window_left;
-    int right = WINDOW_PLACE != VKF_PLACE_WINDOW ? WINDOW_RIGHT : params.window_right;
+    int left = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.window_slot_low;
+    int right = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.window_slot_high;
     return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
 }
 

@@ -7,14 +7,13 @@
 //
 // lse is kept instead of (m, l): it is rounded to fp32 as scores are, so it is no less exact than they are. p loses
 // about |lse| 2^-23 of its value.
-//
-// The probabilities come in as o. The list of chosen rows comes in as v; the number of rows, chosen or not, is the row
-// stride of v.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS ProbabilitiesParams
 #define VKF_STAGES_NO_V
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
@@ -44,21 +43,17 @@ shared uint row_numbers[TILE_ROWS]; // NO_ROW where there is none
 shared uint row_sees[TILE_ROWS];    // 1 if the row may see some key of the tile
 
 Item item;
-uint row_begin; // of the tile, among the rows of the result
+uint row_begin; // of the tile, among the rows that have probabilities
 uint key_begin;
 uint thread, group, lane;
 float slope; // of the item's head
 
-uint weightRows() {
-    return params.row_stride[VKF_V];
-}
-
 uint rowNumberOf(const uint place) {
     uint row = place;
-    if (place < weightRows() && CHOSEN_ROWS) {
-        row = Word(add64(params.v, multiply64(place, 4))).value;
+    if (place < params.row_count && CHOSEN_ROWS) {
+        row = Word(add64(params.chosen_rows, multiply64(place, 4))).value;
     }
-    return place < weightRows() && row < params.query_rows ? row : NO_ROW;
+    return place < params.row_count && row < params.query_rows ? row : NO_ROW;
 }
 
 // Blocks of the tile's keys, as isOpen takes them.
@@ -160,13 +155,13 @@ void weighRow(const uint tile_row, const uint row) {
     }
 }
 
-void storeWeights() {
-    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
-    bool aligned4 = isAligned4(head, params.row_stride[VKF_O], VKF_STORED_F32);
+void storeProbabilities() {
+    uvec2 head = headAddress(params.probabilities, VKF_PROBABILITIES, item.batch, item.head);
+    bool aligned4 = isAligned4(head, params.row_stride[VKF_PROBABILITIES], VKF_STORED_F32);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint place = row_begin + tileRow(group, row);
-        if (place < weightRows()) {
-            uvec2 address = rowAddress(head, VKF_O, place);
+        if (place < params.row_count) {
+            uvec2 address = rowAddress(head, VKF_PROBABILITIES, place);
             UNROLL for (uint i = 0; i < THREAD_KEYS; i += 4) {
                 uint at = row * THREAD_KEYS + i;
                 storeRow4(address, key_begin + lane * 4 + i / 4 * WORD_KEYS, params.keys, VKF_STORED_F32, aligned4,
@@ -182,7 +177,7 @@ void main() {
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
     uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
-    uint row_tiles = (weightRows() + TILE_ROWS - 1) / TILE_ROWS;
+    uint row_tiles = (params.row_count + TILE_ROWS - 1) / TILE_ROWS;
     key_begin = number % key_tiles * TILE_KEYS;
     row_begin = number / key_tiles % row_tiles * TILE_ROWS;
     uint head = number / key_tiles / row_tiles;
@@ -204,5 +199,5 @@ void main() {
             }
         }
     }
-    storeWeights();
+    storeProbabilities();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The end of path key_outer (key_outer.glsl): the division by l of line 12 of the first paper's algorithm 1 (Dao et al.
-// 2022, arXiv 2205.14135), done once, and lse. The state of the rows comes as q (o, fp32, rows of whole words) and as k
-// (m and l). A row without a visible key has no state.
+// 2022, arXiv 2205.14135), done once, and lse. A row without a visible key has no state in memory.
 //
 // An invocation has four columns of one row; LANES invocations, a power of two, share a row.
 #version 460
@@ -10,6 +9,8 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS FinishRowsParams
 #define VKF_LANES_ID VKF_ID_FINISH_LANES
 #include "common/params.glsl"
 
@@ -40,8 +41,8 @@ void main() {
     vec2 state = vec2(MINUS_INFINITY, 0.0);
     vec4 o = vec4(0.0);
     if (visible.x < visible.y) {
-        state = loadRowState(params.k, item, row); // m, l
-        uvec2 address = rowAddress(headAddress(params.q, VKF_Q, item.batch, item.head), VKF_Q, row);
+        state = loadRowState(params.row_state, item, row); // m, l
+        uvec2 address = rowAddress(headAddress(params.unscaled_o, VKF_UNSCALED_O, item.batch, item.head), VKF_UNSCALED_O, row);
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
     vec3 ended = withSink(item.head, state.x, state.y);

@@ -44,7 +44,7 @@ uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const ui
 RowDropout rowDropout(const Item item, const uint head, const uint row) {
     RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
     if (HAS_DROPOUT) {
-        CallTable table = CallTableAt(placedAddress()).table;
+        CallTable table = CallTableAt(optionalInputs()).table;
         uint existing = min(row, SEQUENCE_ROWS(item) - 1);
         if (HAS_DROPOUT_MASK) {
             dropout.mask = broadcastRow(table.dropout, table.dropout_stride, item.batch, head, existing,

@@ -73,7 +73,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
-        CallTable table = CallTableAt(placedAddress()).table;
+        CallTable table = CallTableAt(optionalInputs()).table;
         terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
                                   LOG_BIAS_BITS);
     }

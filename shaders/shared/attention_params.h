@@ -10,40 +10,56 @@
 namespace vkf::shared {
 #endif
 
-/* Index of a tensor in the stride arrays and in the type constants. */
+/* Index of a tensor in the stride arrays. */
 #define VKF_Q 0
 #define VKF_K 1
 #define VKF_V 2
 #define VKF_O 3
 
-/* One call of a kernel. 128 bytes, what every Vulkan 1.2 device has.
+/* The push constants behind the addresses of a kernel's four tensors.
  *
- * Row strides are in bytes; head and batch strides in bytes >> stride_shift (a specialization constant,
- * 0 unless a stride passes 4 GiB). Rows and keys stay below 2^30, and the window is clamped to that,
- * so that i + offset +- window fits an int.
- *
- * What else a call brings (a block mask, a block table, sinks, ...) has the place of the window: the address of the
- * only such thing, low half first, or that of a table of all of them (call_table.h). The window is then in
- * specialization constants. */
+ * lse: of finished rows. Partial results have m and l of each row there instead.
+ * row_stride: in bytes. head_stride, batch_stride: in bytes >> the constant VKF_ID_STRIDE_SHIFT.
+ * query_rows, keys: below 2^30. The window is clamped to that, so that i + offset +- window fits an int.
+ * score_scale: scale * log2(e), or scale / softcap. softcap: softcap * log2(e).
+ * window_slot_low, window_slot_high: the constant VKF_ID_WINDOW_SLOT says which of three the slot holds. The left and
+ * right reach of the window; the two halves of the address of the only optional input; or those of the address of a
+ * table of all of them (call_table.h). With an address, the window's reach is in specialization constants.
+ * heads: query heads | (query heads / KV heads) << 16.
+ * first_item: the work item of workgroup 0. The steps of a call differ in it. */
+#define VKF_CALL_PARAMS                                                                                              \
+    Address lse;                                                                                                     \
+    Address key_lengths;                                                                                             \
+    Uint row_stride[4];                                                                                              \
+    Uint head_stride[4];                                                                                             \
+    Uint batch_stride[4];                                                                                            \
+    Uint query_rows;                                                                                                 \
+    Uint keys;                                                                                                       \
+    Float score_scale;                                                                                               \
+    Float softcap;                                                                                                   \
+    Int window_slot_low;                                                                                             \
+    Int window_slot_high;                                                                                            \
+    Uint heads;                                                                                                      \
+    Uint first_item;
+
+/* A kernel of attention. 128 bytes, what every Vulkan 1.2 device has. */
 struct AttentionParams {
     Address q;
     Address k;
     Address v;
     Address o;
-    Address lse;
-    Address key_lengths;
-    Uint row_stride[4];
-    Uint head_stride[4];
-    Uint batch_stride[4];
-    Uint query_rows;
-    Uint keys;
-    Float score_scale; /* scale * log2(e), or scale / softcap */
-    Float softcap;     /* softcap * log2(e) */
-    Int window_left;
-    Int window_right;
-    Uint heads;      /* query heads | (query heads / kv heads) << 16 */
-    Uint first_item; /* work item of workgroup 0: steps of one call differ in it */
+    VKF_CALL_PARAMS
 };
+
+#ifdef __cplusplus
+/* The same of any kernel, as the host fills it: each kernel has its own names for its tensors (phase_params.h). */
+struct CallParams {
+    Address tensor[4];
+    VKF_CALL_PARAMS
+};
+static_assert(sizeof(CallParams) == sizeof(AttentionParams));
+static_assert(offsetof(CallParams, lse) == offsetof(AttentionParams, lse));
+#endif
 
 #define VKF_MAX_ROWS 0x3fffffff
 #define VKF_UNLIMITED_LEFT 0x40000000

@@ -48,7 +48,7 @@
 #define VKF_ID_MAX_PAGES 31          /* entries of the block table for a sequence */
 
 /* Optional inputs. */
-#define VKF_ID_WINDOW_PLACE 32       /* what the push constants have in the slot of the window: VKF_PLACE_* */
+#define VKF_ID_WINDOW_SLOT 32       /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
 #define VKF_ID_WINDOW_LEFT 33        /* the window, where the slot has an address */
 #define VKF_ID_WINDOW_RIGHT 34
 
@@ -113,9 +113,9 @@
 #define VKF_ID_COUNT 77
 
 /* What the push constants have in the slot of the window. */
-#define VKF_PLACE_WINDOW 0
-#define VKF_PLACE_ADDRESS 1 /* the address of the only optional input */
-#define VKF_PLACE_TABLE 2   /* the address of a CallTable */
+#define VKF_SLOT_HAS_WINDOW 0
+#define VKF_SLOT_HAS_ADDRESS 1 /* the address of the only optional input */
+#define VKF_SLOT_HAS_TABLE 2   /* the address of a CallTable */
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, last of three passes: o = P v / l, with P and l read from memory. P comes in as q, and (m, l) as
-// k.
+// Unfused attention, last of three passes: o = P v / l, with P and l read from memory.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS StandardOutputParams
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
@@ -30,7 +31,7 @@ void stageP(const uvec2 p, const Item item, const uint key_begin, const uint thr
         uint place = i * WORKGROUP_SIZE + thread;
         uint row = min(item.row_begin + place / (CHUNK_KEYS / 4), params.query_rows - 1);
         uint key = min(key_begin + place % (CHUNK_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
-        words[i] = loadAligned4(add64(rowAddress(p, VKF_Q, row), uvec2(key * 4, 0)), VKF_STORED_F32);
+        words[i] = loadAligned4(add64(rowAddress(p, VKF_P, row), uvec2(key * 4, 0)), VKF_STORED_F32);
     }
     UNROLL for (uint i = 0; i < P_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
@@ -49,7 +50,7 @@ void main() {
     uint group = thread / LANES;
     uint lane = thread % LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
-    uvec2 p = headAddress(params.q, VKF_Q, item.batch, item.head);
+    uvec2 p = headAddress(params.p, VKF_P, item.batch, item.head);
     Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
     TileMask mask = tileMask(item);
 
@@ -71,7 +72,7 @@ void main() {
     float factor[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
-        factor[row] = rowFactor(loadRowState(params.k, item, i).y);
+        factor[row] = rowFactor(loadRowState(params.row_state, item, i).y);
     }
     storeOutput(item, group, lane, factor);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P, in the type of v, and l read
-// from memory. P comes in as q, its rows padded to a multiple of STEP_KEYS, and (m, l) as k. One workgroup makes one
-// tile of query rows.
+// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P and l read from memory. P has the
+// type of v, and its rows are padded to whole steps of keys. One workgroup makes one tile of query rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS StandardOutputParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 layout(constant_id = VKF_ID_STEP_KEYS) const uint STEP_KEYS = 32;
@@ -49,7 +50,7 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
         uint row = first_row + place / (MATRIX_COLUMNS / 4);
         uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
         if (place < MATRIX_WORDS && row < params.query_rows && column < VALUE_DIM) {
-            float factor = rowFactor(loadRowState(params.k, item, row).y);
+            float factor = rowFactor(loadRowState(params.row_state, item, row).y);
             vec4 o = factor == 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + place]) * factor;
             if (special_values != 0u && factor != 0.0) {
                 o += specialValues(item, v.address, row, column);
@@ -82,7 +83,7 @@ void main() {
     uint thread = threadIndex();
     uint subgroup = thread / LANES;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
-    HalfRows p = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
+    HalfRows p = halfRowsOf(params.p, VKF_P, item, params.query_rows);
     HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
     uint p_columns = (params.keys + STEP_KEYS - 1) / STEP_KEYS * STEP_KEYS;
     TileMask mask = tileMask(item);

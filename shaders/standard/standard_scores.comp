@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. S comes in as o, with o's
-// address and strides. One workgroup makes one tile. The second pass does not read keys that a row does not see.
+// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. One workgroup makes one tile. The
+// tile may hold keys that a row does not see: the second pass does not read them.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS StandardScoresParams
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
@@ -19,11 +21,11 @@
 #include "scalar/scores.glsl"
 
 void storeScores(const Item item, const uint key_begin, const uint group, const uint lane) {
-    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    uvec2 head = headAddress(params.s, VKF_S, item.batch, item.head);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         if (i < params.query_rows) {
-            uvec2 address = rowAddress(head, VKF_O, i);
+            uvec2 address = rowAddress(head, VKF_S, i);
             UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                 uint j = key_begin + lane + key * LANES;
                 if (j < params.keys) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. S comes
-// in as o; its rows and columns are padded to multiples of a matrix. One workgroup makes one tile. The second pass does
-// not read keys that a row does not see.
+// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. Rows and
+// columns of S are padded to whole matrices. One workgroup makes one tile. The tile may hold keys that a row does not
+// see: the second pass does not read them.
 //
 // S is fp32 although P is not: half a unit in the last place of an fp16 score of 16 is 0.8 % of its probability.
 #version 460
@@ -11,6 +11,8 @@
 
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS StandardScoresParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 layout(constant_id = VKF_ID_STEP_DIM) const uint STEP_DIM4 = 8;
@@ -35,7 +37,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer S
 };
 
 void storeScores(const Item item, const uint key_begin, const uint subgroup) {
-    uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
+    uvec2 head = headAddress(params.s, VKF_S, item.batch, item.head);
     uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
@@ -45,9 +47,9 @@ void storeScores(const Item item, const uint key_begin, const uint subgroup) {
             uint row = first_row + r * MATRIX_ROWS;
             uint key = key_begin + c * MATRIX_COLUMNS;
             if (row < params.query_rows && key < params.keys) {
-                uvec2 address = add64(rowAddress(head, VKF_O, row), uvec2(key * 4, 0));
+                uvec2 address = add64(rowAddress(head, VKF_S, row), uvec2(key * 4, 0));
                 coopMatStore(sum_tile[r * COLUMN_TILES + c], ScoreWords(address).word, 0,
-                             params.row_stride[VKF_O] / 16, gl_CooperativeMatrixLayoutRowMajor);
+                             params.row_stride[VKF_S] / 16, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
     }

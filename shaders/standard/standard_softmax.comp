@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, second of three passes: each row of S becomes a row of P, in place (standard_p.glsl), and (m, l)
-// of the row, lse and probabilities are written. S and P come in as o, with the type of P; (m, l) as k; the
-// probabilities, fp32, as q. One workgroup works on one row.
+// Unfused attention, second of three passes. Each row of S becomes a row of P, in the same place in memory
+// (standard_p.glsl). The kernel also writes m and l of the row, lse, and fp32 probabilities where they are an output. One
+// workgroup works on one row.
 //
-// A row of S is read once if the workgroup's registers hold all its visible scores, else twice. P is written for the
-// keys that any row of the next pass's tile sees; P past them is never read.
+// A row of S is read once if the workgroup's registers hold its visible scores, else twice. P is written for the keys
+// that some row of the next pass's tile sees; the next pass reads no others.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
 
 #include "common/compilers.glsl"
+#include "shared/phase_params.h"
+#define VKF_PUSH_CONSTANTS StandardSoftmaxParams
 #include "common/params.glsl"
 
 layout(constant_id = VKF_ID_READER_KEYS) const uint READER_KEYS = 32;
@@ -39,8 +41,8 @@ vec4 s_row[ROW_WORDS];
 float slope; // of the item's head
 RowDropout dropout;
 
-// Keys [x, y) whose P the next pass reads in this row's tile of rows, a multiple of READER_KEYS; all keys if
-// probabilities are written.
+// Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
+// are probabilities to write.
 uvec2 keysToWrite(const Item item, const uint row) {
     uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
                                         : (params.keys + READER_KEYS - 1) / READER_KEYS * READER_KEYS;
@@ -152,10 +154,10 @@ void storeP(const uvec2 row_address, const uint key, const vec4 p) {
     }
 }
 
-void storeWeights(const Item item, const uint row, const uint key, const vec4 weights) {
-    uvec2 head = headAddress(params.q, VKF_Q, item.batch, item.head);
-    storeRow4(rowAddress(head, VKF_Q, row), key, params.keys, VKF_STORED_F32,
-              isAligned4(head, params.row_stride[VKF_Q], VKF_STORED_F32), weights);
+void storeProbabilities(const Item item, const uint row, const uint key, const vec4 probabilities) {
+    uvec2 head = headAddress(params.probabilities, VKF_PROBABILITIES, item.batch, item.head);
+    storeRow4(rowAddress(head, VKF_PROBABILITIES, row), key, params.keys, VKF_STORED_F32,
+              isAligned4(head, params.row_stride[VKF_PROBABILITIES], VKF_STORED_F32), probabilities);
 }
 
 void writeRow(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
@@ -180,7 +182,7 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
                 storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
             }
             if (HAS_PROBABILITIES && key < params.keys) {
-                storeWeights(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
+                storeProbabilities(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
             }
         }
     }
@@ -190,7 +192,7 @@ void main() {
     uint lane = gl_LocalInvocationIndex;
     Item item = itemOf(params.first_item + gl_WorkGroupID.x);
     uint row = item.row_begin;
-    uvec2 address = rowAddress(headAddress(params.o, VKF_O, item.batch, item.head), VKF_O, row);
+    uvec2 address = rowAddress(headAddress(params.s, VKF_S, item.batch, item.head), VKF_S, row);
     ivec2 visible = visibleKeys(item, row);
     uvec2 keys = keysToWrite(item, row);
 
@@ -205,7 +207,7 @@ void main() {
     state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // in the row's own unit, in which P counts
     writeRow(item, row, address, visible, keys, state, lane);
     if (lane == 0) {
-        storeRowState(params.k, item, row, unitOf(state.x), state.y);
+        storeRowState(params.row_state, item, row, unitOf(state.x), state.y);
         if (HAS_LSE) {
             storeLse(item, row, ended.x, ended.y);
         }

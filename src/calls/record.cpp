@@ -157,20 +157,15 @@ void recordBarrier(const DeviceFunctions& functions, VkCommandBuffer commandBuff
                                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-shared::AttentionParams paramsOf(const Phase& phase, const Addresses& addresses) {
-    shared::AttentionParams params = phase.params;
+shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses) {
+    shared::CallParams params = phase.params;
     const auto address = [&](Operand operand) { return addresses.operand[static_cast<size_t>(operand)]; };
-    params.q = address(phase.operands[VKF_Q]);
-    params.k = address(phase.operands[VKF_K]);
-    params.v = address(phase.operands[VKF_V]);
-    params.o = address(phase.operands[VKF_O]);
+    std::transform(phase.operands.begin(), phase.operands.end(), params.tensor, address);
     params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
-    const uint32_t place = phase.variant.constants[VKF_ID_WINDOW_PLACE];
-    if (place != VKF_PLACE_WINDOW) {
-        const uint64_t placed = placedAddress(place, addresses.brought, addresses.table);
-        params.window_left = static_cast<int32_t>(placed & 0xffffffffU);
-        params.window_right = static_cast<int32_t>(placed >> 32);
+    const uint32_t slot = phase.variant.constants[VKF_ID_WINDOW_SLOT];
+    if (slot != VKF_SLOT_HAS_WINDOW) {
+        setOptionalInputs(slotAddress(slot, addresses.brought, addresses.table), &params);
     }
     return params;
 }
@@ -251,6 +246,10 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
         break;
     case Kernel::mergeSplits:
         recordSteps(plan, index, mergeParamsOf(plan, phase, addresses), commandBuffer, first, last);
+        break;
+    case Kernel::attentionWeights:
+        recordSteps(plan, index, probabilitiesParams(plan.problem.given, paramsOf(phase, addresses)), commandBuffer,
+                    first, last);
         break;
     default:
         recordSteps(plan, index, paramsOf(phase, addresses), commandBuffer, first, last);

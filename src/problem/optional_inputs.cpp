@@ -73,15 +73,15 @@ static_assert(areInOrder(table));
 
 const std::array<OptionalInput, inputCount> optionalInputs = table;
 
-uint32_t windowPlace(const VkfProblem& problem) {
+uint32_t windowSlot(const VkfProblem& problem) {
     uint32_t inSlot = 0;
     for (const OptionalInput& row : optionalInputs) {
         if (row.travel == Travel::callTable && row.has(problem)) {
-            return VKF_PLACE_TABLE;
+            return VKF_SLOT_HAS_TABLE;
         }
         inSlot += row.travel == Travel::windowSlot && row.has(problem) ? 1 : 0;
     }
-    return inSlot == 0 ? VKF_PLACE_WINDOW : inSlot == 1 ? VKF_PLACE_ADDRESS : VKF_PLACE_TABLE;
+    return inSlot == 0 ? VKF_SLOT_HAS_WINDOW : inSlot == 1 ? VKF_SLOT_HAS_ADDRESS : VKF_SLOT_HAS_TABLE;
 }
 
 } // namespace vkf

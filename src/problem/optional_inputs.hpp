@@ -6,7 +6,7 @@
 //
 //     calls/record.cpp           resolves and checks the bindings in a loop over the rows
 //     schedule/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
-//     schedule/                  asks windowPlace what that slot holds
+//     schedule/                  asks windowSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing
 //
 // A new input takes a value of Input, a row, and the code that uses it. docs/architecture.md lists the public fields
@@ -73,7 +73,7 @@ inline uint64_t bytesOf(const OptionalInput& row, const VkfProblem& problem) {
     return row.has(problem) ? row.size(problem) : 0;
 }
 
-// What the push-constant slot of the window holds: VKF_PLACE_*.
-uint32_t windowPlace(const VkfProblem& problem);
+// What the push-constant slot of the window holds: VKF_SLOT_HAS_*.
+uint32_t windowSlot(const VkfProblem& problem);
 
 } // namespace vkf

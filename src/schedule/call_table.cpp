@@ -28,7 +28,7 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
 }
 
 void addTable(const CheckedProblem& problem, Schedule* schedule) {
-    if (windowPlace(problem.given) != VKF_PLACE_TABLE || schedule->phases.empty()) {
+    if (windowSlot(problem.given) != VKF_SLOT_HAS_TABLE || schedule->phases.empty()) {
         return;
     }
     Phase write;
@@ -39,8 +39,8 @@ void addTable(const CheckedProblem& problem, Schedule* schedule) {
     schedule->tableOffset = schedule->reserveScratch(sizeof(shared::CallTable));
 }
 
-uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t tableAddress) {
-    if (place == VKF_PLACE_TABLE) {
+uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {
+    if (slot == VKF_SLOT_HAS_TABLE) {
         return tableAddress;
     }
     uint64_t address = 0;

@@ -18,8 +18,8 @@ void addTable(const CheckedProblem& problem, Schedule* schedule);
 // Fills in the strides of the inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
-// What stands in the window's place where that is an address: the table's, or the only one in `table`.
-uint64_t placedAddress(uint32_t place, const shared::CallTable& table, uint64_t tableAddress);
+// The address in the slot of the window: the table's, or the only one in `table`. `slot` is VKF_SLOT_HAS_*.
+uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress);
 
 // Push constants of the dispatch that writes a piece of the table to its address.
 uint32_t tablePieces();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
@@ -58,10 +59,10 @@ void setDropout(const VkfProblem& p, Constants& c) {
 
 } // namespace
 
-shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
-                                   uint32_t shift) {
+shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
+                              uint32_t shift) {
     const VkfProblem& p = problem.given;
-    shared::AttentionParams params{};
+    shared::CallParams params{};
     for (size_t i = 0; i < strides.size(); i++) {
         params.row_stride[i] = static_cast<uint32_t>(strides[i].row);
         params.head_stride[i] = static_cast<uint32_t>(strides[i].head >> shift);
@@ -73,10 +74,39 @@ shared::AttentionParams baseParams(const CheckedProblem& problem, const std::arr
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? scale / softcap : scale * log2e);
     params.softcap = static_cast<float>(softcap * log2e);
-    params.window_left = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
-    params.window_right = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
+    params.window_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
+    params.window_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
     params.heads = p.queryHeads | (p.queryHeads / p.kvHeads) << 16;
     return params;
+}
+
+shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const shared::CallParams& call) {
+    shared::ProbabilitiesParams params{};
+    params.q = call.tensor[VKF_Q];
+    params.k = call.tensor[VKF_K];
+    params.probabilities = call.tensor[VKF_PROBABILITIES];
+    params.chosen_rows = call.tensor[3];
+    params.lse = call.lse;
+    params.key_lengths = call.key_lengths;
+    for (size_t i = 0; i < std::size(params.row_stride); i++) { // q, k, probabilities
+        params.row_stride[i] = call.row_stride[i];
+        params.head_stride[i] = call.head_stride[i];
+        params.batch_stride[i] = call.batch_stride[i];
+    }
+    params.query_rows = call.query_rows;
+    params.keys = call.keys;
+    params.score_scale = call.score_scale;
+    params.softcap = call.softcap;
+    params.window_slot_low = call.window_slot_low;
+    params.window_slot_high = call.window_slot_high;
+    params.heads = call.heads;
+    params.row_count = weightRows(p);
+    return params;
+}
+
+void setOptionalInputs(uint64_t address, shared::CallParams* params) {
+    params->window_slot_low = static_cast<int32_t>(address & 0xffffffffU);
+    params->window_slot_high = static_cast<int32_t>(address >> 32);
 }
 
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
@@ -203,8 +233,8 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
     c[VKF_ID_PACKED_SEQUENCES] = p.packed;
     setDropout(p, c);
-    c[VKF_ID_WINDOW_PLACE] = windowPlace(p);
-    if (c[VKF_ID_WINDOW_PLACE] != VKF_PLACE_WINDOW) {
+    c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
+    if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {
         c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
         c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
     }

@@ -11,6 +11,7 @@
 #include "problem/strides.hpp"
 #include "shared/attention_params.h"
 #include "shared/merge_params.h"
+#include "shared/phase_params.h"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
@@ -22,8 +23,13 @@
 namespace vkf {
 
 // The push constants, all but addresses and first_item.
-shared::AttentionParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
-                                   uint32_t shift);
+shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides, uint32_t shift);
+
+// Those of attention_weights.comp, from what all kernels have: q, k, the probabilities and chosen rows are its tensors.
+shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const shared::CallParams& call);
+
+// Puts the address of optional inputs in the slot of the window.
+void setOptionalInputs(uint64_t address, shared::CallParams* params);
 
 // Those of merge_splits.comp, all but addresses and first_item.
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem);

@@ -35,8 +35,8 @@ inline constexpr size_t operandCount = 11;
 // A pass is split into steps of at most itemsPerStep. A phase after the first waits for the one before it.
 struct Phase {
     Variant variant;
-    std::array<Operand, 4> operands{}; // by VKF_Q, VKF_K, VKF_V, VKF_O
-    shared::AttentionParams params{};  // addresses and first_item left 0
+    std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
+    shared::CallParams params{};       // addresses and first_item left 0
     Operand lse = Operand::none;       // where lse goes, if the kernel writes it, or comes from
     uint32_t items = 0;                // of all passes
     uint32_t passes = 1;

@@ -62,7 +62,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
     const bool weights = p.weights != 0 && p.weightRows == 0; // those of chosen rows have a phase of their own
     const VkfResult result = builder.add(
         Kernel::standardSoftmax,
-        {weights ? Operand::weights : Operand::none, Operand::scratchState, Operand::none, Operand::scratch},
+        {Operand::none, Operand::scratchState, weights ? Operand::weights : Operand::none, Operand::scratch},
         builder.heads() * p.queryRows, 8.0 * p.keys, message);
     if (result == VKF_SUCCESS) {
         const SoftmaxTile tile =

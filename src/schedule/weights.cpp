@@ -38,12 +38,11 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
     const VkfResult result =
         builder.add(Kernel::attentionWeights,
-                    {Operand::q, Operand::k, p.weightRows != 0 ? Operand::weightRows : Operand::none, Operand::weights},
+                    {Operand::q, Operand::k, Operand::weights, p.weightRows != 0 ? Operand::weightRows : Operand::none},
                     builder.heads() * rowTiles * keyTiles, 2.0 * tile.rows() * tile.keys() * p.headDim, message);
     if (result == VKF_SUCCESS) {
         Phase& phase = builder.lastPhase();
         phase.lse = lse;
-        phase.params.row_stride[VKF_V] = rows;
         phase.variant.constants[VKF_ID_CHOSEN_ROWS] = p.weightRows != 0 ? 1 : 0;
         phase.variant.constants[VKF_ID_VALUE_DIM] = 0; // so that plans that differ in v alone share a pipeline
     }

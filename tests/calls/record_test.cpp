@@ -18,6 +18,7 @@
 #include "calls/plan.hpp"
 #include "schedule/call_table.hpp"
 #include "schedule/packed_sequences.hpp"
+#include "shared/phase_params.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 
@@ -35,7 +36,7 @@ struct Recorded {
 };
 
 std::vector<Recorded> recorded;
-vkf::shared::AttentionParams pushed; // of a merge, the bytes of its own
+vkf::shared::CallParams pushed; // or the bytes of a struct that is smaller
 uint32_t pushedBytes;
 std::array<uint32_t, 3> dispatchedGroups;
 VkMemoryBarrier memoryBarrier;
@@ -52,12 +53,8 @@ VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStage
 
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
     dispatchedGroups = {x, y, z};
-    uint32_t first = pushed.first_item;
-    if (pushedBytes == sizeof(vkf::shared::SplitMergeParams)) {
-        std::memcpy(&first,
-                    reinterpret_cast<const char*>(&pushed) + offsetof(vkf::shared::SplitMergeParams, first_item),
-                    sizeof first);
-    }
+    uint32_t first = 0; // first_item, the last word of all structs that have one
+    std::memcpy(&first, reinterpret_cast<const char*>(&pushed) + pushedBytes - sizeof first, sizeof first);
     recorded.push_back({Command::dispatch, first, x});
 }
 
@@ -254,9 +251,14 @@ TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[recor
             REQUIRE(all.size() > 3);
             CHECK(all[all.size() - 3].command == Command::barrier);
             CHECK(all.back() == Recorded{Command::dispatch, 0, last.items});
-            CHECK(pushed.v == 0x30000);
-            CHECK(pushed.o == 0x1000);
-            CHECK(pushed.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
+            vkf::shared::ProbabilitiesParams params{};
+            REQUIRE(pushedBytes == sizeof params);
+            std::memcpy(&params, &pushed, sizeof params);
+            CHECK(params.chosen_rows == 0x30000);
+            CHECK(params.probabilities == 0x1000);
+            CHECK(params.row_count == vkf::weightRows(problem));
+            CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
+            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
             // Whoever writes lse writes it where it is read.
             CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
                 return phase.lse == last.lse && writesLse(phase.variant);
@@ -305,8 +307,8 @@ TEST_CASE("the only thing that a call brings has the window's place", "[record]"
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
     CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
-    CHECK(static_cast<uint32_t>(pushed.window_left) == 0x9abcdef0);
-    CHECK(static_cast<uint32_t>(pushed.window_right) == 0x12345678);
+    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == 0x9abcdef0);
+    CHECK(static_cast<uint32_t>(pushed.window_slot_high) == 0x12345678);
 }
 
 TEST_CASE("the merge of key splits gets push constants of its own", "[record]") {
@@ -394,7 +396,7 @@ TEST_CASE("several things that a call brings stand in a table, written before an
     }
     CHECK(all[place].command == Command::barrier);
     const uint64_t table = 0x1000 + fixture.plan.schedule.tableOffset;
-    CHECK(static_cast<uint32_t>(pushed.window_left) == table);
+    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
     CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
 
     // The pieces make up the whole table.
@@ -461,8 +463,8 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     table.size++;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
-    CHECK(pushed.window_left == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
-    CHECK(pushed.window_right == 0x12345678);
+    CHECK(pushed.window_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
+    CHECK(pushed.window_slot_high == 0x12345678);
     CHECK(fixture.plan.schedule.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
     table.address += 2;
     fixture.record(0, 1);

@@ -68,15 +68,15 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
     problem.keyLengths = problem.weights = 1; // in places of their own
-    CHECK(vkf::windowPlace(problem) == VKF_PLACE_WINDOW);
+    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
     problem.sinks = 1;
-    CHECK(vkf::windowPlace(problem) == VKF_PLACE_ADDRESS);
+    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);
     problem.maskBlock = 16;
-    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
     problem = smallProblem();
     problem.dropout.probability = 0.5F; // its seed is in the table
-    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
     problem = smallProblem();
     problem.packed = 1;
-    CHECK(vkf::windowPlace(problem) == VKF_PLACE_TABLE);
+    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
 }

@@ -70,7 +70,7 @@ TEST_CASE("caches of millions of keys keep every byte of their strides", "[sched
             const uint64_t rowBytes = vkfStoredBytes(type, 128);
             INFO(vkfTypeName(type) << " on " << vkfPathName(path));
             vkf::Schedule made = schedule(capsOf(32, 49152, 1024), problem);
-            const vkf::shared::AttentionParams& dense = made.phases[0].params;
+            const vkf::shared::CallParams& dense = made.phases[0].params;
             const uint32_t shift = made.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT];
             for (const int tensor : {VKF_K, VKF_V}) {
                 CHECK(dense.row_stride[tensor] == rowBytes);
@@ -129,7 +129,7 @@ TEST_CASE("strides of blocks and pages are those of their bytes", "[schedule]") 
     VkfProblem problem = problemOf({2, 4, 2, 4, 100, 64});
     problem.k.type = VKF_TYPE_Q4_1;
     vkf::test::setPages(problem, 8, 0);
-    const vkf::shared::AttentionParams params = schedule(matrixCaps(), problem).phases[0].params;
+    const vkf::shared::CallParams params = schedule(matrixCaps(), problem).phases[0].params;
     CHECK(params.row_stride[VKF_K] == 2 * 20);
     CHECK(params.head_stride[VKF_K] == 8 * 2 * 20);
     CHECK(params.batch_stride[VKF_K] == 2 * 8 * 2 * 20);

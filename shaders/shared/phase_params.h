@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Push constants of the kernels that run before or after attention, or in its place. They differ from AttentionParams in
+ * the tensors: an index below is of a tensor that attention does not have, in the stride arrays. */
+#ifndef VKF_PHASE_PARAMS_H
+#define VKF_PHASE_PARAMS_H
+
+#include "shared/attention_params.h"
+
+#ifdef __cplusplus
+namespace vkf::shared {
+#endif
+
+/* standard_scores.comp, standard_scores_coopmat.comp: S = q k^T, fp32. */
+#define VKF_S 3
+struct StandardScoresParams {
+    Address q;
+    Address k;
+    Address no_tensor;
+    Address s;
+    VKF_CALL_PARAMS
+};
+
+/* standard_softmax.comp: P takes the place of S in memory. row_state: m and l of each row. */
+#define VKF_PROBABILITIES 2
+struct StandardSoftmaxParams {
+    Address no_tensor;
+    Address row_state;
+    Address probabilities;
+    Address s;
+    VKF_CALL_PARAMS
+};
+
+/* standard_output.comp, standard_output_coopmat.comp: o = P v / l. */
+#define VKF_P 0
+struct StandardOutputParams {
+    Address p;
+    Address row_state;
+    Address v;
+    Address o;
+    VKF_CALL_PARAMS
+};
+
+/* finish_rows.comp: o = unscaled_o / l, where unscaled_o is fp32 in rows of whole words of 16 bytes. */
+#define VKF_UNSCALED_O 0
+struct FinishRowsParams {
+    Address unscaled_o;
+    Address row_state;
+    Address no_tensor;
+    Address o;
+    VKF_CALL_PARAMS
+};
+
+/* attention_weights.comp: VKF_CALL_PARAMS with strides of three tensors and a number of rows. */
+struct ProbabilitiesParams {
+    Address q;
+    Address k;
+    Address probabilities;
+    Address chosen_rows; /* the rows' numbers, int32, if not all rows have probabilities */
+    Address lse;
+    Address key_lengths;
+    Uint row_stride[3];
+    Uint head_stride[3];
+    Uint batch_stride[3];
+    Uint query_rows;
+    Uint keys;
+    Float score_scale;
+    Float softcap;
+    Int window_slot_low;
+    Int window_slot_high;
+    Uint heads;
+    Uint row_count; /* rows of a head that have probabilities */
+    Uint first_item;
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(StandardScoresParams) == sizeof(CallParams));
+static_assert(sizeof(StandardSoftmaxParams) == sizeof(CallParams));
+static_assert(sizeof(StandardOutputParams) == sizeof(CallParams));
+static_assert(sizeof(FinishRowsParams) == sizeof(CallParams));
+static_assert(offsetof(StandardScoresParams, s) == offsetof(CallParams, tensor) + VKF_S * sizeof(Address));
+static_assert(offsetof(StandardSoftmaxParams, probabilities) ==
+              offsetof(CallParams, tensor) + VKF_PROBABILITIES * sizeof(Address));
+static_assert(offsetof(StandardOutputParams, p) == offsetof(CallParams, tensor) + VKF_P * sizeof(Address));
+static_assert(offsetof(FinishRowsParams, unscaled_o) ==
+              offsetof(CallParams, tensor) + VKF_UNSCALED_O * sizeof(Address));
+static_assert(sizeof(ProbabilitiesParams) == 120);
+static_assert(offsetof(ProbabilitiesParams, first_item) == 116);
+} // namespace vkf::shared
+#endif
+
+#endif
