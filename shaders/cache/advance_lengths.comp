@@ -11,14 +11,14 @@ layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
 layout(constant_id = VKF_APPEND_ID_KEYS) const uint KEYS = 1;
 
 layout(push_constant, std430) uniform PushConstants {
-    AppendParams params;
+    AdvanceParams params;
 };
 
 #include "common/address64.glsl"
 
 void main() {
     uint batch = gl_GlobalInvocationID.x;
-    if (batch < params.row_count) {
+    if (batch < params.sequences) {
         Word length = Word(add64(params.lengths, multiply64(batch, 4)));
         length.value = min(uint(clamp(int(length.value), 0, int(KEYS))) + params.rows, KEYS);
     }

@@ -65,13 +65,15 @@ uvec2 placeOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_strid
 }
 
 uvec2 sourceRow(const uint tensor, const uvec3 place) {
-    uint s = tensor * 3;
+    uint s = VKF_APPEND_SOURCE_STRIDES(tensor);
     return placeOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2], place);
 }
 
 uvec2 targetRow(const uint tensor, const uvec3 place) {
     if (!CACHE) {
-        return placeOf(params.target[0], params.stride[3], params.stride[4], params.stride[5], place);
+        return placeOf(params.target[0], params.stride[VKF_APPEND_QUERY_TARGET_STRIDES],
+                       params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 1],
+                       params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 2], place);
     }
     if (tensor == 0) {
         return placeOf(params.target[0], uvec2(CACHE_STRIDE_0, CACHE_STRIDE_1), uvec2(CACHE_STRIDE_2, CACHE_STRIDE_3),

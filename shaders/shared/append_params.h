@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What append_rows.comp, advance_lengths.comp and the library must agree on. A dispatch has one tensor, q, or two, k
- * and v; strides are in bytes: batch, head, row. Those of a cache are specialization constants: they are the same for
- * any number of new rows. */
+ * Push constants and specialization constants of append_rows.comp and advance_lengths.comp. A dispatch of append_rows.comp
+ * has one tensor, q, or two, k and v. Strides are in bytes. Those of a cache are specialization constants: they are the
+ * same for any number of new rows. */
 #ifndef VKF_APPEND_PARAMS_H
 #define VKF_APPEND_PARAMS_H
 
@@ -20,9 +20,20 @@ struct AppendParams {
     Address block_table;
     Address cos_table;
     Address sin_table;
-    Address stride[6];   /* of the two sources; of q: of the source, then of the target */
+    Address stride[6];   /* batch, head and row stride of a tensor, from VKF_APPEND_*_STRIDES on */
     Uint rows;           /* new rows of each sequence */
-    Uint row_count;      /* of all heads of all sequences; of advance_lengths: sequences */
+    Uint row_count;      /* new rows of all heads of all sequences */
+};
+
+/* A dispatch of k and v has two sources. A dispatch of q has a source and a target. */
+#define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor) * 3)
+#define VKF_APPEND_QUERY_TARGET_STRIDES 3
+
+/* Push constants of advance_lengths.comp. */
+struct AdvanceParams {
+    Address lengths;
+    Uint rows; /* new rows of each sequence */
+    Uint sequences;
 };
 
 #define VKF_MAX_APPEND_DIM 1024
@@ -32,7 +43,7 @@ struct AppendParams {
 #define VKF_PAIRS_HALVES 1
 #define VKF_PAIRS_INTERLEAVED 2
 
-/* Specialization constants. Pairs of ids are of the two tensors. */
+/* Ids of specialization constants. A pair of ids is for the two tensors. */
 #define VKF_APPEND_ID_WORKGROUP_SIZE 0
 #define VKF_APPEND_ID_LANES 1         /* invocations that share a row, a power of two */
 #define VKF_APPEND_ID_HEADS 2

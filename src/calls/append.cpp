@@ -82,7 +82,7 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
         constants[VKF_APPEND_ID_SOURCE_TYPE + i] = static_cast<uint32_t>(source.type);
         constants[VKF_APPEND_ID_TARGET_TYPE + i] = static_cast<uint32_t>(target.type);
         constants[VKF_APPEND_ID_DIM + i] = source.dim;
-        std::ranges::copy(strideBytes(source), &pass->params.stride[3 * i]);
+        std::ranges::copy(strideBytes(source), &pass->params.stride[VKF_APPEND_SOURCE_STRIDES(i)]);
     }
     if (variant.storage16) {
         if (const VkfResult result = requireStorage16(append.context->caps, "types other than f32 need", message);
@@ -93,7 +93,7 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
     if (toCache) {
         setCache(p, append.layout, constants);
     } else {
-        std::ranges::copy(strideBytes(*moves.front().target), &pass->params.stride[3]);
+        std::ranges::copy(strideBytes(*moves.front().target), &pass->params.stride[VKF_APPEND_QUERY_TARGET_STRIDES]);
     }
     const uint32_t lanes = std::min(std::bit_ceil((dim + 3) / 4), maxLanes);
     const uint32_t rowsOfWorkgroup = workgroupSize / lanes;
@@ -182,8 +182,9 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     return VKF_SUCCESS;
 }
 
-void dispatch(const VkfAppend_T& append, VkCommandBuffer commandBuffer, VkPipeline pipeline,
-              const shared::AppendParams& params, std::array<uint32_t, 3> groups) {
+template <typename Params>
+void dispatch(const VkfAppend_T& append, VkCommandBuffer commandBuffer, VkPipeline pipeline, const Params& params,
+              std::array<uint32_t, 3> groups) {
     const DeviceFunctions& functions = append.context->functions;
     functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     functions.vkCmdPushConstants(commandBuffer, append.context->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
@@ -214,17 +215,17 @@ VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append,
 
 VkfResult recordAdvance(VkCommandBuffer commandBuffer, const VkfAppend_T& append, const VkfBinding* lengths,
                         VkfMessage* message) {
-    shared::AppendParams params{};
+    shared::AdvanceParams params{};
     params.rows = append.problem.rows;
-    params.row_count = append.problem.batch;
+    params.sequences = append.problem.batch;
     const Need need{"lengths", lengths, &params.lengths, uint64_t{append.problem.batch} * sizeof(int32_t),
                     sizeof(int32_t)};
     if (const VkfResult result = resolve(*append.context, need, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (params.row_count != 0) {
+    if (params.sequences != 0) {
         dispatch(append, commandBuffer, append.advance, params,
-                 {(params.row_count - 1) / advanceWorkgroupSize + 1, 1, 1});
+                 {(params.sequences - 1) / advanceWorkgroupSize + 1, 1, 1});
     }
     return VKF_SUCCESS;
 }
