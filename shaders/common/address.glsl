@@ -36,7 +36,7 @@ uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
 
 // Number of a row among those of all partial results, [partial result, heads, rows].
 uvec2 rowNumber(const Item item, const uint row) {
-    uint heads = params.heads & 0xffffu;
+    uint heads = QUERY_HEADS;
     uvec2 head = multiply64(item.partial_result * heads + item.head, params.query_rows);
     return add64(head, uvec2(PACKED_SEQUENCES ? item.first_row + row : row, 0));
 }

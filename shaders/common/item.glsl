@@ -54,7 +54,7 @@ layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
 // together share k and v. Under a mask the last tiles see most keys and come first, so that no long one is left for the
 // end; the heads of a group take turns. Row tiles of packed sequences stand in slots (packed_sequences.glsl).
 Item itemOf(const uint number) {
-    uint heads = (params.heads & 0xffffu) / PACKED_HEADS;
+    uint heads = QUERY_HEADS / PACKED_HEADS;
     uint row_tiles =
         PACKED_SEQUENCES ? slotCount() : (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
     uint tile = 0;
@@ -71,7 +71,7 @@ Item itemOf(const uint number) {
     item.head = (sequence_head - item.partial_result * heads) * PACKED_HEADS;
     item.batch = item.partial_result / KEY_SPLITS;
     item.split = item.partial_result % KEY_SPLITS;
-    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : params.heads >> 16); // all heads are packed, or none
+    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : KV_HEAD_QUERY_HEADS); // all heads are packed, or none
     if (PACKED_SEQUENCES) {
         item.split = item.partial_result;
         item.batch = sequenceOf(tile);

@@ -9,8 +9,9 @@
 // files need themselves is not repeated, nor are the macros of compilers.glsl, the numbers of numbers.glsl and the
 // arithmetic of address64.glsl, which every file may use. "Provides" names what others may use.
 //
-// Needs: nothing; VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the constants, params, Item,
-// SEQUENCE_ROWS.
+// Needs: VKF_LANES_ID where the kernel has lanes; VKF_PUSH_CONSTANTS where it has other tensors than attention;
+// VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the constants, params, Item, QUERY_HEADS,
+// KV_HEAD_QUERY_HEADS, SEQUENCE_ROWS.
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 
@@ -22,7 +23,7 @@
 layout(local_size_x_id = VKF_ID_WORKGROUP_SIZE) in;
 
 layout(constant_id = VKF_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
-#ifdef VKF_LANES_ID // which constant LANES is: the entry file says what its lanes share
+#ifdef VKF_LANES_ID // the id says what the kernel's lanes share: a query row, a key, a subgroup
 layout(constant_id = VKF_LANES_ID) const uint LANES = 8;
 #endif
 layout(constant_id = VKF_ID_HEAD_DIM) const uint HEAD_DIM = 64;
@@ -55,7 +56,7 @@ const bool PAGED = PAGE_ROWS != 0;
 const bool PAGED = false;
 #endif
 
-// The entry file defines VKF_PUSH_CONSTANTS where the kernel has other tensors than attention (shared/phase_params.h).
+// shared/phase_params.h has those of kernels with other tensors.
 #ifndef VKF_PUSH_CONSTANTS
 #define VKF_PUSH_CONSTANTS AttentionParams
 #endif
@@ -79,6 +80,10 @@ struct Item {
     uint first_row; // of this sequence among those of all, if sequences are packed; else 0
     uint first_key; // likewise; 0 with pages
 };
+
+// Query heads, in all and of one KV head.
+#define QUERY_HEADS (params.heads & 0xffffu)
+#define KV_HEAD_QUERY_HEADS (params.heads >> 16)
 
 // Query rows of the item's sequence.
 #define SEQUENCE_ROWS(item) (PACKED_SEQUENCES ? (item).rows : params.query_rows)

@@ -36,7 +36,7 @@ uint mapRowTiles() {
 
 // Heads, or packed heads, with a map of their own; 1 if all share one.
 uint mapHeads() {
-    return TILE_MAP == VKF_MAP_BY_HEAD ? (params.heads & 0xffffu) / PACKED_HEADS : 1;
+    return TILE_MAP == VKF_MAP_BY_HEAD ? QUERY_HEADS / PACKED_HEADS : 1;
 }
 
 uint mapWords() {

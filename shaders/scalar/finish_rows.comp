@@ -32,7 +32,7 @@ const uint WORDS = (VALUE_DIM + 3) / 4;
 void main() {
     uint number = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / LANES;
     uint word = gl_LocalInvocationIndex % LANES;
-    if (number / params.query_rows / (params.heads & 0xffffu) >= SEQUENCES || word >= WORDS) {
+    if (number / params.query_rows / QUERY_HEADS >= SEQUENCES || word >= WORDS) {
         return;
     }
     Item item = itemOf(number);
@@ -42,7 +42,8 @@ void main() {
     vec4 o = vec4(0.0);
     if (visible.x < visible.y) {
         state = loadRowState(params.row_state, item, row); // m, l
-        uvec2 address = rowAddress(headAddress(params.unscaled_o, VKF_UNSCALED_O, item.batch, item.head), VKF_UNSCALED_O, row);
+        uvec2 address =
+            rowAddress(headAddress(params.unscaled_o, VKF_UNSCALED_O, item.batch, item.head), VKF_UNSCALED_O, row);
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
     vec3 ended = withSink(item.head, state.x, state.y);

@@ -33,7 +33,7 @@ float deferredScale() {
 // H, and 2^(-4 (2 (h - n) + 1) / n) for the others. The exponent's fraction is exact; the polynomial is a fit of
 // log2(e) 2^-x at Chebyshev nodes, error under 2^-28, because a built-in exponential may be off by many units.
 float usualSlope(const uint head) {
-    uint log_n = uint(findMSB(params.heads & 0xffffu));
+    uint log_n = uint(findMSB(QUERY_HEADS));
     uint n = 1u << log_n;
     uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
     float x = float(eighths & n - 1) / float(n);

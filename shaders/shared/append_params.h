@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Push constants and specialization constants of append_rows.comp and advance_lengths.comp. A dispatch of append_rows.comp
- * has one tensor, q, or two, k and v. Strides are in bytes. Those of a cache are specialization constants: they are the
+ * Push constants and specialization constants of append_rows.comp and advance_lengths.comp. A dispatch of the first has
+ * one tensor, q, or two, k and v. Strides are in bytes. Those of a cache are specialization constants: they are the
  * same for any number of new rows. */
 #ifndef VKF_APPEND_PARAMS_H
 #define VKF_APPEND_PARAMS_H

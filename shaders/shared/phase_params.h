@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Push constants of the kernels that run before or after attention, or in its place. They differ from AttentionParams in
- * the tensors: an index below is of a tensor that attention does not have, in the stride arrays. */
+ * Push constants of the kernels that run before or after attention, or in its place. Their tensors differ from those of
+ * AttentionParams. An index below is that of such a tensor in the stride arrays. */
 #ifndef VKF_PHASE_PARAMS_H
 #define VKF_PHASE_PARAMS_H
 

@@ -69,7 +69,7 @@
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* Query rows that an invocation of it keeps the state of, at most: each is code of its own. */
 #define VKF_DECODE_MOST_STATES 4
-/* Of the decode kernel for wide heads: matrices of `side` rows or columns that each of some subgroups takes of a dimension,
+/* The decode kernel for wide heads: matrices of `side` rows or columns that one of some subgroups takes of a dimension;
  * and 16-byte words from row to row of the tile that k and v share, an odd number. */
 #define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
 #define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \

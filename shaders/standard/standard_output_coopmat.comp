@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P and l read from memory. P has the
-// type of v, and its rows are padded to whole steps of keys. One workgroup makes one tile of query rows.
+// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P and l read from memory. P has
+// the type of v, and its rows are padded to whole steps of keys. One workgroup makes one tile of query rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

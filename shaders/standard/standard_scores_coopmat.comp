@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. Rows and
-// columns of S are padded to whole matrices. One workgroup makes one tile. The tile may hold keys that a row does not
-// see: the second pass does not read them.
+// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. Rows
+// and columns of S are padded to whole matrices. One workgroup makes one tile. The tile may hold keys that a row does
+// not see: the second pass does not read them.
 //
 // S is fp32 although P is not: half a unit in the last place of an fp16 score of 16 is 0.8 % of its probability.
 #version 460

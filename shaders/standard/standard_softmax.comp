@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Unfused attention, second of three passes. Each row of S becomes a row of P, in the same place in memory
-// (standard_p.glsl). The kernel also writes m and l of the row, lse, and fp32 probabilities where they are an output. One
-// workgroup works on one row.
+// (standard_p.glsl). The kernel also writes m and l of the row, lse, and fp32 probabilities where they are an output.
+// One workgroup works on one row.
 //
 // A row of S is read once if the workgroup's registers hold its visible scores, else twice. P is written for the keys
 // that some row of the next pass's tile sees; the next pass reads no others.
