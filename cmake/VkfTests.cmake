@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Tests are registered in groups, by Catch2 tag: a driver starts once a group, and a run's summary
-# stays readable. A label says when a group runs: "quick" in ./dev test quick, "full" only in the whole
-# suite.
+# stays readable. A label says when a group runs:
+#   quick   in ./dev test quick, ./dev test and ./dev test all
+#   full    in ./dev test, and with whole sweeps in ./dev test all
+#   sweep   in ./dev test all alone
+# Tests of ./dev test all alone belong to ctest's configuration All, which a plain ctest leaves out.
 set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 
-# The driver and layers of a toolchain root, and what sanitizers shall leave out, for the given tests.
-function(vkf_set_test_environment)
+# vkf_set_test_environment(<test> [<NAME=value>...])
+# The driver and layers of a toolchain root, what sanitizers shall leave out, and the given variables.
+function(vkf_set_test_environment test)
   set(environment ${VKF_RUN_ENVIRONMENT})
   if(environment)
     list(APPEND environment "VKFLASH_TEST_DEVICE=llvmpipe") # that driver's; without it tests fail, not skip
@@ -18,24 +22,40 @@ function(vkf_set_test_environment)
       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0"
       "UBSAN_OPTIONS=print_stacktrace=1")
   endif()
-  set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "${environment}")
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment};${ARGN}")
 endfunction()
 
-# vkf_add_test_group(<name> <Catch2 tags> <quick|full>)
+# vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep>)
 # The tests run in the repository's root folder, so that they find tests/ and samples/ there.
 function(vkf_add_test_group name tags label)
+  if(label STREQUAL "sweep")
+    vkf_add_test_run(all_${name} "${tags}" CONFIGURATIONS All)
+    vkf_set_test_environment(all_${name} "VKFLASH_TEST_SWEEPS=1")
+    set_tests_properties(all_${name} PROPERTIES LABELS sweep COST 100)
+    return()
+  endif()
+  # Test drivers that compile for a CPU spend nearly all their time on compiling. Without optimization they take a
+  # quarter less. Whole sweeps run the optimized code.
+  vkf_add_test_run(${name} "${tags}")
+  vkf_set_test_environment(${name} "GALLIVM_PERF=nopt")
+  set_tests_properties(${name} PROPERTIES LABELS ${label})
+  if(label STREQUAL "full")
+    set_tests_properties(${name} PROPERTIES COST 100) # the long ones start first
+    vkf_add_test_group(${name} "${tags}" sweep)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
+endfunction()
+
+# vkf_add_test_run(<name> <Catch2 tags or test case> [CONFIGURATIONS <configuration>])
+function(vkf_add_test_run name tags)
+  file(MAKE_DIRECTORY "${VKF_REPORT_DIR}")
   add_test(NAME ${name}
     COMMAND ${VKF_RUN_PREFIX} $<TARGET_FILE:vkflash_tests> ${tags}
       --reporter console --reporter "JUnit::out=${VKF_REPORT_DIR}/${name}.xml"
-    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  file(MAKE_DIRECTORY "${VKF_REPORT_DIR}")
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    ${ARGN})
   # 4 is Catch2's exit status when every test case was skipped.
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 SKIP_RETURN_CODE 4)
-  if(label STREQUAL "full")
-    set_tests_properties(${name} PROPERTIES COST 100) # the long ones start first
-  endif()
-  vkf_set_test_environment(${name})
-  set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1800 SKIP_RETURN_CODE 4)
 endfunction()
 
 # Tells a source of a test program how the vkflash program of this build is started, as C++ strings; the words of
@@ -55,7 +75,7 @@ function(vkf_report_skipped_cases)
     COMMAND ${CMAKE_COMMAND} -D "REPORTS=${VKF_REPORT_DIR}"
       -P "${PROJECT_SOURCE_DIR}/cmake/ListSkippedCases.cmake")
   set_tests_properties(skipped_cases PROPERTIES
-    LABELS "quick;full"
+    LABELS "quick;full;sweep"
     DEPENDS "${groups}"
     SKIP_REGULAR_EXPRESSION "skipped test cases:")
 endfunction()

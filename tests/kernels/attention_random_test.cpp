@@ -4,7 +4,11 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
+#include <cstdio>
+#include <iterator>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/call.hpp"
@@ -226,46 +230,41 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
 
 TEST_CASE("a few random problems agree with the reference on every variation", "[attention_random_quick]") {
     for (const vkf::test::Variation& variation : vkf::test::variations) {
-        runSeeds(variation, 1, 6);
+        runSeeds(variation, 1, vkf::test::wholeSweeps() ? 6 : 3);
     }
 }
 
-TEST_CASE("random problems agree with the reference on the scalar path", "[attention_random][random_scalar]") {
-    runSeeds(vkf::test::variations[0], 1000, 60);
+namespace {
+
+constexpr uint32_t slices = 100;
+
+// A hundred problems, ten on each variation. A process keeps the kernels that it compiled, so that a slice is small
+// enough to take about 1 GB on a driver that compiles for a CPU.
+template <uint32_t slice> void runSlice() {
+    constexpr auto variationCount = static_cast<uint32_t>(std::size(vkf::test::variations));
+    constexpr uint32_t ofEach = 10000 / slices / variationCount;
+    for (uint32_t i = 0; i < variationCount; i++) {
+        const vkf::test::Variation& variation = vkf::test::variations[i];
+        const bool decode = variation.path == VKF_PATH_DECODE && slice % 4 != 0;
+        const uint32_t firstSeed = 1000 + (slice * variationCount + i) * ofEach;
+        runSeeds(variation, firstSeed, ofEach, decode ? randomDecodeShape : randomShape);
+    }
+    std::printf("slice %u of %u: %u random problems on %u variations\n", slice, slices, ofEach * variationCount,
+                variationCount);
 }
 
-TEST_CASE("random problems agree with the reference without shuffles", "[attention_random][random_no_shuffles]") {
-    runSeeds(vkf::test::variations[1], 2000, 30);
-}
+// Slice 7 alone: vkflash_tests "random problems of slice 7". All of them: vkflash_tests "[attention_random]".
+struct Slices {
+    Slices() { add(std::make_integer_sequence<uint32_t, slices>{}); }
 
-TEST_CASE("random problems agree with the reference in 16 KiB of shared memory", "[attention_random][random_small]") {
-    runSeeds(vkf::test::variations[2], 3020, 30);
-}
+    template <uint32_t... slice> static void add(std::integer_sequence<uint32_t, slice...> /*all*/) {
+        (addOne<slice>(), ...);
+    }
+    template <uint32_t slice> static void addOne() {
+        const std::string name = "random problems of slice " + std::to_string(slice);
+        REGISTER_TEST_CASE(runSlice<slice>, name, "[.][attention_random]");
+    }
+};
+const Slices registeredSlices;
 
-TEST_CASE("random problems agree with the reference on the unfused baseline", "[attention_random][random_baseline]") {
-    runSeeds(vkf::test::variations[3], 4000, 30);
-}
-
-TEST_CASE("random problems agree with the reference, key tiles outside", "[attention_random][random_key_outer]") {
-    runSeeds(vkf::test::variations[9], 6000, 30);
-}
-
-TEST_CASE("random problems agree with the reference on cooperative matrices", "[attention_random][random_coopmat]") {
-    runSeeds(vkf::test::variations[4], 5000, 40);
-}
-
-TEST_CASE("random problems agree with the reference on matrices through shared memory",
-          "[attention_random][random_exchange]") {
-    runSeeds(vkf::test::variations[5], 6010, 20);
-}
-
-TEST_CASE("random problems agree with the reference on the decode path", "[attention_random][random_decode]") {
-    runSeeds(vkf::test::variations[6], 6000, 40, randomDecodeShape);
-    runSeeds(vkf::test::variations[6], 6100, 15);
-}
-
-TEST_CASE("random problems agree with the reference on the decode path in plain arithmetic",
-          "[attention_random][random_decode_plain]") {
-    runSeeds(vkf::test::variations[7], 7000, 30, randomDecodeShape);
-    runSeeds(vkf::test::variations[8], 7100, 25, randomDecodeShape);
-}
+} // namespace

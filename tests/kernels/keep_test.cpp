@@ -66,7 +66,7 @@ TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
             problem.kvSplits = 4;
             data.keyLengths = {150, 2};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
-            for (const uint32_t variation : {0U, 4U, 5U, 7U, 8U}) {
+            for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 7U, 8U})) {
                 checkOn(vkf::test::variations[variation], problem, inputs);
             }
         }
@@ -97,7 +97,7 @@ TEST_CASE("pages, block masks and wide heads know documents and first keys too",
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     setWindow(wide, 60, 0, 33);
     wide.alibi = 1;
-    for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+    for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
         checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
     }
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));

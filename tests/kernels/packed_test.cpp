@@ -144,7 +144,7 @@ TEST_CASE("packed queries read pages and blocks", "[packed]") {
             problem.causal = 1;
             data.keyLengths = few ? Lengths{150, 3, 77, 0, 16} : Lengths{150, 3, 77, 0, 130, 16, 9, 20};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
-            for (const uint32_t variation : {0U, 2U, 4U, 5U, 6U, 7U, 8U}) {
+            for (const uint32_t variation : vkf::test::inTurn({0U, 2U, 4U, 5U, 6U, 7U, 8U})) {
                 if (type == VKF_TYPE_F16 || (variation != 4 && variation != 5)) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
                 }
@@ -195,7 +195,7 @@ TEST_CASE("nonsense in the lengths of packed sequences leads nowhere outside of 
             for (const Lengths& k : nonsense) {
                 inputs.cuSeqlensQ = q;
                 inputs.cuSeqlensK = k;
-                for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+                for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
                     VkfProblem one = problem;
                     if (!takes(vkf::test::variations[variation], one)) {
                         continue;
@@ -219,7 +219,7 @@ TEST_CASE("rows that belong to no packed sequence change nothing for the others"
     setPacked(problem, data, {20, 30, 25}, {20, 30, 25});
     data.poisonInvisibleKeys = false;
     Inputs inputs = vkf::test::makeInputs(problem, data);
-    for (const uint32_t variation : {0U, 4U, 6U, 7U}) {
+    for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 7U})) {
         VkfProblem one = problem;
         apply(vkf::test::variations[variation], one);
         auto& device = deviceOf(vkf::test::variations[variation]);

@@ -77,7 +77,7 @@ TEST_CASE("a sink counts once however the keys are split", "[score_terms]") {
             customAlibiAndSinks(problem);
             problem.kvSplits = splits;
             const Inputs inputs = vkf::test::makeInputs(problem, {});
-            for (const uint32_t variation : {0U, 4U, 5U, 6U, 7U}) {
+            for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 6U, 7U})) {
                 checkOn(vkf::test::variations[variation], problem, inputs);
             }
         }
@@ -92,7 +92,7 @@ TEST_CASE("pages and block masks find their tables beside slopes and sinks", "[s
         paged.window.enabled = 1;
         paged.window.left = 60;
         paged.window.right = 2;
-        for (const uint32_t variation : {0U, 1U, 4U, 5U, 6U, 8U}) {
+        for (const uint32_t variation : vkf::test::inTurn({0U, 1U, 4U, 5U, 6U, 8U})) {
             checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
         }
         VkfProblem blocked = problemOf({1, 2, 2, 100, 130, 64, 0, VKF_TYPE_F16});

@@ -126,7 +126,7 @@ TEST_CASE("weights of caches: pages and block types, on few rows and many", "[we
                 data.seed = seed++;
                 data.keyLengths = {77, 190};
                 const Inputs inputs = vkf::test::makeInputs(problem, data);
-                for (const uint32_t variation : {0U, 2U, 4U, 6U, 7U, 8U}) {
+                for (const uint32_t variation : vkf::test::inTurn({0U, 2U, 4U, 6U, 7U, 8U})) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
                 }
             }
@@ -143,7 +143,7 @@ TEST_CASE("weights of split keys, without lse too", "[weights]") {
                 problem.lse = lse;
                 problem.sinks = 1;
                 const Inputs inputs = vkf::test::makeInputs(problem, {});
-                for (const uint32_t variation : {0U, 4U, 5U, 6U, 7U}) {
+                for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 6U, 7U})) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
                 }
             }

@@ -65,6 +65,8 @@ CATCH_REGISTER_LISTENER(DeviceListener)
 
 } // namespace
 
+bool wholeSweeps() { return environment("VKFLASH_TEST_SWEEPS") == "1"; }
+
 bool validationIsOn() { return environment("VKFLASH_TEST_VALIDATION") != "0"; }
 
 host::Device openTestDevice(host::DeviceOptions options) {

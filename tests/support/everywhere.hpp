@@ -22,10 +22,11 @@ inline void checkOn(const Variation& variation, VkfProblem problem, const Inputs
     CHECK(outcome.passed());
 }
 
+// A case of a sweep, on variationsInTurn.
 inline void checkEverywhere(const VkfProblem& problem, const Data& data = {}) {
     const Inputs inputs = makeInputs(problem, data);
-    for (const Variation& variation : variations) {
-        checkOn(variation, problem, inputs);
+    for (const Variation* variation : variationsInTurn(problem)) {
+        checkOn(*variation, problem, inputs);
     }
 }
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "support/variations.hpp"
 
-#include "support/device.hpp"
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+
+#include <catch2/catch_test_case_info.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
 
 namespace vkf::test {
 
@@ -22,6 +29,23 @@ bool isMaskedByKey(const VkfProblem& problem) {
     return problem.mask.enabled != 0 || problem.documents != 0 || firstKeys;
 }
 
+constexpr size_t variationsOfACase = 3;
+
+// By number. Three in a row are of three paths.
+constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8};
+
+size_t nextTurn = 0;
+
+// So that a test case runs on the same variations alone as among others.
+class TurnListener : public Catch::EventListenerBase {
+public:
+    using EventListenerBase::EventListenerBase;
+
+    void testCaseStarting(const Catch::TestCaseInfo& info) override { nextTurn = info.name.size(); }
+};
+
+CATCH_REGISTER_LISTENER(TurnListener)
+
 } // namespace
 
 bool takes(const Variation& variation, const VkfProblem& problem) {
@@ -39,6 +63,29 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     VkfProblem onMatrices = problem;
     onMatrices.path = variation.path;
     return type == VKF_TYPE_F16 || vkfIsSupported(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
+}
+
+std::vector<const Variation*> variationsInTurn(const VkfProblem& problem) {
+    const size_t most = wholeSweeps() ? turns.size() : variationsOfACase;
+    std::vector<const Variation*> chosen;
+    for (size_t tried = 0; tried < turns.size() && chosen.size() < most; tried++) {
+        const Variation& variation = variations[turns[nextTurn++ % turns.size()]];
+        if (takes(variation, problem)) {
+            chosen.push_back(&variation);
+        }
+    }
+    return chosen;
+}
+
+std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers) {
+    std::vector<uint32_t> chosen(numbers);
+    if (!wholeSweeps()) {
+        std::rotate(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(nextTurn % chosen.size()),
+                    chosen.end());
+        chosen.resize(std::min<size_t>(chosen.size(), 2));
+        nextTurn += chosen.size();
+    }
+    return chosen;
 }
 
 } // namespace vkf::test

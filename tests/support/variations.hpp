@@ -3,7 +3,13 @@
 // The ways in which the library can be made to compute the same thing, each tested with the same cases.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
 #include <vkflash/host.hpp>
+
+#include "support/device.hpp"
 
 namespace vkf::test {
 
@@ -37,5 +43,24 @@ void apply(const Variation& variation, VkfProblem& problem);
 // Whether a variation is meant for a problem: cooperative matrices multiply 16-bit types of one kind, bf16 not
 // on every device.
 bool takes(const Variation& variation, const VkfProblem& problem);
+
+// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise three of them, and
+// the next case of the running test case gets the next three.
+std::vector<const Variation*> variationsInTurn(const VkfProblem& problem);
+
+// The same of the variations of these numbers: whole sweeps all of them, otherwise the next two.
+std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers);
+
+// The cases of a list that run: of a whole sweep all, otherwise each nth, from number `first` on.
+template <typename T> std::vector<T> eachNth(const std::vector<T>& list, size_t n, size_t first = 0) {
+    if (wholeSweeps()) {
+        return list;
+    }
+    std::vector<T> some;
+    for (size_t i = first; i < list.size(); i += n) {
+        some.push_back(list[i]);
+    }
+    return some;
+}
 
 } // namespace vkf::test

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// Each pair of features on every path (support/pairs.hpp), and that the list of calls has them all.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipelines/shader_table.hpp"
+#include "pipelines/variant.hpp"
+#include "support/pairs.hpp"
+
+namespace {
+
+using vkf::test::Design;
+using vkf::test::designs;
+using vkf::test::Levels;
+using vkf::test::PairedCall;
+using vkf::test::Variation;
+using vkf::test::variations;
+
+std::string textOf(const Levels& levels) {
+    std::string text;
+    for (size_t feature = 0; feature < levels.size(); feature++) {
+        text += levels[feature] != 0 ? vkf::test::levelName(feature, levels[feature]) + "; " : "";
+    }
+    return text;
+}
+
+// A device may have no bf16 matrices; the call then runs in fp16.
+void run(const Design& design, size_t variationNumber, const Levels& levels) {
+    const Variation& variation = variations[variationNumber];
+    PairedCall call = vkf::test::callOf(design, levels);
+    apply(variation, call.problem);
+    if (!vkf::test::takes(variation, call.problem)) {
+        call.problem.q.type = call.problem.k.type = call.problem.v.type = VKF_TYPE_F16;
+    }
+    INFO(variation.name << ": " << textOf(levels) << vkf::test::describe(call.problem));
+    const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), call.problem, call.data);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+}
+
+// The same for calls without rows, without keys and without sequences.
+void runEmpty(const Variation& variation) {
+    for (const vkf::test::Shape& shape :
+         {vkf::test::Shape{2, 2, 1, 0, 40, 64}, {2, 2, 1, 9, 0, 64}, {0, 2, 1, 9, 40, 64}}) {
+        VkfProblem problem = vkf::test::problemOf(shape);
+        problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F16;
+        apply(variation, problem);
+        INFO(variation.name << ": " << vkf::test::describe(problem));
+        CHECK(vkf::test::runCall(vkf::test::deviceOf(variation), problem).passed());
+    }
+}
+
+void runDesign(const Design& design) {
+    const std::vector<Levels> calls = callsOf(design);
+    for (size_t i = 0; i < calls.size(); i++) {
+        for (size_t turn = 0; turn < design.variations.size(); turn++) {
+            if (design.everyVariation || vkf::test::wholeSweeps() || turn == i % design.variations.size()) {
+                run(design, design.variations[turn], calls[i]);
+            }
+        }
+    }
+    for (const size_t variation : design.variations) {
+        runEmpty(variations[variation]);
+    }
+}
+
+// Names of all shaders that the default suite's calls of the designs run, on described devices.
+std::set<std::string> shadersOfDesigns() {
+    std::set<std::string> names;
+    for (const Design& design : designs()) {
+        const std::vector<Levels> calls = callsOf(design);
+        for (size_t i = 0; i < calls.size(); i++) {
+            for (size_t turn = 0; turn < design.variations.size(); turn++) {
+                if (!design.everyVariation && turn != i % design.variations.size()) {
+                    continue;
+                }
+                const Variation& variation = variations[design.variations[turn]];
+                VkfProblem problem = vkf::test::callOf(design, calls[i]).problem;
+                apply(variation, problem);
+                vkf::CheckedProblem checked{};
+                vkf::Schedule schedule;
+                REQUIRE(checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+                REQUIRE(makeSchedule({vkf::test::capsFor(variation)}, checked, &schedule, nullptr) == VKF_SUCCESS);
+                for (const vkf::Phase& phase : schedule.phases) {
+                    names.insert(shaderName(phase.variant));
+                }
+            }
+        }
+    }
+    return names;
+}
+
+} // namespace
+
+TEST_CASE("each pair of features on path scalar", "[pairs_scalar]") { runDesign(designs()[0]); }
+TEST_CASE("each pair of features on path standard", "[pairs_standard]") { runDesign(designs()[1]); }
+TEST_CASE("each pair of features on path coopmat", "[pairs_coopmat]") { runDesign(designs()[2]); }
+TEST_CASE("each pair of features on path decode", "[pairs_decode]") { runDesign(designs()[3]); }
+TEST_CASE("each pair of features on path decode in plain arithmetic", "[pairs_decode_plain]") {
+    runDesign(designs()[4]);
+}
+TEST_CASE("each pair of features on path key_outer", "[pairs_key_outer]") { runDesign(designs()[5]); }
+
+namespace {
+
+// What the library refuses: a feature on the paths whose design's name starts so, alone or together with another one.
+struct Refusal {
+    const char* design;
+    const char* feature;
+    const char* other;
+};
+
+constexpr Refusal refusals[] = {
+    {"", "head dimensions", "k and v"}, // rows of block types are whole blocks
+    {"scalar", "pages", "block mask"},        {"coopmat", "pages", "block mask"},
+    {"scalar", "sequences", "block mask"},    {"coopmat", "sequences", "block mask"},
+    {"scalar", "sequences", "probabilities"}, {"coopmat", "sequences", "probabilities"},
+    {"decode", "sequences", "probabilities"}, {"decode", "block mask", nullptr},
+    {"standard", "k and v", nullptr},         {"standard", "pages", nullptr},
+    {"standard", "sequences", nullptr},       {"standard", "first keys", nullptr},
+    {"standard", "documents", nullptr},       {"standard", "mask", nullptr},
+    {"standard", "block mask", nullptr},      {"standard", "key splits", nullptr},
+    {"key_outer", "k and v", nullptr},        {"key_outer", "pages", nullptr},
+    {"key_outer", "sequences", nullptr},      {"key_outer", "key splits", nullptr},
+};
+
+bool isListed(const Design& design, size_t a, size_t i, size_t b, size_t j) {
+    const std::string first = vkf::test::featureName(a);
+    const std::string second = vkf::test::featureName(b);
+    return std::any_of(std::begin(refusals), std::end(refusals), [&](const Refusal& refusal) {
+        const bool pair = refusal.other != nullptr && first == refusal.feature && second == refusal.other;
+        const bool alone =
+            refusal.other == nullptr && ((i != 0 && first == refusal.feature) || (j != 0 && second == refusal.feature));
+        return std::string(design.name).starts_with(refusal.design) && (pair || alone);
+    });
+}
+
+template <typename Visit> void forEachPair(const Design& design, const Visit& visit) {
+    for (size_t a = 0; a < vkf::test::featureCount(); a++) {
+        for (size_t b = a + 1; b < vkf::test::featureCount(); b++) {
+            for (size_t i = 0; i < levelsOn(design, a); i++) {
+                for (size_t j = 0; j < levelsOn(design, b); j++) {
+                    INFO(design.name << ", " << vkf::test::levelName(a, i) << ", " << vkf::test::levelName(b, j));
+                    visit(a, i, b, j);
+                }
+            }
+        }
+    }
+}
+
+// Shaders of calls that are not attention, and of heads that only path decode takes. They have tests of their own:
+// merge_test.cpp, append_test.cpp and wide_heads_test.cpp.
+const std::set<std::string> shadersTestedElsewhere = {"merge_parts",     "merge_parts_storage16",
+                                                      "append_rows",     "append_rows_storage16",
+                                                      "advance_lengths", "attention_decode_wide_subgroups_storage16"};
+
+} // namespace
+
+TEST_CASE("the calls have every pair of features that the library takes together", "[schedule]") {
+    for (const Design& design : designs()) {
+        const std::vector<Levels> calls = callsOf(design);
+        forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {
+            CHECK((!goTogether(design, a, i, b, j) ||
+                   std::any_of(calls.begin(), calls.end(),
+                               [&](const Levels& levels) { return levels[a] == i && levels[b] == j; })));
+        });
+        for (const Levels& levels : calls) {
+            INFO(design.name << ", " << textOf(levels));
+            CHECK(isPlanned(design, levels));
+        }
+        CHECK(calls.size() < 60); // or somebody waits
+    }
+}
+
+TEST_CASE("a pair of features is left out only where the library is known to refuse it", "[schedule]") {
+    for (const Design& design : designs()) {
+        forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {
+            CHECK((goTogether(design, a, i, b, j) || isListed(design, a, i, b, j)));
+        });
+    }
+}
+
+TEST_CASE("every shader of the library is run by some call of the pairs or has tests of its own", "[schedule]") {
+    const std::set<std::string> run = shadersOfDesigns();
+    for (size_t i = 0; i < vkf::shaderBinariesCount; i++) {
+        const std::string name = vkf::shaderBinaries[i].name;
+        INFO(name);
+        CHECK(run.contains(name) != shadersTestedElsewhere.contains(name));
+    }
+}

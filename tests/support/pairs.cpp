@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+#include "support/pairs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "problem/problem.hpp"
+#include "support/described_device.hpp"
+#include "support/dice.hpp"
+#include "support/masks.hpp"
+
+namespace vkf::test {
+namespace {
+
+struct Level {
+    const char* name;
+    void (*apply)(PairedCall& call);
+};
+
+struct Feature {
+    const char* name;
+    std::vector<Level> levels;
+};
+
+void nothing(PairedCall& /*call*/) {}
+
+void setHeads(VkfProblem& p, uint32_t queryHeads, uint32_t kvHeads) {
+    p.queryHeads = queryHeads;
+    p.kvHeads = kvHeads;
+}
+
+void setDims(VkfProblem& p, uint32_t headDim, uint32_t valueDim) {
+    p.headDim = headDim;
+    p.valueDim = valueDim;
+}
+
+void setTypes(VkfProblem& p, VkfType q, VkfType k, VkfType v) {
+    p.q.type = p.o.type = q;
+    p.k.type = k;
+    p.v.type = v;
+}
+
+// Sequences without rows, without keys, with fewer keys than rows.
+void packSequences(PairedCall& call) {
+    if (call.problem.queryRows < 16) {
+        setPacked(call.problem, call.data, {1, 0, 3, 2, 1}, {100, 7, 0, 190, 65});
+    } else {
+        setPacked(call.problem, call.data, {0, 65, 1, 0, 30, 16}, {3, 90, 1, 12, 131, 0});
+    }
+}
+
+void rowsOutside(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim, uint64_t gap) {
+    tensor.headStride = dim + gap;
+    tensor.rowStride = heads * (dim + gap) + gap;
+    tensor.batchStride = rows * tensor.rowStride + gap;
+}
+
+// [batch, rows, heads, dim] with a gap after each row of each head. Gaps of block types are whole blocks.
+void scatter(PairedCall& call) {
+    VkfProblem& p = call.problem;
+    const uint32_t rows = p.paging.enabled != 0 ? p.paging.pageSize : p.keys;
+    const auto gapOf = [](VkfType type, uint64_t gap) { return gap * vkfBlockElements(type); };
+    rowsOutside(p.q, p.queryRows, p.queryHeads, p.headDim, 3);
+    rowsOutside(p.k, rows, p.kvHeads, p.headDim, gapOf(p.k.type, 1));
+    rowsOutside(p.v, rows, p.kvHeads, p.valueDim, gapOf(p.v.type, 2));
+    rowsOutside(p.o, p.queryRows, p.queryHeads, p.valueDim, 7);
+    call.data.oOffset = 1;
+}
+
+void setKeyLengths(PairedCall& call) {
+    call.problem.keyLengths = 1;
+    Dice dice(call.problem.batch);
+    for (uint32_t b = 0; b < call.problem.batch; b++) { // around the number of keys, and below zero
+        call.data.keyLengths.push_back(b == 2 ? -7 : static_cast<int32_t>(dice.below(call.problem.keys + 20)));
+    }
+}
+
+void setFirstKeys(PairedCall& call) {
+    if (call.problem.window.enabled == 0) {
+        setWindow(call.problem, 20, -1);
+    }
+    call.problem.window.firstKeys = 11;
+}
+
+void setBlockMask(VkfProblem& p, uint32_t block) {
+    p.maskBlock = block;
+    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&p);
+    p.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+}
+
+void setDropout(VkfProblem& p, bool onDevice) {
+    p.dropout.probability = 0.3F;
+    p.dropout.seed = 0x1234567890123ULL;
+    p.dropout.deviceSeed = onDevice ? 1 : 0;
+}
+
+// Some levels read what others set: they are applied in the order of this table.
+const std::vector<Feature> table = {
+    {"rows",
+     {{"77 on 131 keys", nothing},
+      {"3 on 203 keys",
+       [](PairedCall& c) {
+           c.problem.queryRows = 3;
+           c.problem.keys = 203;
+       }},
+      {"1 on 97 keys",
+       [](PairedCall& c) {
+           c.problem.queryRows = 1;
+           c.problem.keys = 97;
+       }}}},
+    {"heads",
+     {{"2 on 2", nothing},
+      {"6 on 2", [](PairedCall& c) { setHeads(c.problem, 6, 2); }},
+      {"5 on 1", [](PairedCall& c) { setHeads(c.problem, 5, 1); }}}},
+    {"head dimensions",
+     {{"64", nothing},
+      {"96 and 32", [](PairedCall& c) { setDims(c.problem, 96, 32); }},
+      {"40 and 24", [](PairedCall& c) { setDims(c.problem, 40, 24); }},
+      {"33 and 7", [](PairedCall& c) { setDims(c.problem, 33, 7); }}}},
+    {"types",
+     {{"f16", nothing},
+      {"bf16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_BF16, VKF_TYPE_BF16, VKF_TYPE_BF16); }},
+      {"f32", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_F32, VKF_TYPE_F32); }},
+      {"f32, f16 and bf16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16); }}}},
+    {"o",
+     {{"of the type of q", nothing},
+      {"in f32", [](PairedCall& c) { c.problem.o.type = VKF_TYPE_F32; }},
+      {"in bf16", [](PairedCall& c) { c.problem.o.type = VKF_TYPE_BF16; }}}},
+    {"k and v",
+     {{"of no block type", nothing},
+      {"q8_0 and q4_0", [](PairedCall& c) { setTypes(c.problem, c.problem.q.type, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0); }},
+      {"q4_0 and q4_1", [](PairedCall& c) { setTypes(c.problem, c.problem.q.type, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1); }},
+      {"q4_1 and q5_0", [](PairedCall& c) { setTypes(c.problem, c.problem.q.type, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0); }},
+      {"q5_0 and q5_1", [](PairedCall& c) { setTypes(c.problem, c.problem.q.type, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1); }},
+      {"q5_1 and q8_0", [](PairedCall& c) { setTypes(c.problem, c.problem.q.type, VKF_TYPE_Q5_1, VKF_TYPE_Q8_0); }}}},
+    {"pages", {{"none", nothing}, {"of 16 rows", [](PairedCall& c) { setPages(c.problem, 16, 3); }}}},
+    {"sequences", {{"of one length", nothing}, {"packed", packSequences}}},
+    {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},
+    {"range of keys",
+     {{"all", nothing},
+      {"causal", [](PairedCall& c) { c.problem.causal = 1; }},
+      {"causal, top-left",
+       [](PairedCall& c) {
+           c.problem.causal = 1;
+           c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+       }},
+      {"a window", [](PairedCall& c) { setWindow(c.problem, 30, 9); }},
+      {"a window, top-left",
+       [](PairedCall& c) {
+           setWindow(c.problem, 17, -1);
+           c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+       }}}},
+    {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
+    {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
+    {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.documents = 1; }}}},
+    {"mask",
+     {{"none", nothing},
+      {"bytes", [](PairedCall& c) { c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL8, true, false, true, 3); }},
+      {"bits", [](PairedCall& c) { c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL1, false, true, true, 3); }}}},
+    {"block mask",
+     {{"none", nothing},
+      {"blocks of 16", [](PairedCall& c) { setBlockMask(c.problem, 16); }},
+      {"blocks of 64", [](PairedCall& c) { setBlockMask(c.problem, 64); }}}},
+    {"bias",
+     {{"none", nothing},
+      {"f32", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F32, true, true, true, 1); }},
+      {"f16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, true, true, 3); }},
+      {"bf16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false); }}}},
+    {"ALiBi",
+     {{"none", nothing},
+      {"usual slopes", [](PairedCall& c) { c.problem.alibi = 1; }},
+      {"slopes of the caller", [](PairedCall& c) { c.problem.alibi = c.problem.alibiCustom = 1; }}}},
+    {"softcap", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.softcap = 3.0F; }}}},
+    {"scale", {{"default", nothing}, {"negative", [](PairedCall& c) { c.problem.scale = -0.3F; }}}},
+    {"sinks", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.sinks = 1; }}}},
+    {"dropout",
+     {{"none", nothing},
+      {"seed", [](PairedCall& c) { setDropout(c.problem, false); }},
+      {"seed on the device", [](PairedCall& c) { setDropout(c.problem, true); }},
+      {"mask of bytes",
+       [](PairedCall& c) {
+           c.problem.dropout.probability = 0.2F;
+           c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL8, false, true, true, 1);
+       }},
+      {"mask of bits",
+       [](PairedCall& c) { c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2); }}}},
+    {"probabilities",
+     {{"none", nothing},
+      {"of all rows", [](PairedCall& c) { c.problem.weights = 1; }},
+      {"of chosen rows",
+       [](PairedCall& c) {
+           c.problem.weights = 1;
+           c.problem.weightRows = 5;
+       }}}},
+    {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { c.problem.lse = 0; }}}},
+    {"key splits",
+     {{"of the library's choice", nothing},
+      {"3", [](PairedCall& c) { c.problem.kvSplits = 3; }},
+      {"40", [](PairedCall& c) { c.problem.kvSplits = 40; }}}},
+    {"steps",
+     {{"of the library's choice", nothing}, {"many", [](PairedCall& c) { c.problem.maxStepOperations = 100000; }}}},
+};
+
+constexpr size_t typesFeature = 3;
+constexpr size_t matrixTypes = 2; // the first levels of it
+
+struct Choice {
+    size_t feature;
+    size_t level;
+    auto operator<=>(const Choice&) const = default;
+};
+using Pair = std::pair<Choice, Choice>;
+
+Pair pairOf(Choice a, Choice b) { return a < b ? Pair{a, b} : Pair{b, a}; }
+
+// Every pair that goes together on a design's path.
+std::set<Pair> pairsOf(const Design& design) {
+    std::set<Pair> pairs;
+    for (size_t a = 0; a < table.size(); a++) {
+        for (size_t b = a + 1; b < table.size(); b++) {
+            for (size_t i = 0; i < levelsOn(design, a); i++) {
+                for (size_t j = 0; j < levelsOn(design, b); j++) {
+                    if (goTogether(design, a, i, b, j)) {
+                        pairs.insert({{a, i}, {b, j}});
+                    }
+                }
+            }
+        }
+    }
+    return pairs;
+}
+
+// Starts from one pair and gives every other feature the level that makes most new pairs with those before.
+Levels grow(const Design& design, const Pair& seed, const std::set<Pair>& allowed, const std::set<Pair>& missing) {
+    Levels levels(table.size(), 0);
+    std::vector<Choice> chosen = {seed.first, seed.second};
+    for (size_t feature = 0; feature < table.size(); feature++) {
+        if (feature == seed.first.feature || feature == seed.second.feature) {
+            continue;
+        }
+        Choice best{feature, 0};
+        size_t mostNew = 0;
+        for (size_t level = 0; level < levelsOn(design, feature); level++) {
+            const Choice candidate{feature, level};
+            const auto isIn = [&](const std::set<Pair>& pairs) {
+                return [&](const Choice& other) { return pairs.contains(pairOf(candidate, other)); };
+            };
+            if (std::all_of(chosen.begin(), chosen.end(), isIn(allowed))) {
+                const auto fresh = static_cast<size_t>(std::count_if(chosen.begin(), chosen.end(), isIn(missing)));
+                if (fresh > mostNew) {
+                    mostNew = fresh;
+                    best = candidate;
+                }
+            }
+        }
+        chosen.push_back(best);
+    }
+    for (const Choice& choice : chosen) {
+        levels[choice.feature] = choice.level;
+    }
+    // What goes together two by two may not do so three by three.
+    for (size_t feature = table.size(); feature-- > 0 && !isPlanned(design, levels);) {
+        if (feature != seed.first.feature && feature != seed.second.feature) {
+            levels[feature] = 0;
+        }
+    }
+    return levels;
+}
+
+} // namespace
+
+const std::vector<Design>& designs() {
+    static const std::vector<Design> all = {
+        {.name = "scalar", .variations = {0, 1, 2}},
+        {.name = "standard", .variations = {3}},
+        {.name = "coopmat", .variations = {4, 5}, .everyVariation = true, .onMatrices = true},
+        {.name = "decode", .variations = {6}, .onMatrices = true},
+        {.name = "decode in plain arithmetic", .variations = {7, 8}},
+        {.name = "key_outer", .variations = {9}},
+    };
+    return all;
+}
+
+size_t levelsOn(const Design& design, size_t feature) {
+    return feature == typesFeature && design.onMatrices ? matrixTypes : table[feature].levels.size();
+}
+
+size_t featureCount() { return table.size(); }
+size_t levelCount(size_t feature) { return table[feature].levels.size(); }
+std::string featureName(size_t feature) { return table[feature].name; }
+std::string levelName(size_t feature, size_t level) {
+    return std::string(table[feature].name) + ": " + table[feature].levels[level].name;
+}
+
+Caps capsFor(const Variation& variation) {
+    Caps caps = matrixCaps();
+    caps.f16Matrix.exchanged = exchangedMatrixLayout(caps.subgroupSize, 16, 16, 16);
+    caps.bf16Matrix = caps.f16Matrix;
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.quirks = variation.quirks;
+    if (variation.maxSharedMemoryBytes != 0) {
+        caps.maxSharedMemoryBytes = variation.maxSharedMemoryBytes;
+    }
+    return caps;
+}
+
+PairedCall callOf(const Design& design, const Levels& levels) {
+    PairedCall call;
+    call.problem = problemOf({3, 2, 2, 77, 131, 64, 64, VKF_TYPE_F16});
+    call.data.seed = std::accumulate(levels.begin(), levels.end(), 1U, [](uint32_t seed, size_t level) {
+        return seed * 7 + static_cast<uint32_t>(level);
+    });
+    for (size_t feature = 0; feature < table.size(); feature++) {
+        table[feature].levels[levels[feature]].apply(call);
+    }
+    apply(variations[design.variations.front()], call.problem);
+    return call;
+}
+
+bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule) {
+    const VkfProblem problem = callOf(design, levels).problem;
+    const Caps caps = capsFor(variations[design.variations.front()]);
+    CheckedProblem checked{};
+    Schedule made;
+    return checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS &&
+           makeSchedule({caps}, checked, schedule != nullptr ? schedule : &made, nullptr) == VKF_SUCCESS;
+}
+
+bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel) {
+    if (level >= levelsOn(design, feature) || otherLevel >= levelsOn(design, otherFeature)) {
+        return false;
+    }
+    Levels levels(table.size(), 0);
+    levels[feature] = level;
+    levels[otherFeature] = otherLevel;
+    return isPlanned(design, levels);
+}
+
+std::vector<Levels> callsOf(const Design& design) {
+    const std::set<Pair> allowed = pairsOf(design);
+    std::set<Pair> missing = allowed;
+    std::vector<Levels> calls;
+    while (!missing.empty()) {
+        calls.push_back(grow(design, *missing.begin(), allowed, missing));
+        const Levels& levels = calls.back();
+        for (size_t a = 0; a < levels.size(); a++) {
+            for (size_t b = a + 1; b < levels.size(); b++) {
+                missing.erase({{a, levels[a]}, {b, levels[b]}});
+            }
+        }
+    }
+    return calls;
+}
+
+} // namespace vkf::test
