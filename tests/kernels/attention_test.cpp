@@ -275,12 +275,12 @@ TEST_CASE("the loop order of the first version agrees with the reference", "[att
 
 TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_coopmat]") {
     const vkf::test::Variation& coopmat = vkf::test::variations[4];
-    runAll(coopmat, eachNth(casesOfMatrices(coopmat), 2, 0));
+    runAll(coopmat, eachNth(casesOfMatrices(coopmat), 4, 0));
 }
 
 TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_exchange]") {
     const vkf::test::Variation& exchange = vkf::test::variations[5];
-    runAll(exchange, eachNth(casesOfMatrices(exchange), 3, 1));
+    runAll(exchange, eachNth(casesOfMatrices(exchange), 6, 1));
 }
 
 TEST_CASE("the decode path agrees with the reference", "[attention_decode]") {

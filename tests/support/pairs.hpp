@@ -27,11 +27,11 @@ struct PairedCall {
     Data data;
 };
 
-// One path, and the variations that share its calls. Whole sweeps run every call on every one of them.
+// One path, and the variations that share its calls. Whole sweeps run every call on every one of them. Otherwise each
+// call runs on one of them.
 struct Design {
     const char* name;
-    std::vector<size_t> variations; // by number; the calls go to them in turn
-    bool everyVariation = false;    // every call on each of them, also without whole sweeps
+    std::vector<size_t> variations; // by number
     bool onMatrices = false;        // fp16 and bf16 alone
 };
 const std::vector<Design>& designs();
