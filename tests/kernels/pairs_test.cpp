@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Each pair of features on every path (support/pairs.hpp), and that the list of calls has them all.
+// Each pair of features on every path (kernels/pairs.hpp), and that the list of calls has them all.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/pairs.hpp"
 #include "pipelines/shader_table.hpp"
 #include "pipelines/variant.hpp"
-#include "support/pairs.hpp"
 #include "vkflash/vkflash.h"
 
 namespace {

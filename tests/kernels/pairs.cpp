@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "support/pairs.hpp"
+#include "kernels/pairs.hpp"
 
 #include <algorithm>
 #include <array>
