@@ -38,8 +38,8 @@ VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* 
     return VKF_SUCCESS;
 }
 
-VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdentity& device, std::vector<TuningEntry>* tuning,
-                     VkfMessage* message) {
+VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdentity& device,
+                            std::vector<TuningEntry>* tuning, VkfMessage* message) {
     if (info.tuningBytes == 0) {
         return VKF_SUCCESS;
     }

@@ -40,8 +40,8 @@ struct MatrixLayout {
     Place placeOf(uint32_t element, uint32_t lane) const;
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
     // Whether operands can be filled from registers, and narrow results be turned into them, as
-    // shaders/decode/decode_matrix_tile.glsl does: the low bits of lane and element choose the column, of a row the low bits
-    // are the lane's, and elements 0 and 1 are neighbours.
+    // shaders/decode/decode_matrix_tile.glsl does: the low bits of lane and element choose the column, of a row the low
+    // bits are the lane's, and elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
 };
 
