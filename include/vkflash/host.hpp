@@ -226,9 +226,8 @@ public:
 private:
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, lse_, weights_, keyLengths_, blockMask_, blockTable_, scratch_;
-    Buffer sinks_, alibiSlopes_, bias_, mask_, documentIds_, cuSeqlensQ_, cuSeqlensK_, dropoutMask_, dropoutSeed_;
-    Buffer weightRows_;
+    Buffer q_, k_, v_, o_, scratch_;
+    std::vector<Buffer> optional_; // the optional inputs and outputs, in the order of a table of the library
 };
 
 struct AttentionReport {

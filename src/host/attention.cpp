@@ -8,6 +8,7 @@
 
 #include "host/device_state.hpp"
 #include "host/error.hpp"
+#include "host/optional_tensors.hpp"
 
 namespace vkf::host {
 namespace {
@@ -16,34 +17,6 @@ uint64_t tensorBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 
 Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole role) {
     return device.createBuffer(tensorBytes(vkfTensorLayout(&problem, role)));
-}
-
-uint64_t lseBytes(const VkfProblem& problem) {
-    const VkfTensorLayout o = vkfTensorLayout(&problem, VKF_TENSOR_O);
-    return uint64_t{o.batch} * o.heads * o.rows * sizeof(float);
-}
-
-uint64_t weightsBytes(const VkfProblem& problem) {
-    const uint64_t rows = problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
-    return uint64_t{problem.batch} * problem.queryHeads * rows * problem.keys * sizeof(float);
-}
-
-uint64_t keyLengthsBytes(const VkfProblem& problem) { return uint64_t{problem.batch} * sizeof(int32_t); }
-
-uint64_t blockMaskBytes(const VkfProblem& problem) { return vkfBlockMaskLayout(&problem).words * sizeof(uint32_t); }
-
-uint64_t perHeadBytes(const VkfProblem& problem) { return uint64_t{problem.queryHeads} * sizeof(float); }
-
-uint64_t startsBytes(const VkfProblem& problem) { return (uint64_t{problem.batch} + 1) * sizeof(int32_t); }
-
-// A number for each key, one sequence after the other.
-uint64_t documentBytes(const VkfProblem& problem) {
-    const bool together = problem.packed != 0 && problem.paging.enabled == 0;
-    return (together ? 1 : uint64_t{problem.batch}) * problem.keys * sizeof(int32_t);
-}
-
-uint64_t blockTableBytes(const VkfProblem& problem) {
-    return uint64_t{problem.batch} * problem.paging.maxPages * sizeof(int32_t);
 }
 
 void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
@@ -109,50 +82,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     k_ = createTensor(device, problem, VKF_TENSOR_K);
     v_ = createTensor(device, problem, VKF_TENSOR_V);
     o_ = createTensor(device, problem, VKF_TENSOR_O);
-    if (problem.lse != 0) {
-        lse_ = device.createBuffer(lseBytes(problem));
-    }
-    if (problem.weights != 0) {
-        weights_ = device.createBuffer(weightsBytes(problem));
-    }
-    if (problem.weightRows != 0) {
-        weightRows_ = device.createBuffer(uint64_t{problem.weightRows} * sizeof(int32_t));
-    }
-    if (problem.keyLengths != 0) {
-        keyLengths_ = device.createBuffer(keyLengthsBytes(problem));
-    }
-    if (problem.maskBlock != 0) {
-        blockMask_ = device.createBuffer(blockMaskBytes(problem));
-    }
-    if (problem.paging.enabled != 0) {
-        blockTable_ = device.createBuffer(blockTableBytes(problem));
-    }
-    if (problem.sinks != 0) {
-        sinks_ = device.createBuffer(perHeadBytes(problem));
-    }
-    if (problem.alibiCustom != 0) {
-        alibiSlopes_ = device.createBuffer(perHeadBytes(problem));
-    }
-    if (problem.bias.enabled != 0) {
-        bias_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.bias));
-    }
-    if (problem.mask.enabled != 0) {
-        mask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.mask));
-    }
-    if (problem.documents != 0) {
-        documentIds_ = device.createBuffer(documentBytes(problem));
-    }
-    if (problem.packed != 0) {
-        cuSeqlensQ_ = device.createBuffer(startsBytes(problem));
-    }
-    if (problem.packed != 0 && problem.paging.enabled == 0) {
-        cuSeqlensK_ = device.createBuffer(startsBytes(problem));
-    }
-    if (problem.dropoutMask.enabled != 0) {
-        dropoutMask_ = device.createBuffer(vkfBroadcastBytes(&problem, &problem.dropoutMask));
-    }
-    if (problem.dropout.deviceSeed != 0) {
-        dropoutSeed_ = device.createBuffer(sizeof(uint64_t));
+    for (const OptionalTensor& row : optionalTensors) {
+        const uint64_t bytes = row.bytes(problem);
+        optional_.push_back(bytes > 0 ? device.createBuffer(bytes) : Buffer());
     }
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
@@ -165,19 +97,11 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, q_, tensors.q, "q");
     uploadAll(device_, k_, tensors.k, "k");
     uploadAll(device_, v_, tensors.v, "v");
-    uploadAll(device_, keyLengths_, tensors.keyLengths, "keyLengths");
-    uploadAll(device_, blockMask_, tensors.blockMask, "blockMask");
-    uploadAll(device_, blockTable_, tensors.blockTable, "blockTable");
-    uploadAll(device_, sinks_, tensors.sinks, "sinks");
-    uploadAll(device_, alibiSlopes_, tensors.alibiSlopes, "alibiSlopes");
-    uploadAll(device_, bias_, tensors.bias, "bias");
-    uploadAll(device_, mask_, tensors.mask, "mask");
-    uploadAll(device_, documentIds_, tensors.documentIds, "documentIds");
-    uploadAll(device_, cuSeqlensQ_, tensors.cuSeqlensQ, "cuSeqlensQ");
-    uploadAll(device_, cuSeqlensK_, tensors.cuSeqlensK, "cuSeqlensK");
-    uploadAll(device_, dropoutMask_, tensors.dropoutMask, "dropoutMask");
-    uploadAll(device_, dropoutSeed_, tensors.dropoutSeed, "dropoutSeed");
-    uploadAll(device_, weightRows_, tensors.weightRows, "weightRows");
+    for (size_t i = 0; i < optionalTensors.size(); i++) {
+        if (const OptionalTensor& row = optionalTensors[i]; row.input != nullptr) {
+            uploadAll(device_, optional_[i], row.input(tensors), row.name);
+        }
+    }
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -205,8 +129,11 @@ void Attention::download(const HostTensors& tensors) {
     } else {
         downloadAll(device_, tensors.o, o_, "o");
     }
-    downloadAll(device_, tensors.lse, lse_, "lse");
-    downloadAll(device_, tensors.weights, weights_, "weights");
+    for (size_t i = 0; i < optionalTensors.size(); i++) {
+        if (const OptionalTensor& row = optionalTensors[i]; row.output != nullptr) {
+            downloadAll(device_, row.output(tensors), optional_[i], row.name);
+        }
+    }
 }
 
 VkfBindings Attention::bindings() const noexcept {
@@ -215,21 +142,9 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.k = k_.binding();
     bindings.v = v_.binding();
     bindings.o = o_.binding();
-    bindings.lse = lse_.binding();
-    bindings.weights = weights_.binding();
-    bindings.keyLengths = keyLengths_.binding();
-    bindings.blockMask = blockMask_.binding();
-    bindings.blockTable = blockTable_.binding();
-    bindings.sinks = sinks_.binding();
-    bindings.alibiSlopes = alibiSlopes_.binding();
-    bindings.bias = bias_.binding();
-    bindings.mask = mask_.binding();
-    bindings.documentIds = documentIds_.binding();
-    bindings.cuSeqlensQ = cuSeqlensQ_.binding();
-    bindings.cuSeqlensK = cuSeqlensK_.binding();
-    bindings.dropoutMask = dropoutMask_.binding();
-    bindings.dropoutSeed = dropoutSeed_.binding();
-    bindings.weightRows = weightRows_.binding();
+    for (size_t i = 0; i < optionalTensors.size(); i++) {
+        bindings.*optionalTensors[i].binding = optional_[i].binding();
+    }
     bindings.scratch = scratch_.binding();
     return bindings;
 }
@@ -239,7 +154,11 @@ AttentionReport attention(Device& device, const VkfProblem& problem, const HostT
     Attention attention(device, problem);
     // Now rather than after all the work.
     requirePointer(tensors.o, attention.bindings().o.size, "o");
-    requirePointer(tensors.lse, attention.bindings().lse.size, "lse");
+    for (const OptionalTensor& row : optionalTensors) {
+        if (row.output != nullptr) {
+            requirePointer(row.output(tensors), row.bytes(problem), row.name);
+        }
+    }
     attention.upload(tensors);
     AttentionReport report;
     report.seconds = attention.run(progress);

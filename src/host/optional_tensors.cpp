@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "host/optional_tensors.hpp"
+
+namespace vkf::host {
+namespace {
+
+using B = VkfBindings;
+using P = VkfProblem;
+using T = HostTensors;
+
+template <auto field> const void* from(const T& tensors) { return tensors.*field; }
+template <auto field> void* to(const T& tensors) { return tensors.*field; }
+
+// Bytes.
+uint64_t lse(const P& p) {
+    const VkfTensorLayout o = vkfTensorLayout(&p, VKF_TENSOR_O);
+    return p.lse != 0 ? uint64_t{o.batch} * o.heads * o.rows * sizeof(float) : 0;
+}
+uint64_t weights(const P& p) {
+    const uint64_t rows = p.weightRows != 0 ? p.weightRows : p.queryRows;
+    return p.weights != 0 ? uint64_t{p.batch} * p.queryHeads * rows * p.keys * sizeof(float) : 0;
+}
+uint64_t weightRows(const P& p) { return uint64_t{p.weightRows} * sizeof(int32_t); }
+uint64_t keyLengths(const P& p) { return p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0; }
+uint64_t blockMask(const P& p) { return vkfBlockMaskLayout(&p).words * sizeof(uint32_t); }
+uint64_t blockTable(const P& p) {
+    return p.paging.enabled != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0;
+}
+template <VkfBool P::*field> uint64_t ofHeads(const P& p) {
+    return p.*field != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0;
+}
+template <VkfBias P::*field> uint64_t ofBias(const P& p) { return vkfBroadcastBytes(&p, &(p.*field)); }
+// A number for each key, one sequence after the other.
+uint64_t documentIds(const P& p) {
+    const bool together = p.packed != 0 && p.paging.enabled == 0;
+    return p.documents != 0 ? (together ? 1 : uint64_t{p.batch}) * p.keys * sizeof(int32_t) : 0;
+}
+uint64_t rowStarts(const P& p) { return p.packed != 0 ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0; }
+uint64_t keyStarts(const P& p) { return p.paging.enabled != 0 ? 0 : rowStarts(p); }
+uint64_t dropoutSeed(const P& p) { return p.dropout.deviceSeed != 0 ? sizeof(uint64_t) : 0; }
+
+} // namespace
+
+// clang-format off
+const std::array<OptionalTensor, optionalTensorCount> optionalTensors = {{
+    {"lse",         &B::lse,         lse,                      nullptr,               to<&T::lse>},
+    {"weights",     &B::weights,     weights,                  nullptr,               to<&T::weights>},
+    {"keyLengths",  &B::keyLengths,  keyLengths,               from<&T::keyLengths>,  nullptr},
+    {"blockMask",   &B::blockMask,   blockMask,                from<&T::blockMask>,   nullptr},
+    {"blockTable",  &B::blockTable,  blockTable,               from<&T::blockTable>,  nullptr},
+    {"sinks",       &B::sinks,       ofHeads<&P::sinks>,       from<&T::sinks>,       nullptr},
+    {"alibiSlopes", &B::alibiSlopes, ofHeads<&P::alibiCustom>, from<&T::alibiSlopes>, nullptr},
+    {"bias",        &B::bias,        ofBias<&P::bias>,         from<&T::bias>,        nullptr},
+    {"mask",        &B::mask,        ofBias<&P::mask>,         from<&T::mask>,        nullptr},
+    {"documentIds", &B::documentIds, documentIds,              from<&T::documentIds>, nullptr},
+    {"cuSeqlensQ",  &B::cuSeqlensQ,  rowStarts,                from<&T::cuSeqlensQ>,  nullptr},
+    {"cuSeqlensK",  &B::cuSeqlensK,  keyStarts,                from<&T::cuSeqlensK>,  nullptr},
+    {"dropoutMask", &B::dropoutMask, ofBias<&P::dropoutMask>,  from<&T::dropoutMask>, nullptr},
+    {"dropoutSeed", &B::dropoutSeed, dropoutSeed,              from<&T::dropoutSeed>, nullptr},
+    {"weightRows",  &B::weightRows,  weightRows,               from<&T::weightRows>,  nullptr},
+}};
+// clang-format on
+
+} // namespace vkf::host

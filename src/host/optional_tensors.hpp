@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The optional inputs and outputs of a call as host attention sees them: one row for each. The host library knows the
+// public headers alone, so this table stands beside the core's (src/problem/optional_inputs.hpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <vkflash/host.hpp>
+
+namespace vkf::host {
+
+struct OptionalTensor {
+    const char* name; // in messages
+    VkfBinding VkfBindings::*binding;
+    uint64_t (*bytes)(const VkfProblem&);     // 0 if the problem does not use it
+    const void* (*input)(const HostTensors&); // null for outputs
+    void* (*output)(const HostTensors&);      // null for inputs
+};
+
+inline constexpr size_t optionalTensorCount = 15;
+extern const std::array<OptionalTensor, optionalTensorCount> optionalTensors;
+
+} // namespace vkf::host
