@@ -46,6 +46,8 @@ struct FlagFile {
 // Those that were given.
 std::vector<FlagFile> filesGiven(const InputFiles& files);
 
+struct OptionalInput; // optional_inputs.hpp
+
 struct Inputs {
     Tensor q, k, v;
     std::vector<int32_t> lengths;    // empty if there is no file
@@ -60,7 +62,8 @@ struct Inputs {
     std::optional<Tensor> bias; // in whole words of 4 bytes, as of the mask
     std::optional<Tensor> mask;
     std::optional<Tensor> dropoutMask;
-    std::string source; // for messages: "--q q.npy --k k.npy --v v.npy"
+    std::vector<const OptionalInput*> given; // rows of the table whose files were given
+    std::string source;                      // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 
 // ProgramError names flag, file and limit.
@@ -68,6 +71,9 @@ Inputs loadInputs(const InputFiles& files);
 
 // Shape and input types of the call; o has the type of q.
 VkfProblem problemOf(const Inputs& inputs);
+
+// Pointers to the optional inputs that were given, but for the block mask, which is packed first.
+void handOptional(const Inputs& inputs, host::HostTensors& tensors);
 
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);

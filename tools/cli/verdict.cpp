@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/error.hpp"
+#include "cli/optional_inputs.hpp"
 #include "cli/progress.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -16,19 +17,7 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     inputs.q = tensors.q;
     inputs.k = tensors.k;
     inputs.v = tensors.v;
-    inputs.keyLengths = tensors.keyLengths;
-    inputs.blockMask = tensors.blockMask;
-    inputs.blockTable = tensors.blockTable;
-    inputs.sinks = tensors.sinks;
-    inputs.alibiSlopes = tensors.alibiSlopes;
-    inputs.bias = tensors.bias;
-    inputs.mask = tensors.mask;
-    inputs.documentIds = tensors.documentIds;
-    inputs.cuSeqlensQ = tensors.cuSeqlensQ;
-    inputs.cuSeqlensK = tensors.cuSeqlensK;
-    inputs.dropoutMask = tensors.dropoutMask;
-    inputs.dropoutSeed = tensors.dropoutSeed;
-    inputs.weightRows = tensors.weightRows;
+    referOptional(tensors, inputs);
     return inputs;
 }
 

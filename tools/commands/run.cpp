@@ -62,10 +62,6 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     return problem;
 }
 
-const float* numbersOf(const std::optional<Tensor>& tensor) {
-    return tensor ? reinterpret_cast<const float*>(tensor->bytes.data()) : nullptr;
-}
-
 // Zeroed memory for a result.
 Tensor allocate(ElementType type, Shape shape, const char* flag) {
     const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(type));
@@ -103,17 +99,8 @@ void run(const RunOptions& options) {
     tensors.k = inCache(VKF_TENSOR_K, inputs.k, kCache);
     tensors.v = inCache(VKF_TENSOR_V, inputs.v, vCache);
     tensors.blockTable = blockTable.data();
-    tensors.keyLengths = problem.keyLengths ? inputs.lengths.data() : nullptr;
     tensors.blockMask = blockMask.data();
-    tensors.sinks = numbersOf(inputs.sinks);
-    tensors.alibiSlopes = numbersOf(inputs.alibiSlopes);
-    tensors.documentIds = inputs.documents.data();
-    tensors.cuSeqlensQ = inputs.cuSeqlensQ.data();
-    tensors.cuSeqlensK = inputs.cuSeqlensK.data();
-    tensors.weightRows = inputs.weightRows.data();
-    tensors.bias = inputs.bias ? inputs.bias->bytes.data() : nullptr;
-    tensors.mask = inputs.mask ? inputs.mask->bytes.data() : nullptr;
-    tensors.dropoutMask = inputs.dropoutMask ? inputs.dropoutMask->bytes.data() : nullptr;
+    handOptional(inputs, tensors);
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
     tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;

@@ -5,6 +5,7 @@
 
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
+#include "cli/optional_inputs.hpp"
 #include "cli/progress.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -74,7 +75,7 @@ host::HostTensors StudyInputs::tensors() {
     tensors.q = files_->q.bytes.data();
     tensors.k = files_->k.bytes.data();
     tensors.v = files_->v.bytes.data();
-    tensors.keyLengths = problem_.keyLengths != 0 ? files_->lengths.data() : nullptr;
+    handOptional(*files_, tensors);
     tensors.blockMask = blockMask_.data();
     tensors.o = o_.data();
     tensors.lse = lse_.data();
@@ -87,8 +88,7 @@ VkfReferenceInputs StudyInputs::reference() {
     inputs.q = from.q;
     inputs.k = from.k;
     inputs.v = from.v;
-    inputs.keyLengths = from.keyLengths;
-    inputs.blockMask = from.blockMask;
+    referOptional(from, inputs);
     return inputs;
 }
 

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include "cli/optional_inputs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "cli/error.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// [sequences, heads, rows, keys] of a bias or a mask.
+Shape scoresShape(const Inputs& inputs) {
+    const uint32_t heads = extent(inputs.q, axisHead);
+    if (inputs.cuSeqlensQ.empty())
+        return {extent(inputs.q, axisBatch), heads, extent(inputs.q, axisRow), extent(inputs.k, axisRow)};
+    return {inputs.cuSeqlensQ.size() - 1, heads, longest(inputs.cuSeqlensQ), longest(inputs.cuSeqlensK)};
+}
+
+int64_t lengthAt(const Tensor& lengths, size_t index) {
+    if (lengths.type == ElementType::i64) {
+        int64_t value = 0;
+        std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
+        return value;
+    }
+    int32_t value = 0;
+    std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
+    return value;
+}
+
+// A file, and how messages call it.
+struct LoadedArray {
+    std::string name;
+    Tensor tensor;
+};
+
+LoadedArray load(const FlagFile& file) {
+    std::string name = fmt::format("{} {}", file.flag, file.path);
+    Tensor tensor = loadArray(file, name);
+    return {std::move(name), std::move(tensor)};
+}
+
+void loadLengths(const FlagFile& flagFile, const TensorNames& names, Inputs& inputs) {
+    const auto [name, file] = load(flagFile);
+    const uint64_t batch = scoresShape(inputs)[0];
+    const uint32_t keys = extent(inputs.k, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
+    if (file.shape != Shape{batch})
+        failInput("{}: has shape {}, one length for each sequence is [{}]", name, shapeText(file.shape), batch);
+    for (size_t i = 0; i < batch; ++i) {
+        const int64_t length = lengthAt(file, i);
+        if (length < 0 || length > keys || length > INT32_MAX)
+            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", name, length, i, keys,
+                      names[1]);
+        inputs.lengths.push_back(static_cast<int32_t>(length));
+    }
+}
+
+// Where packed sequences begin, and where the last one ends, among the rows of a tensor.
+std::vector<int32_t> loadStarts(const FlagFile& flagFile, const Tensor& of, const std::string& nameOf) {
+    const auto [name, file] = load(flagFile);
+    const uint32_t rows = extent(of, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; cumulative lengths are int32 or int64", name, elementName(file.type));
+    if (file.shape.size() != 1 || file.shape[0] < 2)
+        failInput("{}: has shape {}, cumulative lengths of B sequences are [B + 1]", name, shapeText(file.shape));
+    std::vector<int32_t> starts;
+    for (size_t i = 0; i < file.shape[0]; ++i) {
+        const int64_t least = starts.empty() ? 0 : starts.back();
+        const int64_t start = lengthAt(file, i);
+        if (start < least || start > rows || (i == 0 && start != 0))
+            failInput("{}: element {} is {}; they start at 0, never fall and are at most {}, the rows of {}", name, i,
+                      start, rows, nameOf);
+        starts.push_back(static_cast<int32_t>(start));
+    }
+    if (starts.back() != static_cast<int64_t>(rows))
+        failInput("{}: ends at {}; {} has {} rows", name, starts.back(), nameOf, rows);
+    return starts;
+}
+
+void loadRowStarts(const FlagFile& file, const TensorNames& names, Inputs& inputs) {
+    inputs.cuSeqlensQ = loadStarts(file, inputs.q, names[0]);
+}
+
+void loadKeyStarts(const FlagFile& file, const TensorNames& names, Inputs& inputs) {
+    inputs.cuSeqlensK = loadStarts(file, inputs.k, names[1]);
+}
+
+// The document of each key of each sequence; of one row they are those of every sequence.
+void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
+    const auto [name, file] = load(flagFile);
+    const uint32_t batch = extent(inputs.k, axisBatch); // 1 of packed sequences
+    const uint32_t keys = extent(inputs.k, axisRow);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; documents are int32 or int64", name, elementName(file.type));
+    if (file.shape != Shape{batch, keys} && file.shape != Shape{keys})
+        failInput("{}: has shape {}, one document for each key is [{}, {}] or [{}]", name, shapeText(file.shape), batch,
+                  keys, keys);
+    for (size_t i = 0; i < size_t{batch} * keys; ++i) {
+        const int64_t document = lengthAt(file, file.shape.size() == 1 ? i % keys : i);
+        if (document < INT32_MIN || document > INT32_MAX)
+            failInput("{}: document {} of key {} does not fit 32 bits", name, document, i);
+        inputs.documents.push_back(static_cast<int32_t>(document));
+    }
+}
+
+// Rows whose weights are wanted.
+void loadWeightRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
+    const auto [name, file] = load(flagFile);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; row numbers are int32 or int64", name, elementName(file.type));
+    if (file.shape.size() != 1 || file.shape[0] == 0)
+        failInput("{}: has shape {}, one or more row numbers are [W]", name, shapeText(file.shape));
+    for (size_t i = 0; i < file.shape[0]; ++i) {
+        const int64_t row = lengthAt(file, i);
+        if (row < INT32_MIN || row > INT32_MAX)
+            failInput("{}: row number {} at {} does not fit 32 bits", name, row, i);
+        inputs.weightRows.push_back(static_cast<int32_t>(row));
+    }
+}
+
+// A number for each query head.
+template <std::optional<Tensor> Inputs::*field>
+void loadHeads(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    auto [name, tensor] = load(file);
+    const uint32_t heads = extent(inputs.q, axisHead);
+    if (tensor.type != ElementType::f32)
+        failInput("{}: holds {}; it must be float32", name, elementName(tensor.type));
+    if (tensor.shape != Shape{heads})
+        failInput("{}: has shape {}, one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
+    inputs.*field = std::move(tensor);
+}
+
+// A bias or a mask: dimensions of 1, or that are not there, repeat.
+LoadedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
+    auto [name, tensor] = load(file);
+    const Shape whole = scoresShape(inputs);
+    bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
+    for (size_t i = 1; fits && i < tensor.shape.size(); ++i) {
+        const uint64_t count = tensor.shape[tensor.shape.size() - 1 - i];
+        fits = count == 1 || count == whole[whole.size() - 1 - i];
+    }
+    if (!fits)
+        failInput("{}: has shape {}, which cannot be repeated to [B, H, N, K] = {}", name, shapeText(tensor.shape),
+                  shapeText(whole));
+    tensor.bytes.resize((tensor.bytes.size() + 3) / 4 * 4);
+    return {std::move(name), std::move(tensor)};
+}
+
+void loadBias(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    auto [name, bias] = loadBroadcast(file, inputs);
+    if (vkfTypeOf(bias.type) == VKF_TYPE_FORCE_INT32)
+        failInput("{}: holds {}, not floating-point numbers", name, elementName(bias.type));
+    inputs.bias = std::move(bias);
+}
+
+template <std::optional<Tensor> Inputs::*field>
+void loadMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    auto [name, mask] = loadBroadcast(file, inputs);
+    if (mask.type != ElementType::boolean && mask.type != ElementType::u8)
+        failInput("{}: holds {}; it must be bool or uint8", name, elementName(mask.type));
+    inputs.*field = std::move(mask);
+}
+
+void loadBlockMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    inputs.blockMask = load(file).tensor;
+}
+
+VkfBias broadcastOf(const Tensor& tensor, VkfType type) {
+    VkfBias bias{};
+    bias.enabled = 1;
+    bias.type = type;
+    const uint32_t heads = extent(tensor, axisHead);
+    const uint32_t rows = extent(tensor, axisRow);
+    const uint64_t keys = extent(tensor, axisDim);
+    bias.rowStride = rows > 1 ? keys : 0;
+    bias.headStride = heads > 1 ? keys * rows : 0;
+    bias.batchStride = extent(tensor, axisBatch) > 1 ? keys * rows * heads : 0;
+    return bias;
+}
+
+// What a row says of the problem.
+using P = VkfProblem;
+
+template <auto vector, auto field> void isOn(const Inputs& inputs, P& problem) {
+    problem.*field = (inputs.*vector).empty() ? 0 : 1;
+}
+
+template <auto field> void isOn(const Inputs& /*inputs*/, P& problem) { problem.*field = 1; }
+
+template <auto tensor, auto field> void isMask(const Inputs& inputs, P& problem) {
+    problem.*field = broadcastOf(*(inputs.*tensor), VKF_TYPE_BOOL8);
+}
+
+void isBias(const Inputs& inputs, P& problem) {
+    problem.bias = broadcastOf(*inputs.bias, vkfTypeOf(inputs.bias->type));
+}
+
+void isAlibi(const Inputs& /*inputs*/, P& problem) { problem.alibi = problem.alibiCustom = 1; }
+
+void isWeightRows(const Inputs& inputs, P& problem) {
+    problem.weightRows = static_cast<uint32_t>(inputs.weightRows.size());
+}
+
+// Where host attention and the reference take an input.
+using T = host::HostTensors;
+using R = VkfReferenceInputs;
+
+template <auto vector, auto field> void numbers(const Inputs& inputs, T& tensors) {
+    tensors.*field = (inputs.*vector).data();
+}
+
+template <auto tensor, auto field> void floats(const Inputs& inputs, T& tensors) {
+    tensors.*field = reinterpret_cast<const float*>((inputs.*tensor)->bytes.data());
+}
+
+template <auto tensor, auto field> void bytes(const Inputs& inputs, T& tensors) {
+    tensors.*field = (inputs.*tensor)->bytes.data();
+}
+
+template <auto from, auto to> void same(const T& tensors, R& inputs) { inputs.*to = tensors.*from; }
+
+using F = InputFiles;
+using I = Inputs;
+
+// Packed sequences come first: other shapes depend on them.
+const std::array rows = {
+    OptionalInput{"--cu-seqlens-q", &F::cuSeqlensQ,
+                  ".npy of [B + 1], int32 or int64: where the rows of each of B packed sequences begin and the last "
+                  "ends; q, k and v are then [rows, H, D] or [1, H, rows, D]",
+                  loadRowStarts, nullptr, numbers<&I::cuSeqlensQ, &T::cuSeqlensQ>,
+                  same<&T::cuSeqlensQ, &R::cuSeqlensQ>},
+    OptionalInput{"--cu-seqlens-k", &F::cuSeqlensK, ".npy of [B + 1], the same of the keys", loadKeyStarts, nullptr,
+                  numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
+    OptionalInput{"--lengths", &F::lengths, ".npy of [B], int32 or int64: keys of each sequence", loadLengths,
+                  isOn<&I::lengths, &P::keyLengths>, numbers<&I::lengths, &T::keyLengths>,
+                  same<&T::keyLengths, &R::keyLengths>},
+    OptionalInput{"--block-mask", &F::blockMask,
+                  ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
+                  "rows and keys are open",
+                  loadBlockMask, nullptr, nullptr, same<&T::blockMask, &R::blockMask>},
+    OptionalInput{"--sinks", &F::sinks, ".npy of [H], float32: a logit for each query head beside those of the keys",
+                  loadHeads<&I::sinks>, isOn<&P::sinks>, floats<&I::sinks, &T::sinks>, same<&T::sinks, &R::sinks>},
+    OptionalInput{"--alibi-slopes", &F::alibiSlopes,
+                  ".npy of [H], float32: how scores of each query head fall with the distance between row and key",
+                  loadHeads<&I::alibiSlopes>, isAlibi, floats<&I::alibiSlopes, &T::alibiSlopes>,
+                  same<&T::alibiSlopes, &R::alibiSlopes>},
+    OptionalInput{"--bias", &F::bias,
+                  ".npy of [B, H, N, K], float32 or float16, added to scores; dimensions of 1, or missing, repeat",
+                  loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
+    OptionalInput{"--mask", &F::mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see",
+                  loadMask<&I::mask>, isMask<&I::mask, &P::mask>, bytes<&I::mask, &T::mask>, same<&T::mask, &R::mask>},
+    OptionalInput{"--documents", &F::documents,
+                  ".npy of [B, K] or [K], int32 or int64: the document of each key; rows see their own alone",
+                  loadDocuments, isOn<&I::documents, &P::documents>, numbers<&I::documents, &T::documentIds>,
+                  same<&T::documentIds, &R::documentIds>},
+    OptionalInput{"--dropout-mask", &F::dropoutMask,
+                  ".npy of [B, H, N, K], bool or uint8; dimensions of 1, or missing, repeat: which probabilities "
+                  "--dropout keeps, in place of its generator",
+                  loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask>,
+                  bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
+    OptionalInput{"--weight-rows", &F::weightRows,
+                  ".npy of [W], int32 or int64: the rows of --weights, in any order; one that is none gets zeros",
+                  loadWeightRows, isWeightRows, numbers<&I::weightRows, &T::weightRows>,
+                  same<&T::weightRows, &R::weightRows>},
+    // --page-rows and --seed make these.
+    OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::blockTable, &R::blockTable>},
+    OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::dropoutSeed, &R::dropoutSeed>},
+};
+
+} // namespace
+
+std::span<const OptionalInput> optionalInputs() { return rows; }
+
+uint32_t extent(const Tensor& tensor, Axis axis) {
+    const size_t rank = tensor.shape.size();
+    return axis < rank ? static_cast<uint32_t>(tensor.shape[rank - 1 - axis]) : 1;
+}
+
+// The longest of packed sequences.
+uint32_t longest(const std::vector<int32_t>& starts) {
+    int32_t most = 0;
+    for (size_t i = 1; i < starts.size(); ++i)
+        most = std::max(most, starts[i] - starts[i - 1]);
+    return static_cast<uint32_t>(most);
+}
+
+void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
+    for (const OptionalInput& row : rows)
+        row.refer(tensors, inputs);
+}
+
+} // namespace vkf::tools
