@@ -11,7 +11,7 @@
 
 /* The build reads the version from these three lines; it is written nowhere else. */
 #define VKF_VERSION_MAJOR 0
-#define VKF_VERSION_MINOR 1
+#define VKF_VERSION_MINOR 2
 #define VKF_VERSION_PATCH 0
 
 #if defined(VKF_SHARED) && defined(_WIN32)
