@@ -205,6 +205,7 @@ struct HostTensors {
     const void* dropoutMask = nullptr; // as of the mask
     const uint64_t* dropoutSeed = nullptr;
     const int32_t* weightRows = nullptr;
+    const float* biasFactors = nullptr;
 };
 
 // A plan with its tensors on the device, to run any number of times.

@@ -9,7 +9,7 @@
  *     s = scale * dot(q[i], k[j])
  *     s = softcap * tanh(s / softcap)             if softcap > 0
  *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi
- *     s = s + bias[b, h, i, j]                    if bias
+ *     s = s + factor[h] * bias[b, h, i, j]        if bias; the factor is 1 without biasFactors
  *     key j is dropped                            if causal, window, lengths or a mask say so
  *     p = softmax over the keys that are left, a sink logit joining the denominator once
  *     o[i] = sum p[j] v[j],  lse[i] = ln sum exp(s)          with dropout some p[j] are 0 here, the others larger
@@ -332,6 +332,12 @@ typedef struct VkfProblem {
      */
     uint32_t weightRows;
     uint32_t reserved2; /* 0 */
+
+    /* Beside bias: one factor for each query head, which multiplies the elements of the bias. Binding biasFactors, fp32
+     * [queryHeads], read on the device. An element of -infinity gives its key no weight whatever the factor is; the
+     * other products are those of fp32. */
+    VkfBool biasFactors;
+    uint32_t reserved3; /* 0 */
 } VkfProblem;
 
 /* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */

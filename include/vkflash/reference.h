@@ -76,6 +76,7 @@ typedef struct VkfReferenceInputs {
     const void* dropoutMask;
     const uint64_t* dropoutSeed; /* one */
     const int32_t* weightRows;   /* [weightRows] */
+    const float* biasFactors;    /* [queryHeads] */
 } VkfReferenceInputs;
 
 typedef struct VkfReferenceOptions {

@@ -296,6 +296,7 @@ typedef struct VkfBindings {
     VkfBinding dropoutMask; /* likewise, of problems with a dropoutMask */
     VkfBinding dropoutSeed; /* uint64, at a multiple of 8 bytes, of problems with dropout.deviceSeed */
     VkfBinding weightRows;  /* int32 [weightRows], of problems with weights of chosen rows */
+    VkfBinding biasFactors; /* fp32 [queryHeads], of problems with biasFactors */
 } VkfBindings;
 
 /* Records every step of the plan into a command buffer in the recording state, outside a render

@@ -243,6 +243,7 @@ void main() {
 
     beginBlocks(item);
     setSlopes();
+    setBiasFactors();
     beginBias(thread);
     setDropout();
     loadQueries(); // 4

@@ -5,7 +5,7 @@
 // by element, whichever the rows in memory allow. The bias of the next tile is on its way while o takes in this tile.
 //
 // Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
-// Provides: beginBias, fetchBias, fetchedBias.
+// Provides: BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
@@ -23,6 +23,18 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bia
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPieces {
     uvec4 at[];
 };
+
+// What multiplies an element of the bias of the invocation's row `row`, in units of log2: its head's factor. None gives
+// weight to a key whose bias is -infinity.
+#define BIAS_UNIT(bias, row) ((bias) == MINUS_INFINITY ? LOG2E : factor_row[PACKED_HEADS == 1 ? 0 : (row)])
+
+// factor_row of the invocation's rows.
+void setBiasFactors() {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint i = 0; i < (HAS_BIAS_FACTORS ? SLOPES : 0); i++) {
+        factor_row[i] = biasFactorOf(queryHead(item, first_row + place.x + laneRow(i)));
+    }
+}
 
 void beginBias(const uint thread) {
     if (!HAS_BIAS) {

@@ -17,10 +17,13 @@
 // s = 0, or s = the bias divided by the scale, because the scale multiplies s later.
 void beginScores() {
     float unit = LOG2E / abs(params.score_scale);
+    float inverse_scale = 1.0 / abs(params.score_scale);
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
         UNROLL for (uint e = 0; e < (BIAS_FIRST ? ELEMENTS : 0); e++) {
-            s_tile[i][e] = fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) * unit;
+            const uint row = rowOf(i, e);
+            float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            s_tile[i][e] = HAS_BIAS_FACTORS ? bias * (BIAS_UNIT(bias, row) * inverse_scale) : bias * unit;
         }
     }
 }
@@ -116,7 +119,9 @@ void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : abs(params.score_scale));
-            SCORE(i, e) = fma(fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)), LOG2E, s);
+            const uint row = rowOf(i, e);
+            float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_UNIT(bias, row), s) : fma(bias, LOG2E, s);
         }
     }
     deferred = SETTLED;

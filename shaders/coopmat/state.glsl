@@ -8,7 +8,7 @@
 // and matrix/special_values.glsl (special_values, shared).
 //
 // Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
-// coopmat/sizes.glsl.
+// coopmat/sizes.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
 // Provides: the variables below.
 #ifndef VKF_COOPMAT_STATE_GLSL
 #define VKF_COOPMAT_STATE_GLSL
@@ -25,6 +25,7 @@ uint subgroup;
 uint lane;        // in the subgroup
 uint first_row;   // of the subgroup, packed
 float slope_row[SLOPES]; // ALiBi: slopes of the rows' heads, in units of log2
+float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // of the bias of the rows' heads, in units of log2
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
 bool bias_in_words;  // each bias row begins with a word of 4 bytes
 bool bias_in_pieces; // each bias row begins with as many words as a lane loads at once

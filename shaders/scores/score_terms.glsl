@@ -5,7 +5,7 @@
 //
 // Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.
 // Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms, BIAS,
-// LOG_BIAS_BITS.
+// LOG_BIAS_BITS, HAS_BIAS_FACTORS, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 
@@ -15,6 +15,8 @@
 layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
 
 layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements plus 1; 0 = no bias
+
+layout(constant_id = VKF_ID_BIAS_FACTORS) const bool HAS_BIAS_FACTORS = false;
 
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
 const bool HAS_BIAS = BIAS != 0;
@@ -50,6 +52,12 @@ float slopeOf(const uint head) {
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }
 
+// The factor that multiplies the bias of a query head, in units of log2.
+float biasFactorOf(const uint head) {
+    uvec2 factors = CallTableAt(optionalInputs()).table.bias_factors;
+    return uintBitsToFloat(Word(add64(factors, uvec2(head * 4, 0))).value) * LOG2E;
+}
+
 // From the position of a query row to a key. The last row stands at the last key.
 int distanceTo(const Item item, const uint key, const uint row) {
     return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
@@ -60,6 +68,7 @@ struct RowTerms {
     float slope;
     float distance; // from the first of the keys to the row's position
     BroadcastRow bias;
+    float bias_factor; // in units of log2, of problems with bias factors
     uint first_key;
     uint last_key; // of the sequence
 };
@@ -70,6 +79,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.slope = slope;
     terms.distance = float(-distanceTo(item, first_key, row));
     terms.bias = BroadcastRow(uvec2(0), 0);
+    terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : LOG2E;
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
@@ -97,6 +107,10 @@ float withSlope(const RowTerms terms, const uint key, const float s) {
 // The score of a key with ALiBi and bias; `key` counts from first_key.
 float withTerms(const RowTerms terms, const uint key, const float s) {
     float sum = withSlope(terms, key, s);
+    if (HAS_BIAS_FACTORS) { // of which none gives weight to a key whose bias is -infinity
+        float bias = biasOf(terms, key);
+        return fma(bias, bias == MINUS_INFINITY ? LOG2E : terms.bias_factor, sum);
+    }
     return HAS_BIAS ? fma(biasOf(terms, key), LOG2E, sum) : sum;
 }
 

@@ -35,6 +35,7 @@ struct CallTable {
     Uint longest_keys;
     Address dropout; /* the seed, or the address of it or of the mask, as VKF_DROPOUT_* says */
     Address dropout_stride[3];
+    Address bias_factors;
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

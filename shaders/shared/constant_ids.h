@@ -110,7 +110,10 @@
 #define VKF_ID_MAP_TILE_KEYS 75      /* keys of that tile */
 #define VKF_ID_CHOSEN_ROWS 76        /* bool: a list in memory says of which rows probabilities are made */
 
-#define VKF_ID_COUNT 77
+/* Scores, once more. */
+#define VKF_ID_BIAS_FACTORS 77       /* bool: a factor for each query head multiplies the bias */
+
+#define VKF_ID_COUNT 78
 
 /* What the push constants have in the slot of the window. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -40,6 +40,7 @@ constexpr std::array<InputBinding, inputCount> inputBindings = {{
     {Input::cuSeqlensK, &VkfBindings::cuSeqlensK},
     {Input::dropoutMask, &VkfBindings::dropoutMask},
     {Input::dropoutSeed, &VkfBindings::dropoutSeed},
+    {Input::biasFactors, &VkfBindings::biasFactors},
 }};
 static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
                              [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));

@@ -58,6 +58,7 @@ const std::array<OptionalTensor, optionalTensorCount> optionalTensors = {{
     {"dropoutMask", &B::dropoutMask, ofBias<&P::dropoutMask>,  from<&T::dropoutMask>, nullptr},
     {"dropoutSeed", &B::dropoutSeed, dropoutSeed,              from<&T::dropoutSeed>, nullptr},
     {"weightRows",  &B::weightRows,  weightRows,               from<&T::weightRows>,  nullptr},
+    {"biasFactors", &B::biasFactors, ofHeads<&P::biasFactors>, from<&T::biasFactors>, nullptr},
 }};
 // clang-format on
 

@@ -19,7 +19,7 @@ struct OptionalTensor {
     void* (*output)(const HostTensors&);      // null for inputs
 };
 
-inline constexpr size_t optionalTensorCount = 15;
+inline constexpr size_t optionalTensorCount = 16;
 extern const std::array<OptionalTensor, optionalTensorCount> optionalTensors;
 
 } // namespace vkf::host

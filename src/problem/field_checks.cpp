@@ -30,6 +30,7 @@ VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message) {
         {p.alibi, "alibi"},
         {p.alibiCustom, "alibiCustom"},
         {p.sinks, "sinks"},
+        {p.biasFactors, "biasFactors"},
         {p.packed, "packed"},
         {p.documents, "documents"},
         {p.weights, "weights"},
@@ -83,10 +84,13 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     if (p.alibiCustom != 0 && p.alibi == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
     }
+    if (p.biasFactors != 0 && p.bias.enabled == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias");
+    }
     if (p.weightRows != 0 && p.weights == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "weightRows is %u without weights", p.weightRows);
     }
-    if (p.reserved != 0 || p.reserved2 != 0) {
+    if (p.reserved != 0 || p.reserved2 != 0 || p.reserved3 != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
     }
     return VKF_SUCCESS;

@@ -65,6 +65,7 @@ constexpr std::array<OptionalInput, inputCount> table = {{
     {Input::cuSeqlensK,  "cuSeqlensK",  words,    hasPackedKeys,              starts,                  Travel::callTable,    &T::key_starts,  nullptr, nullptr, false},
     {Input::dropoutMask, "dropoutMask", words,    isEnabled<&P::dropoutMask>, ofBias<&P::dropoutMask>, Travel::callTable,    &T::dropout,     &P::dropoutMask, &T::dropout_stride, false},
     {Input::dropoutSeed, "dropoutSeed", 8,        hasSeed,                    seed,                    Travel::callTable,    &T::dropout,     nullptr, nullptr, false},
+    {Input::biasFactors, "biasFactors", words,    isOn<&P::biasFactors>,      ofHeads,                 Travel::callTable,    &T::bias_factors, nullptr, nullptr, false},
 }};
 // clang-format on
 static_assert(areInOrder(table));

@@ -40,8 +40,9 @@ enum class Input : uint32_t {
     cuSeqlensK,
     dropoutMask,
     dropoutSeed,
+    biasFactors,
 };
-inline constexpr size_t inputCount = static_cast<size_t>(Input::dropoutSeed) + 1;
+inline constexpr size_t inputCount = static_cast<size_t>(Input::biasFactors) + 1;
 
 // How the kernels find an input.
 enum class Travel : uint32_t {

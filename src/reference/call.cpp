@@ -51,6 +51,8 @@ const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
         return inputs.dropoutMask;
     case Input::dropoutSeed:
         return inputs.dropoutSeed;
+    case Input::biasFactors:
+        return inputs.biasFactors;
     }
     return nullptr; // not reached
 }

@@ -32,6 +32,9 @@ public:
     void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
         position_ = row + mask.keys - mask.rows;
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
+        biasUnit_ = call_->problem.biasFactors != 0
+                        ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
+                        : static_cast<Real>(unit_);
         const VkfBias& bias = call_->problem.bias;
         biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;
     }
@@ -44,7 +47,9 @@ public:
         if (call_->problem.bias.enabled != 0) {
             const double bias =
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
-            s = multiplyAdd<Real, twoRoundings>(static_cast<Real>(unit_), static_cast<float>(bias), s);
+            // No factor gives weight to a key whose bias is -infinity.
+            const Real unit = bias == -std::numeric_limits<double>::infinity() ? static_cast<Real>(unit_) : biasUnit_;
+            s = multiplyAdd<Real, twoRoundings>(unit, static_cast<float>(bias), s);
         }
         return s;
     }
@@ -62,6 +67,7 @@ private:
     double unit_;
     Real slope_ = 0;
     int64_t position_ = 0;
+    Real biasUnit_ = 0;    // the row's factor of the bias times unit_
     uint64_t biasRow_ = 0; // element of key 0
 };
 

@@ -227,6 +227,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_SINKS] = p.sinks;
     c[VKF_ID_ALIBI] = p.alibi == 0 ? VKF_ALIBI_NONE : p.alibiCustom != 0 ? VKF_ALIBI_CUSTOM : VKF_ALIBI_USUAL;
     c[VKF_ID_BIAS] = p.bias.enabled != 0 ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
+    c[VKF_ID_BIAS_FACTORS] = p.biasFactors;
     c[VKF_ID_MASK] = p.mask.enabled != 0 ? broadcastBits(p.mask.type) : 0;
     c[VKF_ID_DOCUMENTS] = p.documents;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();

@@ -357,6 +357,7 @@ TEST_CASE("several things that a call brings stand in a table, written before an
     problem.path = VKF_PATH_SCALAR;
     problem.sinks = problem.alibi = problem.alibiCustom = problem.documents = 1;
     problem.bias = {1, VKF_TYPE_F16, 0, 0, 203};
+    problem.biasFactors = 1;
     problem.mask = {1, VKF_TYPE_BOOL1, 20000, 5000, 210};
     problem.dropout = {0.5F, 1, 0};
     Fixture fixture(problem);
@@ -371,6 +372,7 @@ TEST_CASE("several things that a call brings stand in a table, written before an
         {&VkfBindings::mask, "mask", (uint64_t{20000} + 2 * 5000 + 19 * 210 + 201 + 31) / 32 * 4},
         {&VkfBindings::documentIds, "documentIds", uint64_t{2} * 201 * 4},
         {&VkfBindings::dropoutSeed, "dropoutSeed", 8},
+        {&VkfBindings::biasFactors, "biasFactors", 12},
     };
     for (const auto& need : needs) {
         VkfBinding& binding = fixture.bindings.*need.binding;

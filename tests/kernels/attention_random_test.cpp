@@ -80,6 +80,7 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     p.sinks = dice.oneIn(2) ? 1 : 0;
     if (dice.oneIn(3)) {
         p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
+        p.biasFactors = dice.oneIn(2) ? 1 : 0;
     }
     p.documents = dice.oneIn(3) && path != VKF_PATH_STANDARD ? 1 : 0;
     p.window.firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;

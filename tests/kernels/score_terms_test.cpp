@@ -12,6 +12,7 @@
 
 #include "support/call.hpp"
 #include "support/everywhere.hpp"
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
 #include "support/weights.hpp"
@@ -183,6 +184,88 @@ TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and Na
     CHECK(std::isfinite(result.lse[1]));
     CHECK(std::isnan(result.lse[11]));
     CHECK(std::isnan(result.lse[16]));
+}
+
+TEST_CASE("factors multiply the bias of their heads, on every kernel", "[score_terms]") {
+    constexpr std::array<VkfType, 3> types = {VKF_TYPE_F16, VKF_TYPE_F32, VKF_TYPE_BF16};
+    for (size_t i = 0; i < types.size(); i++) {
+        for (const uint32_t rows : {3U, 77U}) { // few rows share tiles with those of other heads
+            VkfProblem problem = problemOf({2, 8, 2, rows, 150, 40, 24, VKF_TYPE_F16});
+            problem.bias = vkf::test::broadcast(problem, types[i], i == 0, i != 1, true, 2);
+            problem.biasFactors = 1;
+            problem.softcap = i == 1 ? 12.0F : 0.0F; // the kernel on matrices begins with the bias only without it
+            problem.alibi = i == 2 ? 1 : 0;
+            problem.causal = rows == 77 ? 1 : 0;
+            checkEverywhere(problem);
+        }
+    }
+}
+
+TEST_CASE("factors go with splits, sinks, pages and probabilities", "[score_terms]") {
+    VkfProblem problem = problemOf({1, 8, 1, 2, 203, 64, 0, VKF_TYPE_F16});
+    problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, true, true);
+    problem.biasFactors = problem.sinks = problem.weights = 1;
+    checkEverywhere(problem);
+    problem.kvSplits = 3;
+    for (const uint32_t variation : {0U, 4U, 6U, 7U}) {
+        checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
+    }
+    problem.weights = 0;
+    vkf::test::setPages(problem, 16, 3);
+    for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+        checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
+    }
+    VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
+    wide.bias = vkf::test::broadcast(wide, VKF_TYPE_F32, false, true, true);
+    wide.biasFactors = 1;
+    wide.path = VKF_PATH_DECODE;
+    checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
+}
+
+TEST_CASE("no factor gives weight to a key whose bias is minus infinity", "[score_terms]") {
+    for (const float softcap : {0.0F, 10.0F}) {
+        VkfProblem problem = problemOf({1, 4, 2, 6, 40, 16, 0, VKF_TYPE_F16});
+        problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, false, true);
+        problem.biasFactors = 1;
+        problem.softcap = softcap;
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        inputs.biasFactors = {0.0F, -1.5F, 1.0F, 0.25F};
+        for (uint64_t i = 0; i < 6; i++) {
+            for (uint64_t j = 0; j < 40; j++) {
+                if (i == 2 || (i + j) % 3 == 0) { // row 2 has none but these
+                    vkfStoreElement(VKF_TYPE_F16, inputs.bias.data(), i * 40 + j, -infinity);
+                }
+            }
+        }
+        for (const Variation& variation : vkf::test::variations) {
+            checkOn(variation, problem, inputs);
+        }
+        const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
+        for (size_t head = 0; head < 4; head++) {
+            CHECK(result.lse[head * 6 + 2] == -infinity);
+            CHECK(std::isfinite(result.lse[head * 6 + 3]));
+        }
+    }
+}
+
+// Scores are 0, v is 1, 2, 3; the bias is ln 2 for the last key.
+TEST_CASE("a factor of 0 leaves a bias out, one of 2 counts it twice", "[reference]") {
+    VkfProblem problem = problemOf({1, 3, 1, 1, 3, 1, 0, VKF_TYPE_F32});
+    problem.bias = {1, VKF_TYPE_F32, 0, 0, 0};
+    problem.biasFactors = 1;
+    Inputs inputs = zeroScores(problem);
+    inputs.biasFactors = {0.0F, 1.0F, 2.0F};
+    for (uint64_t key = 0; key < 3; key++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), key, key == 2 ? std::log(2.0) : 0.0);
+    }
+    for (const VkfReferenceAlgorithm algorithm : algorithms) {
+        const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(algorithm));
+        for (size_t head = 0; head < 3; head++) {
+            const double last = std::exp2(static_cast<double>(head));
+            CHECK(std::abs(result.o[head] - (1.0 + 2.0 + 3.0 * last) / (2.0 + last)) < 1e-6);
+            CHECK(std::abs(result.lse[head] - std::log(2.0 + last)) < 1e-6);
+        }
+    }
 }
 
 TEST_CASE("all reference algorithms agree with slopes and sinks", "[reference]") {

@@ -167,6 +167,10 @@ const Refusal refusals[] = {
          p.weightRows = 0x40000000;
      },
      VKF_ERROR_UNSUPPORTED, "weightRows 1073741824 is over the limit of 1073741823"},
+    {"factors of a bias that is not there", [](VkfProblem& p) { p.biasFactors = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "biasFactors is 1 without bias"},
+    {"a reserved field behind biasFactors", [](VkfProblem& p) { p.reserved3 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field is not zero"},
     {"a reserved field behind weightRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field is not zero"},
     {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,

@@ -72,6 +72,7 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
     const Workplace place;
     writeUsual(place);
     writeNpy(place, "rank1.npy", ElementType::f32, {5}, 1);
+    writeNpy(place, "six.npy", ElementType::f32, {6}, 1);
     writeNpy(place, "rank5.npy", ElementType::f32, {1, 1, 1, 2, 3}, 1);
     writeNpy(place, "rank2.npy", ElementType::f32, {33, 24}, 1);
     writeNpy(place, "batch.npy", ElementType::f32, {3, 2, 33, 24}, 1);
@@ -109,6 +110,8 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"},
          {usual + " --sinks rank1.npy", "--sinks rank1.npy|[5]|[6]"},
          {usual + " --alibi-slopes three.npy", "--alibi-slopes three.npy|i32|float32"},
+         {usual + " --bias-factors rank1.npy", "--bias-factors rank1.npy|[5]|[6]"},
+         {usual + " --bias-factors six.npy", "--bias-factors six.npy|--bias"},
          {usual + " --bias rank2.npy", "--bias rank2.npy|[33, 24]|[2, 6, 17, 33]"},
          {usual + " --mask over.npy", "--mask over.npy|[2]|[2, 6, 17, 33]"},
          {usual + " --dropout-mask over.npy", "--dropout-mask over.npy|[2]|[2, 6, 17, 33]"},

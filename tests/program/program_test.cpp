@@ -74,6 +74,7 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {usual + " --softcap 5 --scale 0.3", ElementType::f32, whole},
         {usual + " --alibi --sinks heads.npy --lse lse.npy", ElementType::f32, whole},
         {usual + " --bias bias.npy --mask mask.npy --lse lse.npy", ElementType::f32, whole},
+        {usual + " --bias bias.npy --bias-factors heads.npy", ElementType::f32, whole},
         {usual + " --documents documents.npy --window 9,-1 --first-keys 3", ElementType::f32, whole},
         {usual + " --dropout 0.25 --seed 18446744073709551615 --lse lse.npy", ElementType::f32, whole},
         {usual + " --dropout 0.5 --dropout-mask mask.npy --path standard", ElementType::f32, whole},

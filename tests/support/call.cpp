@@ -401,6 +401,7 @@ std::string describe(const VkfProblem& p) {
                  << bias->rowStride << "]";
         }
     }
+    text << (p.biasFactors != 0 ? " factors" : "");
     if (p.packed != 0) {
         text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
     }
@@ -433,6 +434,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.dropoutMask = dropoutMask.empty() ? nullptr : dropoutMask.data();
     inputs.dropoutSeed = dropoutSeed.empty() ? nullptr : dropoutSeed.data();
     inputs.weightRows = weightRows.empty() ? nullptr : weightRows.data();
+    inputs.biasFactors = biasFactors.empty() ? nullptr : biasFactors.data();
     return inputs;
 }
 
@@ -467,6 +469,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
     inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
     inputs.weightRows = randomWeightRows(problem, data.seed);
+    inputs.biasFactors = randomHeads(problem.biasFactors != 0 ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -512,6 +515,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded dropoutMask = uploaded(device, inputs.dropoutMask);
     const Guarded dropoutSeed = uploaded(device, inputs.dropoutSeed);
     const Guarded weightRows = uploaded(device, inputs.weightRows);
+    const Guarded biasFactors = uploaded(device, inputs.biasFactors);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t rowsOfWeights = problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
@@ -541,6 +545,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     bindings.dropoutMask = dropoutMask.binding();
     bindings.dropoutSeed = dropoutSeed.binding();
     bindings.weightRows = weightRows.binding();
+    bindings.biasFactors = biasFactors.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

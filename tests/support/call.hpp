@@ -63,6 +63,7 @@ struct Inputs {
     std::vector<float> sinks{};
     std::vector<float> alibiSlopes{};
     std::vector<std::byte> bias{};
+    std::vector<float> biasFactors{};
     std::vector<std::byte> mask{};
     std::vector<int32_t> documentIds{};
     std::vector<int32_t> cuSeqlensQ{};

@@ -27,6 +27,7 @@ struct InputFiles {
     std::string sinks;
     std::string alibiSlopes;
     std::string bias;
+    std::string biasFactors;
     std::string mask;
     std::string documents;
     std::string cuSeqlensQ;
@@ -60,6 +61,7 @@ struct Inputs {
     std::optional<Tensor> sinks;
     std::optional<Tensor> alibiSlopes;
     std::optional<Tensor> bias; // in whole words of 4 bytes, as of the mask
+    std::optional<Tensor> biasFactors;
     std::optional<Tensor> mask;
     std::optional<Tensor> dropoutMask;
     std::vector<const OptionalInput*> given; // rows of the table whose files were given

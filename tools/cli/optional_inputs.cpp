@@ -158,6 +158,12 @@ void loadBias(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs
     inputs.bias = std::move(bias);
 }
 
+void loadBiasFactors(const FlagFile& file, const TensorNames& names, Inputs& inputs) {
+    loadHeads<&Inputs::biasFactors>(file, names, inputs);
+    if (!inputs.bias)
+        failInput("{} {}: multiplies a bias; give --bias", file.flag, file.path);
+}
+
 template <std::optional<Tensor> Inputs::*field>
 void loadMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
     auto [name, mask] = loadBroadcast(file, inputs);
@@ -252,6 +258,10 @@ const std::array rows = {
     OptionalInput{"--bias", &F::bias,
                   ".npy of [B, H, N, K], float32 or float16, added to scores; dimensions of 1, or missing, repeat",
                   loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
+    OptionalInput{"--bias-factors", &F::biasFactors,
+                  ".npy of [H], float32: a factor for each query head that multiplies --bias", loadBiasFactors,
+                  isOn<&P::biasFactors>, floats<&I::biasFactors, &T::biasFactors>,
+                  same<&T::biasFactors, &R::biasFactors>},
     OptionalInput{"--mask", &F::mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see",
                   loadMask<&I::mask>, isMask<&I::mask, &P::mask>, bytes<&I::mask, &T::mask>, same<&T::mask, &R::mask>},
     OptionalInput{"--documents", &F::documents,
