@@ -96,7 +96,10 @@ TEST_CASE("a block mask combines with every other mask at every density", "[bloc
         VkfProblem problem = oddProblem(VKF_TYPE_F16, 64);
         other.add(problem);
         for (const double density : densities) {
-            checkMasked(problem, dataOf(problem, density, seed++));
+            if (vkf::test::wholeSweeps() || seed % 5 % 2 != 0) { // other densities for each other mask
+                checkMasked(problem, dataOf(problem, density, seed));
+            }
+            seed++;
         }
     }
 }
@@ -107,7 +110,10 @@ TEST_CASE("blocks may have any size that is a multiple of 16", "[block_mask]") {
         VkfProblem problem = oddProblem(block % 32 == 0 ? VKF_TYPE_BF16 : VKF_TYPE_F16, block);
         causal(problem);
         for (const double density : {0.1, 0.5}) {
-            checkMasked(problem, dataOf(problem, density, seed++));
+            if (vkf::test::wholeSweeps() || (density < 0.3) == (block % 32 == 0)) {
+                checkMasked(problem, dataOf(problem, density, seed));
+            }
+            seed++;
         }
     }
 }

@@ -44,8 +44,8 @@ void apply(const Variation& variation, VkfProblem& problem);
 // on every device.
 bool takes(const Variation& variation, const VkfProblem& problem);
 
-// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise three of them, and
-// the next case of the running test case gets the next three.
+// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise two of them, and
+// the next case of the running test case gets the next two.
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem);
 
 // The same of the variations of these numbers: whole sweeps all of them, otherwise the next two.
