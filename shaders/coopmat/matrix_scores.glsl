@@ -43,8 +43,14 @@ void computeProducts() {
     }
 }
 
+// Sizes of scores are compared by their bits, of which those of a NaN are the largest. max() of floats may return the
+// NaN, and the next max() then forgets it together with the sizes before it: those of other rows and keys, which need
+// not see what the NaN comes from.
+#define SIZE_BITS(score) (floatBitsToUint(score) & 0x7fffffffu)
+
 // Whether scores of this size can stay unfinished: the polynomial of nearTanhRatio holds for them.
-bool isNearZero(const float size) {
+bool isNearZero(const uint size_bits) {
+    float size = uintBitsToFloat(min(size_bits, 0x7f800000u)); // a NaN counts as infinite
     float scale = abs(params.score_scale);
     return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
@@ -52,14 +58,14 @@ bool isNearZero(const float size) {
 // Conservative test: can any score exceed m by the threshold? It assumes the largest possible score at the nearest key,
 // and under a softcap that no score is capped. Also true where scores are too large for that: `near` is false then.
 bool mayOutgrow(out bool near) {
-    float largest_size = 0.0;
+    uint largest_size = 0;
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = CAPS_DEFERRED ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
             x = max(x, CAPS_DEFERRED ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
         }
-        largest_size = max(largest_size, x);
+        largest_size = max(largest_size, SIZE_BITS(x));
         bool passes;
         if (HAS_ALIBI) { // m inside both exponents takes registers and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
@@ -75,10 +81,10 @@ bool mayOutgrow(out bool near) {
 
 // Whether all scores of the invocation can.
 bool areNearZero() {
-    float largest_size = 0.0;
+    uint largest_size = 0;
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            largest_size = max(largest_size, abs(SCORE(i, e)));
+            largest_size = max(largest_size, SIZE_BITS(SCORE(i, e)));
         }
     }
     return isNearZero(largest_size);
