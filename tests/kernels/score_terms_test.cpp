@@ -147,10 +147,8 @@ TEST_CASE("a row that sees its sink alone is exactly zero, and its lse the sink"
     problem.sinks = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.sinks = {-2.5F, 130.0F};
-    for (const Variation& variation : vkf::test::variations) {
-        if (!vkf::test::takes(variation, problem)) {
-            continue;
-        }
+    for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 5)) {
+        const Variation& variation = *inTurn;
         apply(variation, problem);
         for (const uint32_t splits : {0U, 3U}) {
             problem.kvSplits = variation.path == VKF_PATH_STANDARD || variation.path == VKF_PATH_KEY_OUTER ? 0 : splits;
@@ -176,8 +174,8 @@ TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and Na
     Inputs inputs = vkf::test::makeInputs(problem, {});
     const auto inf = static_cast<float>(infinity);
     inputs.sinks = {-inf, 1.0F, inf, std::numeric_limits<float>::quiet_NaN()};
-    for (const Variation& variation : vkf::test::variations) {
-        checkOn(variation, problem, inputs);
+    for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+        checkOn(*variation, problem, inputs);
     }
     const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
     CHECK(result.lse[0] == -infinity);
@@ -207,12 +205,12 @@ TEST_CASE("factors go with splits, sinks, pages and probabilities", "[score_term
     problem.biasFactors = problem.sinks = problem.weights = 1;
     checkEverywhere(problem);
     problem.kvSplits = 3;
-    for (const uint32_t variation : {0U, 4U, 6U, 7U}) {
+    for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 7U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
     }
     problem.weights = 0;
     vkf::test::setPages(problem, 16, 3);
-    for (const uint32_t variation : {0U, 4U, 6U, 8U}) {
+    for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
     }
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
@@ -237,8 +235,8 @@ TEST_CASE("no factor gives weight to a key whose bias is minus infinity", "[scor
                 }
             }
         }
-        for (const Variation& variation : vkf::test::variations) {
-            checkOn(variation, problem, inputs);
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+            checkOn(*variation, problem, inputs);
         }
         const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
         for (size_t head = 0; head < 4; head++) {

@@ -212,7 +212,8 @@ TEST_CASE("the header's weights of chosen rows are what is computed", "[weights]
     std::fill(inputs.k.begin(), inputs.k.end(), std::byte{0});
     inputs.weightRows = {3, 1, 1, 9};
     const std::vector<float> expected = {0.25F, 0.25F, 0.25F, 0.25F, 0.5F, 0.5F, 0, 0, 0.5F, 0.5F, 0, 0, 0, 0, 0, 0};
-    for (const Variation& variation : vkf::test::variations) {
+    for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 5)) {
+        const Variation& variation = *inTurn;
         vkf::test::apply(variation, problem);
         INFO(variation.name);
         const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
@@ -233,7 +234,8 @@ TEST_CASE("rows whose scores are all -infinity, and those that see their sink al
         for (uint64_t key = 0; key < 3; key++) {
             vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), 4 * 3 + key, -std::numeric_limits<double>::infinity());
         }
-        for (const Variation& variation : vkf::test::variations) {
+        for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 5)) {
+            const Variation& variation = *inTurn;
             vkf::test::apply(variation, problem);
             INFO(variation.name);
             const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);

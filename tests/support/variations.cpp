@@ -29,8 +29,6 @@ bool isMaskedByKey(const VkfProblem& problem) {
     return problem.mask.enabled != 0 || problem.documents != 0 || firstKeys;
 }
 
-constexpr size_t variationsOfACase = 2;
-
 // By number. Three in a row are of three paths.
 constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8};
 
@@ -65,8 +63,8 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     return type == VKF_TYPE_F16 || vkfIsSupported(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
 }
 
-std::vector<const Variation*> variationsInTurn(const VkfProblem& problem) {
-    const size_t most = wholeSweeps() ? turns.size() : variationsOfACase;
+std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most) {
+    most = wholeSweeps() ? turns.size() : most;
     std::vector<const Variation*> chosen;
     for (size_t tried = 0; tried < turns.size() && chosen.size() < most; tried++) {
         const Variation& variation = variations[turns[nextTurn++ % turns.size()]];
@@ -82,7 +80,7 @@ std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers) {
     if (!wholeSweeps()) {
         std::rotate(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(nextTurn % chosen.size()),
                     chosen.end());
-        chosen.resize(std::min<size_t>(chosen.size(), 2));
+        chosen.resize(1);
         nextTurn += chosen.size();
     }
     return chosen;

@@ -44,11 +44,12 @@ void apply(const Variation& variation, VkfProblem& problem);
 // on every device.
 bool takes(const Variation& variation, const VkfProblem& problem);
 
-// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise two of them, and
-// the next case of the running test case gets the next two.
-std::vector<const Variation*> variationsInTurn(const VkfProblem& problem);
+// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise `most` of them, and
+// the next case of the running test case gets the next ones. Each pair of features has a test on every path besides
+// (kernels/pairs_test.cpp).
+std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most = 1);
 
-// The same of the variations of these numbers: whole sweeps all of them, otherwise the next two.
+// The same of the variations of these numbers: whole sweeps all of them, otherwise the next one.
 std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers);
 
 // The cases of a list that run: of a whole sweep all, otherwise each nth, from number `first` on.
