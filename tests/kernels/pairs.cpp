@@ -92,6 +92,13 @@ void setFirstKeys(PairedCall& call) {
     call.problem.window.firstKeys = 11;
 }
 
+void setBiasFactors(PairedCall& call) {
+    if (call.problem.bias.enabled == 0) {
+        call.problem.bias = broadcast(call.problem, VKF_TYPE_F32, true, true, true, 1);
+    }
+    call.problem.biasFactors = 1;
+}
+
 void setBlockMask(VkfProblem& p, uint32_t block) {
     p.maskBlock = block;
     const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&p);
@@ -176,6 +183,7 @@ const std::vector<Feature> table = {
       {"f32", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F32, true, true, true, 1); }},
       {"f16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, true, true, 3); }},
       {"bf16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false); }}}},
+    {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
      {{"none", nothing},
       {"usual slopes", [](PairedCall& c) { c.problem.alibi = 1; }},
