@@ -50,6 +50,9 @@ void considerDecodeWideTiles(const Caps& caps, const MatrixLayout& layout, const
                              DecodeSearch& search) {
     for (const uint32_t keyMatrices : candidates) {
         const DecodeWideTile tile{layout, keyMatrices, problem.headDim, problem.valueDim};
+        if (tile.subgroups() == 0) {
+            break; // matrices of a single element for each invocation leave no pair of scores
+        }
         considerWithSplits(tile, problem,
                            firstOf({
                                objectionIf(!suits(tile), {VKF_TILE_LAYOUT, 0, 0}),

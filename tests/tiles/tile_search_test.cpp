@@ -46,7 +46,8 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     suited.consider(SomePlan{{2}, 3}, 10, suits);
     CHECK(suited.settled());
     suited.consider(SomePlan{{3}, 1}, 10, suits);
-    CHECK(suited.finish(&list).tile.number == 2);
+    SomePlan taken = suited.finish(&list);
+    CHECK(taken.tile.number == 2);
     REQUIRE(list.size() == 3);
     CHECK(list[1].taken);
     CHECK(list[1].tile == "2/3");
@@ -57,13 +58,15 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     weakOnes.consider(SomePlan{{1}, 1}, 10, weak);
     weakOnes.consider(SomePlan{{2}, 1}, 10, weak);
     weakOnes.consider(SomePlan{{3}, 1}, 10, strong);
-    CHECK(weakOnes.finish(nullptr).tile.number == 2);
+    taken = weakOnes.finish(nullptr);
+    CHECK(taken.tile.number == 2);
 
     vkf::TileSearch<SomePlan> none;
     none.consider(SomePlan{{1}, 1}, 10, strong);
     none.consider(SomePlan{{2}, 1, true}, 10, weak); // tuning data may not take a weak tile
     CHECK_FALSE(none.found());
-    CHECK(none.finish(&list).tile.number == 0);
+    taken = none.finish(&list);
+    CHECK(taken.tile.number == 0);
     CHECK(list[1].fromTuning);
 }
 

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tree/layers.hpp"
@@ -109,6 +111,14 @@ bool mayInclude(const Room& room, const std::string& included) {
     return false;
 }
 
+std::string joined(std::initializer_list<std::string_view> pieces) {
+    std::string text;
+    for (const std::string_view piece : pieces) {
+        text += piece;
+    }
+    return text;
+}
+
 // One line for each wall that is crossed, of the tree in base / tree.root.
 std::vector<std::string> crossedWalls(const fs::path& base, const Tree& tree) {
     std::vector<std::string> crossed;
@@ -116,23 +126,23 @@ std::vector<std::string> crossedWalls(const fs::path& base, const Tree& tree) {
         const fs::path inTree = fs::relative(file, base / tree.root);
         const std::string name = (tree.root / inTree).generic_string();
         if (!inTree.has_parent_path()) {
-            crossed.push_back(name + ": lies flat in " + tree.root +
-                              "/; it belongs in a folder of tests/tree/layers.hpp");
+            crossed.push_back(
+                joined({name, ": lies flat in ", tree.root, "/; it belongs in a folder of tests/tree/layers.hpp"}));
             continue;
         }
         const std::string folder = inTree.begin()->string();
         const auto room = std::find_if(tree.rooms.begin(), tree.rooms.end(),
                                        [&](const Room& candidate) { return candidate.folder == folder; });
         if (room == tree.rooms.end()) {
-            crossed.push_back(name + ": the folder " + folder + " has no row in tests/tree/layers.hpp");
+            crossed.push_back(joined({name, ": the folder ", folder, " has no row in tests/tree/layers.hpp"}));
             continue;
         }
         const std::vector<std::string> lines = linesOf(file);
         for (size_t i = 0; i < lines.size(); i++) {
             const std::string included = includedBy(lines[i]);
             if (!included.empty() && !mayInclude(*room, included)) {
-                crossed.push_back(name + ":" + std::to_string(i + 1) + ": " + tree.root + "/" + folder +
-                                  " may not include " + included + ", only: " + room->mayInclude);
+                crossed.push_back(joined({name, ":", std::to_string(i + 1), ": ", tree.root, "/", folder,
+                                          " may not include ", included, ", only: ", room->mayInclude}));
             }
         }
     }
@@ -160,7 +170,7 @@ std::vector<std::string> overfull(const fs::path& base, const std::string& root)
     return found;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string listed(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) {
         text += "\n  " + line;
@@ -213,7 +223,7 @@ std::string crossedBy(const std::string& file, const std::string& text) {
 TEST_CASE("every include points down, and every source lies in a folder of the table", "[tree]") {
     for (const Tree& tree : trees()) {
         const std::vector<std::string> crossed = crossedWalls(VKFLASH_SOURCE_DIR, tree);
-        INFO("walls crossed:" << joined(crossed));
+        INFO("walls crossed:" << listed(crossed));
         CHECK(crossed.empty());
     }
 }
@@ -230,7 +240,7 @@ TEST_CASE("every folder of the table has sources", "[tree]") {
 TEST_CASE("no folder holds too many sources, and no source too many lines", "[tree]") {
     for (const char* root : {"src", "shaders", "tools", "tests", "include", "examples", "fuzz"}) {
         const std::vector<std::string> found = overfull(VKFLASH_SOURCE_DIR, root);
-        INFO("too large:" << joined(found));
+        INFO("too large:" << listed(found));
         CHECK(found.empty());
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tensors/random_tensors.hpp"
-#include "tensors/generator.hpp"
 
 #include <algorithm>
 #include <array>
