@@ -52,7 +52,8 @@ struct AttentionParams {
 };
 
 #ifdef __cplusplus
-/* The same of any kernel, as the host fills it: each kernel has its own names for its tensors (phase_params.h). */
+/* The push constants of any kernel, as the host fills them. Each kernel has its own names for its tensors
+ * (phase_params.h). */
 struct CallParams {
     Address tensor[4];
     VKF_CALL_PARAMS

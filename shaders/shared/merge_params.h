@@ -10,7 +10,7 @@
 namespace vkf::shared {
 #endif
 
-/* Of merge_parts.comp: partial results of any origin. */
+/* Push constants of merge_parts.comp, which merges partial results of any origin. */
 struct MergeParams {
     Address parts;
     Address part_lse;
@@ -32,7 +32,7 @@ struct MergeParams {
     Uint first_item;
 };
 
-/* Of merge_splits.comp: partial results of the key splits of one call. */
+/* Push constants of merge_splits.comp, which merges the key splits of one call. */
 struct SplitMergeParams {
     Address partial_o;     /* dense fp32 [sequences, key splits, heads, rows, columns], columns padded to fours */
     Address partial_state; /* m and l of each of its rows */
