@@ -50,8 +50,9 @@ void checkOn(const vkf::test::Variation& variation, VkfProblem problem, const Da
     CHECK(outcome.passed());
 }
 
-void check(const VkfProblem& problem, const Data& data) {
-    for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
+// On `most` variations in turn: one is enough where a test case has many problems.
+void check(const VkfProblem& problem, const Data& data, size_t most = 2) {
+    for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, most)) {
         checkOn(*variation, problem, data);
     }
 }
@@ -86,7 +87,7 @@ TEST_CASE("a NaN in a key reaches only the rows that see the key", "[attention_h
             data.edit = [&](Bytes&, Bytes& k, Bytes&) {
                 vkfStoreElement(type, k.data(), shared.key * 64 + 40, quietNaN);
             };
-            check(problem, data);
+            check(problem, data, 1);
         }
     }
 }
@@ -114,7 +115,7 @@ TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "
                 vkfStoreElement(type, v.data(), shared.key * 64 + 33, infinity);
                 vkfStoreElement(type, v.data(), shared.key * 64 + 63, -infinity);
             };
-            check(problem, data);
+            check(problem, data, 1);
         }
     }
 }
@@ -138,7 +139,7 @@ TEST_CASE("a NaN in a query reaches its own row alone", "[attention_hard]") {
             const VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
             Data data;
             data.edit = [&](Bytes& q, Bytes&, Bytes&) { vkfStoreElement(type, q.data(), row * 64 + 17, quietNaN); };
-            check(problem, data);
+            check(problem, data, 1);
         }
     }
 }
@@ -238,7 +239,7 @@ TEST_CASE("the running maximum may grow or fall by any step", "[attention_hard]"
                     vkfStoreElement(type, k.data(), key * 64, profile.step * static_cast<double>(steps));
                 }
             };
-            check(problem, data);
+            check(problem, data, 1);
         }
     }
 }
@@ -296,12 +297,12 @@ TEST_CASE("a row that sees one key gives that key's value, however the score loo
             VkfProblem problem = problemOf({1, 1, 1, 70, 130, 64, 0, type});
             problem.scale = scale;
             problem.window.enabled = 1; // 0, 0
-            check(problem, {});
+            check(problem, {}, 1);
             problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-            check(problem, {});
+            check(problem, {}, 1);
             problem.window.enabled = 0;
             problem.causal = 1; // row 0
-            check(problem, {});
+            check(problem, {}, 1);
         }
     }
 }

@@ -178,7 +178,7 @@ void checkKeys(VkfProblem problem, Data data) {
     makeIdentity(problem, inputs);
     const VkfProblem plain = withoutDropout(problem);
     const std::vector<double> visible = reference(plain, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).o;
-    for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
+    for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
         VkfProblem asked = problem;
         apply(*variation, asked);
         INFO(variation->name << ": " << vkf::test::describe(asked));
@@ -312,7 +312,7 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
         problem.kvSplits = 5;
         problem.alibi = 1;
         problem.sinks = 1;
-        for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
             VkfProblem asked = problem;
             asked.kvSplits = variation->path == VKF_PATH_STANDARD || variation->path == VKF_PATH_KEY_OUTER ? 0 : 5;
             checkOn(*variation, asked, makeInputs(asked, data));
@@ -344,7 +344,7 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
 TEST_CASE("a probability of 0 changes no bit, the smallest ones no key", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, VKF_TYPE_F16});
     const Inputs inputs = makeInputs(problem, {});
-    for (const Variation* variation : vkf::test::variationsInTurn(problem, 4)) {
+    for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
         VkfProblem asked = problem;
         apply(*variation, asked);
         INFO(variation->name);

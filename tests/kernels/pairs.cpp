@@ -221,6 +221,7 @@ const std::vector<Feature> table = {
 
 constexpr size_t typesFeature = 3;
 constexpr size_t matrixTypes = 2; // the first levels of it
+constexpr size_t anyLevel = 100;  // that is not the plain one
 
 struct Choice {
     size_t feature;
@@ -368,6 +369,54 @@ std::vector<Levels> callsOf(const Design& design) {
         }
     }
     return calls;
+}
+
+namespace {
+
+// What a call shows on one of the design's variations: its levels, the features of it that are not plain, two by two,
+// and its types on this variation.
+std::set<Pair> shownBy(const Levels& levels, size_t variation) {
+    std::set<Pair> shown = {{{typesFeature, levels[typesFeature]}, {table.size(), variation}}};
+    for (size_t a = 0; a < levels.size(); a++) {
+        shown.insert({{a, levels[a]}, {a, levels[a]}});
+        for (size_t b = a + 1; b < levels.size(); b++) {
+            if (levels[a] != 0 && levels[b] != 0) {
+                shown.insert({{a, anyLevel}, {b, anyLevel}});
+            }
+        }
+    }
+    return shown;
+}
+
+size_t countNew(const std::set<Pair>& shown, const std::set<Pair>& missing) {
+    return static_cast<size_t>(
+        std::count_if(shown.begin(), shown.end(), [&](const Pair& pair) { return missing.contains(pair); }));
+}
+
+} // namespace
+
+std::vector<Levels> fewCallsOf(const Design& design) {
+    const std::vector<Levels> all = callsOf(design);
+    std::set<Pair> missing;
+    for (size_t variation = 0; variation < design.variations.size(); variation++) {
+        for (const Levels& levels : all) {
+            missing.merge(shownBy(levels, variation));
+        }
+    }
+    // In one other type, everything plain, on each variation: these are shaders of their own.
+    Levels plain(table.size(), 0);
+    plain[typesFeature] = design.onMatrices ? 1 : 2;
+    std::vector<Levels> few(design.variations.size(), plain);
+    while (!missing.empty()) {
+        const size_t variation = few.size() % design.variations.size(); // as the calls are run
+        few.push_back(*std::max_element(all.begin(), all.end(), [&](const Levels& a, const Levels& b) {
+            return countNew(shownBy(a, variation), missing) < countNew(shownBy(b, variation), missing);
+        }));
+        for (const Pair& pair : shownBy(few.back(), variation)) {
+            missing.erase(pair);
+        }
+    }
+    return few;
 }
 
 } // namespace vkf::test

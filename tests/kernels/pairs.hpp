@@ -4,8 +4,9 @@
 //
 // A feature is what a caller may ask for, with some levels: "mask" has none, bytes and bits. Level 0 is the plain one.
 // A design is a list of calls for one path: for every two levels of two features that the library takes together on
-// that path, some call has both. A new optional input gets a row in the table of features (pairs.cpp), and every design
-// then has it together with everything else.
+// that path, some call has both. Whole sweeps run all of them, other runs as few as show every level, and every
+// two features together that are not plain. A new optional input gets a row in the table of features (pairs.cpp), and
+// every design then has it together with everything else.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,9 @@ bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule = 
 // Whether the library takes the two levels together, everything else being plain.
 bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel);
 
-// The same list every time.
+// The same lists every time: a call for every two levels of two features, and as few of those as have every level, and
+// every two features that are not plain, after plain ones.
 std::vector<Levels> callsOf(const Design& design);
+std::vector<Levels> fewCallsOf(const Design& design);
 
 } // namespace vkf::test

@@ -147,7 +147,7 @@ TEST_CASE("a row that sees its sink alone is exactly zero, and its lse the sink"
     problem.sinks = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.sinks = {-2.5F, 130.0F};
-    for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 5)) {
+    for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 3)) {
         const Variation& variation = *inTurn;
         apply(variation, problem);
         for (const uint32_t splits : {0U, 3U}) {
@@ -174,7 +174,7 @@ TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and Na
     Inputs inputs = vkf::test::makeInputs(problem, {});
     const auto inf = static_cast<float>(infinity);
     inputs.sinks = {-inf, 1.0F, inf, std::numeric_limits<float>::quiet_NaN()};
-    for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+    for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
         checkOn(*variation, problem, inputs);
     }
     const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
@@ -235,7 +235,7 @@ TEST_CASE("no factor gives weight to a key whose bias is minus infinity", "[scor
                 }
             }
         }
-        for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
             checkOn(*variation, problem, inputs);
         }
         const auto result = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));

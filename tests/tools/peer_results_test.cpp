@@ -120,5 +120,7 @@ TEST_CASE("malformed lines of peers are refused by number and by what is missing
     checkError("FLASH_ATTN_EXT(hsk=64): 2 runs - 1.0 us/run - ", "the parameter mask");
     checkError(ggmlLine("", " 200 runs - soon"), "a time in us");
     checkError(ggmlLine("kv=many"), "a whole number");
-    checkError(std::string(100000, 'd') + "\nd1", "\" n\"");
+    std::string longLine(100000, 'd');
+    longLine += "\nd1";
+    checkError(longLine, "\" n\"");
 }

@@ -115,6 +115,8 @@ Json resultJson(const BenchResult& result) {
     return json;
 }
 
+Json bytesJson(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
+
 Json clockJson(const Timing& timing) {
     if (timing.clock <= 0)
         return Json::object();

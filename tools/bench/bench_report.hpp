@@ -4,6 +4,8 @@
 #ifndef VKFLASH_TOOLS_BENCH_REPORT_HPP
 #define VKFLASH_TOOLS_BENCH_REPORT_HPP
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -38,6 +40,8 @@ Json problemJson(const VkfProblem& problem);
 Json resultJson(const BenchResult& result);
 // The clock and the runs that did not count, or that all did; empty where the clock is not known.
 Json clockJson(const Timing& timing);
+// null where the number of bytes is not known.
+Json bytesJson(const std::optional<uint64_t>& bytes);
 
 // A problem that was not measured, and why.
 Json leftOutJson(const VkfProblem& problem, const std::string& reason);

@@ -34,19 +34,19 @@ double secondsOf(const PeerResult& peer) { return countedOperations(peer.shape) 
 
 // ---- Output ----------------------------------------------------------------------------------------
 
-void printHeading() {
+void printDecodeHeading() {
     fmt::print("{:<5}{:>4}{:>8}{:>5}  {:<8}{:>7}{:>10}{:>10}{:>10}{:>8}{:>9}{:>7}  {:<15}  {}\n", "type", "B", "keys",
                "rows", "path", "splits", "median", "least", "read", "GB/s", "of read", "runs", "error / bound",
                "others: time (ratio)");
 }
 
-void printShape(const VkfProblem& problem, VkfPath path) {
+void printDecodeShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>4}{:>8}{:>5}  {:<8}", vkfTypeName(problem.k.type), problem.batch, problem.keys,
                problem.queryRows, vkfPathName(path));
 }
 
 void printResult(const DecodeResult& result, const std::vector<Peer>& peers) {
-    printShape(result.problem, result.plan.path);
+    printDecodeShape(result.problem, result.plan.path);
     fmt::print("{:>7}{:>10}{:>10}{:>10}{:>8.0f}{:>8.0f}%{:>7}  {:<15}{}", result.plan.kvSplits,
                timeText(result.call.median), timeText(result.call.least), timeText(result.read.median),
                result.bytesPerSecond() * 1e-9, result.readShare() * 100, result.call.runs,
@@ -103,7 +103,7 @@ public:
         fmt::print("shape   {} query heads over {} KV heads, D = {}{}{}\n\n", shapes.heads, shapes.kvHeads, shapes.dim,
                    shapes.valueDim != 0 ? fmt::format(", Dv = {}", shapes.valueDim) : "",
                    shapes.valuesInKeys ? ", v in k" : "");
-        printHeading();
+        printDecodeHeading();
         for (const VkfProblem& problem : problems_) {
             measureOne(problem);
             ++done_;
@@ -137,7 +137,7 @@ private:
 
     void skip(const VkfProblem& problem, const std::string& reason) {
         progress_.hide();
-        printShape(problem, problem.path);
+        printDecodeShape(problem, problem.path);
         fmt::print("  left out: {}\n", reason);
         std::fflush(stdout);
         results_.leaveOut(problem, reason);

@@ -126,7 +126,7 @@ HostResult measureHost(const host::Device& device, const std::string& tuning, co
 
 // ---- Output ------------------------------------------------------------------------------------------------
 
-void printHeading() {
+void printHostHeading() {
     fmt::print("{:<6}{:>5}  {:<10}{:>6}{:>13}{:>13}{:>15}{:>15}{:>10}{:>10}\n", "type", "D", "path", "steps",
                "cold plan", "filled cache", "same context", "record median", "least", "spread");
 }
@@ -164,7 +164,7 @@ void benchHost(const HostOptions& options) {
     const host::Device device = openDevice(options.device);
     const std::string tuning = loadTuning(options.device.tuning);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
-    printHeading();
+    printHostHeading();
     Progress progress("bench host");
     Json results = Json::array();
     for (const VkfProblem& problem : problems) {

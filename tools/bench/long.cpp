@@ -116,8 +116,6 @@ void print(const LongResult& result) {
     std::fflush(stdout);
 }
 
-Json jsonOf(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
-
 Json json(const VkfProblem& problem, const LongResult& result, uint32_t sampleRows) {
     Json json = problemJson(problem);
     json.update({{"path", vkfPathName(result.plan.path)},
@@ -131,9 +129,9 @@ Json json(const VkfProblem& problem, const LongResult& result, uint32_t sampleRo
                  {"teraflops", result.teraflops()},
                  {"tensorBytes", result.tensorBytes},
                  {"scratchBytes", result.plan.scratchBytes},
-                 {"driverBytesBefore", jsonOf(result.memory.before)},
-                 {"driverBytesWithTensors", jsonOf(result.memory.withTensors)},
-                 {"driverBytesMost", jsonOf(result.memory.most)},
+                 {"driverBytesBefore", bytesJson(result.memory.before)},
+                 {"driverBytesWithTensors", bytesJson(result.memory.withTensors)},
+                 {"driverBytesMost", bytesJson(result.memory.most)},
                  {"sampledRowsOfEachHead", sampleRows},
                  {"error", result.verdict.oError},
                  {"bound", result.verdict.oBound}});

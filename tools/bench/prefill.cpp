@@ -31,20 +31,20 @@ struct PrefillOptions {
 
 // ---- Output ----------------------------------------------------------------------------------------
 
-void printHeading() {
+void printPrefillHeading() {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D", "N",
                "B", "H", "causal", "path", "median", "least", "spread", "runs", "TFLOP/s", "scratch", "error / bound",
                "others: TFLOP/s (ratio)");
 }
 
-void printShape(const VkfProblem& problem, VkfPath path) {
+void printPrefillShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
                problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
 }
 
 void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
     const Timing& timing = result.timing;
-    printShape(result.problem, result.plan.path);
+    printPrefillShape(result.problem, result.plan.path);
     fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>9.4g}{:>11}  {:<15}{}", timeText(timing.median), timeText(timing.least),
                timing.spread * 100, timing.runs, result.teraflops(),
                bytesText(static_cast<double>(result.plan.scratchBytes)),
@@ -76,7 +76,7 @@ public:
 
     void run() {
         fmt::print("device  {}, {}\n\n", device_.summary().name, device_.summary().driver);
-        printHeading();
+        printPrefillHeading();
         for (const VkfProblem& problem : problems_) {
             measureOne(problem);
             ++done_;
@@ -115,7 +115,7 @@ private:
 
     void skip(const VkfProblem& problem, const std::string& reason) {
         progress_.hide();
-        printShape(problem, problem.path);
+        printPrefillShape(problem, problem.path);
         fmt::print("  left out: {}\n", reason);
         std::fflush(stdout);
         results_.leaveOut(problem, reason);

@@ -111,7 +111,7 @@ StepResult measureStep(host::Device& device, const StepOptions& options, const V
     return result;
 }
 
-void printHeading() {
+void printStepHeading() {
     fmt::print("{:<6}{:>6}{:>9}{:>11}{:>12}{:>12}{:>12}{:>12}  {}\n", "kv", "page", "keys", "step", "an append",
                "attention", "recording", "submission", "error / bound");
 }
@@ -153,7 +153,7 @@ void benchStep(const StepOptions& options) {
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
     fmt::print("shape   {} layers, {} sequences, {} query heads over {} KV heads, D = {}, {}\n\n", options.layers,
                options.batch, options.heads, options.kvHeads, options.dim, options.type);
-    printHeading();
+    printStepHeading();
     Progress progress("bench step");
     Json results = Json::array();
     for (const VkfProblem& problem : problems) {

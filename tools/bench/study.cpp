@@ -81,18 +81,18 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
 
 // ---- Output ----------------------------------------------------------------------------------------
 
-void printHeading() {
+void printStudyHeading() {
     fmt::print("{:<5}{:>5}{:>7}  {:<10}{:>10}{:>8}{:>10}{:>11}{:>8}{:>11}{:>11}{:>10}  {:<15}\n", "type", "D", "N",
                "path", "median", "faster", "TFLOP/s", "memory", "saved", "predicted", "plan", "GB/s", "error / bound");
 }
 
-void printShape(const VkfProblem& problem, VkfPath path) {
+void printStudyShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>5}{:>7}  {:<10}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
                vkfPathName(path));
 }
 
 void printRow(const StudyResult& result, const StudyResult* standard) {
-    printShape(result.timed.problem, result.timed.plan.path);
+    printStudyShape(result.timed.problem, result.timed.plan.path);
     fmt::print("{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>11}{:>10.4g}  {:<15}{}{}\n",
                timeText(result.timed.timing.median),
                standard ? fmt::format("{:.2f}x", result.fasterThan(*standard)) : "-", result.timed.teraflops(),
@@ -104,14 +104,12 @@ void printRow(const StudyResult& result, const StudyResult* standard) {
     std::fflush(stdout);
 }
 
-Json jsonOf(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
-
 Json json(const StudyResult& result, const StudyResult* standard, const Difference& difference) {
     Json json = resultJson(result.timed);
     json.update({{"peakBytes", result.memory.peak},
-                 {"driverBytesBefore", jsonOf(result.memory.driverBefore)},
-                 {"driverBytesMost", jsonOf(result.memory.driverMost)},
-                 {"driverBytesAfter", jsonOf(result.memory.driverAfter)},
+                 {"driverBytesBefore", bytesJson(result.memory.driverBefore)},
+                 {"driverBytesMost", bytesJson(result.memory.driverMost)},
+                 {"driverBytesAfter", bytesJson(result.memory.driverAfter)},
                  {"fasterThanStandard", standard ? Json(result.fasterThan(*standard)) : Json(nullptr)},
                  {"memorySavedPercent", standard ? Json(result.memorySaved(*standard)) : Json(nullptr)},
                  {"predictedBytes", result.predictedBytes},
@@ -133,7 +131,7 @@ public:
     void run() {
         fmt::print("device  {}, {}\nshape   {} sequences, {} heads, not causal\n\n", device_.summary().name,
                    device_.summary().driver, options_.batch, options_.heads);
-        printHeading();
+        printStudyHeading();
         for (const VkfProblem& shape : shapes_)
             measureShape(shape);
         finish();
@@ -192,7 +190,7 @@ private:
     void stop(const VkfProblem& problem, const std::string& reason) {
         stopped_.insert(seriesOf(problem));
         progress_.hide();
-        printShape(problem, problem.path);
+        printStudyShape(problem, problem.path);
         fmt::print("stops here: {}\n", reason);
         std::fflush(stdout);
         results_.leaveOut(problem, reason);

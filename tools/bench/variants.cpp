@@ -34,7 +34,7 @@ struct VariantOptions {
 // ---- Problems --------------------------------------------------------------------------------------
 
 // A row to measure, and the plain problem that it changes.
-struct Subject {
+struct VariantSubject {
     Variant variant;
     VkfProblem plain;
 };
@@ -66,9 +66,9 @@ std::vector<VkfProblem> decodeProblems(const VariantOptions& options) {
     return problems;
 }
 
-std::vector<Subject> subjectsOf(const VariantOptions& options) {
+std::vector<VariantSubject> subjectsOf(const VariantOptions& options) {
     const std::vector<Variant> selected = selectVariants(options.only);
-    std::vector<Subject> subjects;
+    std::vector<VariantSubject> subjects;
     const auto add = [&](Workload workload, const std::vector<VkfProblem>& problems) {
         for (const VkfProblem& problem : problems)
             for (const Variant& variant : selected)
@@ -97,16 +97,16 @@ std::string aimText(const Aim& aim, const VariantResult& row) {
                                  : fmt::format("{:.3f} of the rate >= {:.4g} {}", row.rateRatio(), aim.limit, word);
 }
 
-void printHeading() {
+void printVariantsHeading() {
     fmt::print("{:<18}{:<9}{:>7}{:>10}  {:<7}{:>10}{:>8}  {:<15} {:>8}{:>6}  {}\n", "variant", "path", "keys", "median",
                "beside", "median", "ratio", "aim", "TFLOP/s", "runs", "error / bound");
 }
 
-void printSubject(const Subject& subject, VkfPath path) {
+void printSubject(const VariantSubject& subject, VkfPath path) {
     fmt::print("{:<18}{:<9}{:>7}", subject.variant.name, vkfPathName(path), subject.plain.keys);
 }
 
-void printRow(const Subject& subject, const VariantResult& row) {
+void printRow(const VariantSubject& subject, const VariantResult& row) {
     const BenchResult& result = row.result;
     printSubject(subject, result.plan.path);
     fmt::print("{:>10}  {:<7}{:>10}{:>8}  {:<15} {:>8.4g}{:>6}  {:.1g} / {:.1g}{}{}\n", timeText(result.timing.median),
@@ -119,7 +119,7 @@ void printRow(const Subject& subject, const VariantResult& row) {
 
 const char* workloadName(Workload workload) { return workload == Workload::prefill ? "prefill" : "decode"; }
 
-Json rowJson(const Subject& subject, const VariantResult& row) {
+Json rowJson(const VariantSubject& subject, const VariantResult& row) {
     const Aim& aim = subject.variant.aim;
     Json json = {{"variant", subject.variant.name}, {"workload", workloadName(subject.variant.workload)}};
     json.update(resultJson(row.result));
@@ -149,8 +149,8 @@ public:
         fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
         fmt::print("shape   {}, {} sequences, {} heads, {} rows, D = {}; decode: one row, 32 heads over 8\n\n",
                    shape.type, shape.batch, shape.heads, shape.rows, shape.dim);
-        printHeading();
-        for (const Subject& subject : subjects_) {
+        printVariantsHeading();
+        for (const VariantSubject& subject : subjects_) {
             measureOne(subject);
             ++done_;
         }
@@ -161,7 +161,7 @@ public:
     }
 
 private:
-    void measureOne(const Subject& subject) {
+    void measureOne(const VariantSubject& subject) {
         const double share = static_cast<double>(done_) / static_cast<double>(subjects_.size());
         std::optional<VariantResult> row;
         try {
@@ -182,7 +182,7 @@ private:
         }
     }
 
-    void skip(const Subject& subject, const std::string& reason) {
+    void skip(const VariantSubject& subject, const std::string& reason) {
         progress_.hide();
         printSubject(subject, subject.plain.path);
         fmt::print("  left out: {}\n", reason);
@@ -191,7 +191,7 @@ private:
     }
 
     const VariantOptions& options_;
-    std::vector<Subject> subjects_;
+    std::vector<VariantSubject> subjects_;
     host::Device device_;
     VariantMeasure measure_;
     Progress progress_{"bench variants"};

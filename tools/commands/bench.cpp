@@ -29,24 +29,24 @@ struct BenchOptions {
 };
 
 // One of the grid's problems, and how much of its block mask is open, if it has one.
-struct Subject {
+struct GridSubject {
     VkfProblem problem;
     double blockDensity;
 };
 
-std::vector<Subject> subjectsOf(const BenchOptions& options) {
+std::vector<GridSubject> subjectsOf(const BenchOptions& options) {
     for (const double density : options.blockDensities)
         checkDensity(density, options.grid.math.maskBlock);
     const bool some = !options.blockDensities.empty();
     const std::vector<double> densities = some ? options.blockDensities : std::vector<double>{1};
-    std::vector<Subject> subjects;
+    std::vector<GridSubject> subjects;
     for (const VkfProblem& problem : problemsOf(options.grid))
         for (const double density : densities)
             subjects.push_back({problem, density});
     return subjects;
 }
 
-void printHeading() {
+void printForwardHeading() {
     fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys", "path",
                "median", "least", "most", "runs", "TFLOP/s", "error / bound");
 }
@@ -63,7 +63,7 @@ void printRow(const BenchResult& result) {
 }
 
 void benchAll(const BenchOptions& options) {
-    const std::vector<Subject> subjects = subjectsOf(options);
+    const std::vector<GridSubject> subjects = subjectsOf(options);
     checkReport(options.report);
     checkTiming(options.measure.timing.maxRuns, options.measure.timing.seconds);
     host::Device device = openDevice(options.device);
@@ -71,12 +71,12 @@ void benchAll(const BenchOptions& options) {
     fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
                options.grid.shape.heads, subjects.empty() ? 0 : subjects[0].problem.kvHeads,
                options.grid.math.causal.empty() ? "" : ", causal");
-    printHeading();
+    printForwardHeading();
     BenchMemory memory(device);
     GpuClock clock(device);
     Json results = Json::array();
     Progress progress("bench");
-    for (const Subject& subject : subjects) {
+    for (const GridSubject& subject : subjects) {
         const double share = static_cast<double>(results.size()) / static_cast<double>(subjects.size());
         MeasureOptions measure = options.measure;
         measure.blockDensity = subject.blockDensity;

@@ -27,7 +27,7 @@ struct DemoOptions {
 };
 
 // One problem of the demo with its memory.
-struct Subject {
+struct DemoSubject {
     std::string title;
     VkfProblem problem;
     host::HostTensors tensors;
@@ -60,7 +60,7 @@ Measured compute(host::Device& device, const VkfProblem& problem, const host::Ho
     return result;
 }
 
-void show(host::Device& device, Subject& subject) {
+void show(host::Device& device, DemoSubject& subject) {
     fmt::print("\n{}\n", subject.title);
     fmt::print("  problem       {}\n", problemText(subject.problem));
 
@@ -97,7 +97,7 @@ void showSamples(host::Device& device, const std::string& folder) {
     files.k = (path / "k.npy").string();
     files.v = (path / "v.npy").string();
     const Inputs inputs = loadInputs(files);
-    Subject subject{"Sample tensors of the repository", problemOf(inputs), {}, 0};
+    DemoSubject subject{"Sample tensors of the repository", problemOf(inputs), {}, 0};
     subject.problem.causal = 1;
     std::vector<std::byte> o(tensorBytes(outputShape(inputs), elementBytes(inputs.q.type)).value());
     subject.tensors.q = inputs.q.bytes.data();
@@ -109,7 +109,7 @@ void showSamples(host::Device& device, const std::string& folder) {
 
 // As large as a device of the kind computes, both ways, in well under a second. On a CPU the kernels of
 // the sample tensors serve again: its driver compiles them on their first run, which takes longest of all.
-Subject generatedSubject(host::DeviceKind kind) {
+DemoSubject generatedSubject(host::DeviceKind kind) {
     const bool cpu = kind == host::DeviceKind::cpu;
     const bool discrete = kind == host::DeviceKind::discrete;
     ShapeOptions shape;
@@ -124,7 +124,7 @@ Subject generatedSubject(host::DeviceKind kind) {
 }
 
 void showGenerated(host::Device& device) {
-    Subject subject = generatedSubject(device.summary().kind);
+    DemoSubject subject = generatedSubject(device.summary().kind);
     RandomTensors random(subject.problem, 1);
     subject.tensors = random.pointers(subject.problem);
     show(device, subject);

@@ -52,18 +52,18 @@ std::string tileShape(const VkfPlanInfo& plan) {
                        plan.kvSplits > 1 ? fmt::format(" x{}", plan.kvSplits) : "");
 }
 
-void printHeading() {
+void printTuneHeading() {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<16}{:>9}  {:<16}{:>9}{:>7}\n", "type", "D", "N", "B", "H",
                "causal", "path", "built-in tile", "time", "best other", "time", "ratio");
 }
 
-void printShape(const VkfProblem& problem, VkfPath path) {
+void printTuneShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
                problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
 }
 
 void printResult(const TuneResult& result) {
-    printShape(result.problem, result.builtIn.path);
+    printTuneShape(result.problem, result.builtIn.path);
     fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", tileShape(result.builtIn), timeText(result.builtInSeconds),
                tileShape(result.best), timeText(result.bestSeconds), result.ratio(),
                !result.taken  ? "built-in stays"
@@ -105,7 +105,7 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
             if (++leftOut == problems.size())
                 failInput("nothing was measured: {}", error.what());
             progress.hide();
-            printShape(problem, problem.path);
+            printTuneShape(problem, problem.path);
             fmt::print("left out: {}\n", error.what());
         }
         ++done;
@@ -124,7 +124,7 @@ void tune(const TuneCommandOptions& options) {
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\ntiles   rows x keys / invocations x splits\n\n", device.summary().name,
                device.summary().driver);
-    printHeading();
+    printTuneHeading();
     const std::vector<std::string> entries = tuneAll(device, options, problems);
     if (options.device.validation)
         checkValidation(device);

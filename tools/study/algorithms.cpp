@@ -27,18 +27,18 @@ struct AlgorithmsOptions {
     bool json = false;
 };
 
-struct Subject {
+struct NamedAlgorithm {
     const char* name;
     VkfReferenceAlgorithm algorithm;
 };
 
 // The first is what the others are held against.
-constexpr std::array<Subject, 6> subjects = {{{"direct", VKF_REFERENCE_DIRECT},
-                                              {"standard", VKF_REFERENCE_STANDARD},
-                                              {"online, row by row", VKF_REFERENCE_ONLINE},
-                                              {"tiled, keys outer", VKF_REFERENCE_TILED_KEYS_OUTER},
-                                              {"tiled, queries outer", VKF_REFERENCE_TILED},
-                                              {"recomputed from lse", VKF_REFERENCE_RECOMPUTE}}};
+constexpr std::array<NamedAlgorithm, 6> subjects = {{{"direct", VKF_REFERENCE_DIRECT},
+                                                     {"standard", VKF_REFERENCE_STANDARD},
+                                                     {"online, row by row", VKF_REFERENCE_ONLINE},
+                                                     {"tiled, keys outer", VKF_REFERENCE_TILED_KEYS_OUTER},
+                                                     {"tiled, queries outer", VKF_REFERENCE_TILED},
+                                                     {"recomputed from lse", VKF_REFERENCE_RECOMPUTE}}};
 
 // In fp64 the orders of summation differ by less, at the magnitude of the largest number.
 constexpr double agreement = 1e-12;
@@ -72,7 +72,7 @@ struct Outcome {
 std::vector<Outcome> compareAll(StudyInputs& inputs, const AlgorithmsOptions& options) {
     std::vector<Outcome> outcomes;
     ReferenceResult first;
-    for (const Subject& subject : subjects) {
+    for (const NamedAlgorithm& subject : subjects) {
         auto reference = make<VkfReferenceOptions>();
         reference.algorithm = subject.algorithm;
         reference.tileRows = options.tileRows;

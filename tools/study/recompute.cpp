@@ -32,7 +32,7 @@ struct RecomputeOptions {
 // P is held in fp64, some rows of every head at a time.
 constexpr uint64_t mostBytesOfWeights = uint64_t{64} << 20;
 // In fp64 two ways to the same weight differ by less.
-constexpr double agreement = 1e-12;
+constexpr double agreementOfLse = 1e-12;
 
 // An lse that was kept, and how P recomputed from it compares with P.
 struct Kept {
@@ -43,7 +43,7 @@ struct Kept {
     double rowSum = 0;     // largest |sum of a row of P' - 1|, or of one that sees no key - 0
 
     // A weight is off by the factor that lse is off by, as an exponent.
-    double bound() const { return std::expm1(lseError) + agreement; }
+    double bound() const { return std::expm1(lseError) + agreementOfLse; }
 };
 
 double distance(double a, double b) {
