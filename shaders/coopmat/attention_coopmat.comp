@@ -93,7 +93,7 @@ void makeScores(const bool full) {
     if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }
-    if (BIAS_LAST) {
+    if (HAS_BIAS) {
         addBias();
     }
     if (HAS_ALIBI) {

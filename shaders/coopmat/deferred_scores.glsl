@@ -13,13 +13,9 @@
 //
 // Needs: coopmat/state.glsl, matrix/matrix_tile.glsl, scores/final_score.glsl, scores/score_terms.glsl,
 // scores/dropout.glsl.
-// Provides: BIAS_FIRST, BIAS_LAST, CAPS_DEFERRED, SETTLED, exponent, takeProbability.
+// Provides: CAPS_DEFERRED, SETTLED, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
-
-// Where a bias enters: products are added to the bias, divided by the scale, or the bias is added to finished scores.
-layout(constant_id = VKF_ID_BIAS_FIRST) const bool BIAS_FIRST = false;
-const bool BIAS_LAST = HAS_BIAS && !BIAS_FIRST;
 
 const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
 // Factors that leave a score as it is. The last two are the least normal numbers and not 0, because 0 times the square
@@ -41,7 +37,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);
     }
-    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || BIAS_LAST ? 1.0 : abs(params.score_scale), rest);
+    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || HAS_BIAS ? 1.0 : abs(params.score_scale), rest);
 }
 
 // Line 9 of the algorithm: p = 2^x of a row and a key of the lane; l takes p in before p is rounded or dropped.

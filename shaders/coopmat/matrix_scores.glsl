@@ -14,17 +14,9 @@
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
 
-// s = 0, or s = the bias divided by the scale, because the scale multiplies s later.
 void beginScores() {
-    float unit = LOG2E / abs(params.score_scale);
-    float inverse_scale = 1.0 / abs(params.score_scale);
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         s_tile[i] = ResultMatrix(0.0);
-        UNROLL for (uint e = 0; e < (BIAS_FIRST ? ELEMENTS : 0); e++) {
-            const uint row = rowOf(i, e);
-            float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
-            s_tile[i][e] = HAS_BIAS_FACTORS ? bias * (BIAS_UNIT(bias, row) * inverse_scale) : bias * unit;
-        }
     }
 }
 
@@ -120,7 +112,8 @@ void setDropout() {
     }
 }
 
-// Finishes scores in place and adds the bias, where it does not come first.
+// Finishes scores in place and adds the bias. Products must not be added to the bias: matrix units cut sums off, once for
+// each step of the depth, at the size of the sum, and a bias is larger than products may be.
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {

@@ -23,97 +23,96 @@
 #define VKF_ID_SINKS 10              /* bool */
 #define VKF_ID_ALIBI 11              /* VKF_ALIBI_* */
 #define VKF_ID_BIAS 12               /* type of the bias, VKF_STORED_* plus 1; 0 = no bias */
-#define VKF_ID_BIAS_FIRST 13         /* bool: path coopmat adds products to the bias */
-#define VKF_ID_DROPOUT 14            /* VKF_DROPOUT_* */
-#define VKF_ID_DROPOUT_THRESHOLD 15  /* the generator drops keys with smaller numbers */
-#define VKF_ID_DROPOUT_SCALE 16      /* float: 1 / (1 - probability) */
-#define VKF_ID_LSE 17                /* bool: the kernel writes lse; of partial results, m and l */
+#define VKF_ID_DROPOUT 13            /* VKF_DROPOUT_* */
+#define VKF_ID_DROPOUT_THRESHOLD 14  /* the generator drops keys with smaller numbers */
+#define VKF_ID_DROPOUT_SCALE 15      /* float: 1 / (1 - probability) */
+#define VKF_ID_LSE 16                /* bool: the kernel writes lse; of partial results, m and l */
 
 /* Masks. */
-#define VKF_ID_WINDOW 18             /* bool: a window or a causal mask */
-#define VKF_ID_TOP_LEFT 19           /* bool: row 0 stands at key 0 */
-#define VKF_ID_FIRST_KEYS 20         /* keys that rows see besides the window */
-#define VKF_ID_FIRST_KEYS_CAUSAL 21  /* bool: a row sees no first key after its own position */
-#define VKF_ID_KEY_LENGTHS 22        /* bool */
-#define VKF_ID_MASK 23               /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
-#define VKF_ID_DOCUMENTS 24          /* bool */
-#define VKF_ID_MASK_BLOCK 25         /* rows and keys of a block of the block mask; 0 = no block mask */
-#define VKF_ID_MASK_BATCH_STRIDE 26  /* words from the block mask of one sequence to the next */
-#define VKF_ID_MASK_HEAD_STRIDE 27   /* words from the block mask of one head to the next */
-#define VKF_ID_TILE_MAP 28           /* whether there is a map of empty and full tiles: VKF_MAP_* */
+#define VKF_ID_WINDOW 17             /* bool: a window or a causal mask */
+#define VKF_ID_TOP_LEFT 18           /* bool: row 0 stands at key 0 */
+#define VKF_ID_FIRST_KEYS 19         /* keys that rows see besides the window */
+#define VKF_ID_FIRST_KEYS_CAUSAL 20  /* bool: a row sees no first key after its own position */
+#define VKF_ID_KEY_LENGTHS 21        /* bool */
+#define VKF_ID_MASK 22               /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
+#define VKF_ID_DOCUMENTS 23          /* bool */
+#define VKF_ID_MASK_BLOCK 24         /* rows and keys of a block of the block mask; 0 = no block mask */
+#define VKF_ID_MASK_BATCH_STRIDE 25  /* words from the block mask of one sequence to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 26   /* words from the block mask of one head to the next */
+#define VKF_ID_TILE_MAP 27           /* whether there is a map of empty and full tiles: VKF_MAP_* */
 
 /* Packed sequences and pages. */
-#define VKF_ID_PACKED_SEQUENCES 29   /* bool */
-#define VKF_ID_PAGE_ROWS 30          /* rows of a page, a power of two; 0 = no pages */
-#define VKF_ID_MAX_PAGES 31          /* entries of the block table for a sequence */
+#define VKF_ID_PACKED_SEQUENCES 28   /* bool */
+#define VKF_ID_PAGE_ROWS 29          /* rows of a page, a power of two; 0 = no pages */
+#define VKF_ID_MAX_PAGES 30          /* entries of the block table for a sequence */
 
 /* Optional inputs. */
-#define VKF_ID_WINDOW_SLOT 32       /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
-#define VKF_ID_WINDOW_LEFT 33        /* the window, where the slot has an address */
-#define VKF_ID_WINDOW_RIGHT 34
+#define VKF_ID_WINDOW_SLOT 31        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
+#define VKF_ID_WINDOW_LEFT 32        /* the window, where the slot has an address */
+#define VKF_ID_WINDOW_RIGHT 33
 
 /* Work items. */
-#define VKF_ID_PACKED_HEADS 35       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_GROUP_HEADS 36        /* heads, of all sequences and splits, whose row tiles take turns */
-#define VKF_ID_KEY_SPLITS 37         /* workgroups that share the keys of a row tile */
-#define VKF_ID_KEY_OUTER 38          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
+#define VKF_ID_PACKED_HEADS 34       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
+#define VKF_ID_GROUP_HEADS 35        /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_KEY_SPLITS 36         /* workgroups that share the keys of a row tile */
+#define VKF_ID_KEY_OUTER 37          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
 /* The tile of the kernels in plain arithmetic: path scalar, and those that share its pieces. */
-#define VKF_ID_ROW_LANES 39          /* invocations that share a query row, a power of two */
-#define VKF_ID_THREAD_ROWS 40        /* query rows that an invocation owns */
-#define VKF_ID_THREAD_KEYS 41        /* keys of a tile that an invocation owns */
-#define VKF_ID_THREAD_COLUMNS 42     /* columns of o that an invocation owns, in fours */
-#define VKF_ID_CHUNK_DIM 43          /* columns of q and k staged at once, in fours */
-#define VKF_ID_CHUNK_KEYS 44         /* rows of v staged at once: lanes times a divisor of thread keys */
+#define VKF_ID_ROW_LANES 38          /* invocations that share a query row, a power of two */
+#define VKF_ID_THREAD_ROWS 39        /* query rows that an invocation owns */
+#define VKF_ID_THREAD_KEYS 40        /* keys of a tile that an invocation owns */
+#define VKF_ID_THREAD_COLUMNS 41     /* columns of o that an invocation owns, in fours */
+#define VKF_ID_CHUNK_DIM 42          /* columns of q and k staged at once, in fours */
+#define VKF_ID_CHUNK_KEYS 43         /* rows of v staged at once: lanes times a divisor of thread keys */
 
 /* Cooperative matrices: how the device lays one out over a subgroup. */
-#define VKF_ID_SUBGROUP_LANES 45     /* invocations of a subgroup */
-#define VKF_ID_MATRIX_ROWS 46        /* rows of the score matrices */
-#define VKF_ID_MATRIX_DEPTH 47       /* the depth of a product */
-#define VKF_ID_MATRIX_COLUMNS 48     /* columns of the score matrices; the depth where a matrix stays in registers */
-#define VKF_ID_SLOT_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
-#define VKF_ID_COLUMN_LANES 50       /* bits of the lane number that choose a column, not a row */
-#define VKF_ID_ELEMENT_BASIS 51      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
-#define VKF_ID_LANE_BASIS 52         /* place of element 0 of lane 1, 2, 4, 8, alike */
-#define VKF_ID_LANE_BASIS_HIGH 53    /* of lane 16, 32 */
-#define VKF_ID_LOCKSTEP 54           /* bool: a subgroup runs in lockstep and needs no barriers of its own */
+#define VKF_ID_SUBGROUP_LANES 44     /* invocations of a subgroup */
+#define VKF_ID_MATRIX_ROWS 45        /* rows of the score matrices */
+#define VKF_ID_MATRIX_DEPTH 46       /* the depth of a product */
+#define VKF_ID_MATRIX_COLUMNS 47     /* columns of the score matrices; the depth where a matrix stays in registers */
+#define VKF_ID_SLOT_ELEMENTS 48      /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_COLUMN_LANES 49       /* bits of the lane number that choose a column, not a row */
+#define VKF_ID_ELEMENT_BASIS 50      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
+#define VKF_ID_LANE_BASIS 51         /* place of element 0 of lane 1, 2, 4, 8, alike */
+#define VKF_ID_LANE_BASIS_HIGH 52    /* of lane 16, 32 */
+#define VKF_ID_LOCKSTEP 53           /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* The tile of kernels on cooperative matrices. */
-#define VKF_ID_ROW_TILES 55          /* matrices of query rows that a subgroup owns */
-#define VKF_ID_KEY_TILES 56          /* matrices side by side in a tile of keys */
-#define VKF_ID_WHOLE_WORDS 57        /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
-#define VKF_ID_OUTPUT_WORDS 58       /* bool: rows of o, of fp32 or v's type, are stored as words of 16 bytes */
+#define VKF_ID_ROW_TILES 54          /* matrices of query rows that a subgroup owns */
+#define VKF_ID_KEY_TILES 55          /* matrices side by side in a tile of keys */
+#define VKF_ID_WHOLE_WORDS 56        /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
+#define VKF_ID_OUTPUT_WORDS 57       /* bool: rows of o, of fp32 or v's type, are stored as words of 16 bytes */
 
 /* The tile of path decode. In plain arithmetic: */
-#define VKF_ID_KEY_LANES 59          /* invocations that share a key, a power of two */
-#define VKF_ID_GROUP_ROWS 60         /* packed query rows, all of which each group of lanes holds */
-#define VKF_ID_GROUP_KEYS 61         /* keys that a group of lanes holds at once */
+#define VKF_ID_KEY_LANES 58          /* invocations that share a key, a power of two */
+#define VKF_ID_GROUP_ROWS 59         /* packed query rows, all of which each group of lanes holds */
+#define VKF_ID_GROUP_KEYS 60         /* keys that a group of lanes holds at once */
 
 /* On cooperative matrices: */
-#define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with rows of their own; the others share keys */
-#define VKF_ID_STATES 63             /* query rows of an invocation that may exist */
-#define VKF_ID_BLOCK_UNIT 64         /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_WIDE_KEY_MATRICES 65  /* of wide heads: matrices of keys, as deep as a product, in a tile */
+#define VKF_ID_ROW_SUBGROUPS 61      /* subgroups with rows of their own; the others share keys */
+#define VKF_ID_STATES 62             /* query rows of an invocation that may exist */
+#define VKF_ID_BLOCK_UNIT 63         /* words of 4 bytes of a block type that are loaded at once */
+#define VKF_ID_WIDE_KEY_MATRICES 64  /* of wide heads: matrices of keys, as deep as a product, in a tile */
 
 /* The unfused path. */
-#define VKF_ID_STEP_DIM 66           /* columns of q and k in a step of a product on matrices, in fours */
-#define VKF_ID_STEP_KEYS 67          /* keys in a step of such a product */
-#define VKF_ID_TYPE_P 68             /* of P between the passes, VKF_STORED_* */
-#define VKF_ID_ROW_WORDS 69          /* words of four scores that an invocation of the softmax keeps of its row */
-#define VKF_ID_READER_ROWS 70        /* query rows of a tile in which the pass after the softmax reads P */
-#define VKF_ID_READER_KEYS 71        /* keys of a step in which that pass reads P */
-#define VKF_ID_PROBABILITIES 72      /* bool: the softmax writes probabilities too */
+#define VKF_ID_STEP_DIM 65           /* columns of q and k in a step of a product on matrices, in fours */
+#define VKF_ID_STEP_KEYS 66          /* keys in a step of such a product */
+#define VKF_ID_TYPE_P 67             /* of P between the passes, VKF_STORED_* */
+#define VKF_ID_ROW_WORDS 68          /* words of four scores that an invocation of the softmax keeps of its row */
+#define VKF_ID_READER_ROWS 69        /* query rows of a tile in which the pass after the softmax reads P */
+#define VKF_ID_READER_KEYS 70        /* keys of a step in which that pass reads P */
+#define VKF_ID_PROBABILITIES 71      /* bool: the softmax writes probabilities too */
 
 /* Kernels beside attention. */
-#define VKF_ID_FINISH_LANES 73       /* path key_outer, at its end: invocations that share a row of o, a power of two */
-#define VKF_ID_MAP_TILE_ROWS 74      /* map of tiles: packed rows of a tile of attention's kernel */
-#define VKF_ID_MAP_TILE_KEYS 75      /* keys of that tile */
-#define VKF_ID_CHOSEN_ROWS 76        /* bool: a list in memory says of which rows probabilities are made */
+#define VKF_ID_FINISH_LANES 72       /* path key_outer, at its end: invocations that share a row of o, a power of two */
+#define VKF_ID_MAP_TILE_ROWS 73      /* map of tiles: packed rows of a tile of attention's kernel */
+#define VKF_ID_MAP_TILE_KEYS 74      /* keys of that tile */
+#define VKF_ID_CHOSEN_ROWS 75        /* bool: a list in memory says of which rows probabilities are made */
 
 /* Scores, once more. */
-#define VKF_ID_BIAS_FACTORS 77       /* bool: a factor for each query head multiplies the bias */
+#define VKF_ID_BIAS_FACTORS 76       /* bool: a factor for each query head multiplies the bias */
 
-#define VKF_ID_COUNT 78
+#define VKF_ID_COUNT 77
 
 /* What the push constants have in the slot of the window. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -2,7 +2,6 @@
 #include "schedule/builder.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tiles/tile_problem.hpp"
 
@@ -11,13 +10,6 @@ namespace {
 
 // Whether to take the binary that is built with an extension.
 bool isTaken(Built built, bool wanted) { return built == Built::with || (built == Built::both && wanted); }
-
-// Scores that are not capped may begin with their bias, divided by the scale, which a tiny one does not allow.
-bool takesBiasFirst(const Variant& variant, const VkfProblem& problem) {
-    constexpr float leastScale = 1e-3F;
-    return variant.kernel == Kernel::attentionCoopmat && !variant.exchange && problem.bias.enabled != 0 &&
-           problem.softcap == 0.0F && std::abs(problem.scale) >= leastScale;
-}
 
 } // namespace
 
@@ -53,7 +45,6 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {
         const bool tiled = traits.constants == ConstantFamily::tile;
         phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
-        phase.variant.constants[VKF_ID_BIAS_FIRST] = takesBiasFirst(phase.variant, problem_.given) ? 1 : 0;
     }
     phase.items = static_cast<uint32_t>(items);
     const double affordable = stepOperations(kernel) / std::max(operations, 1.0);

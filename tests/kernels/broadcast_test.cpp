@@ -144,6 +144,23 @@ TEST_CASE("a bias of minus infinity gives no weight", "[broadcast]") {
     }
 }
 
+// Matrix units that add products to a large number lose more of them than the bound of lse allows.
+TEST_CASE("a bias far larger than the products costs them no accuracy", "[broadcast]") {
+    for (const uint32_t dim : {128U, 256U}) {
+        VkfProblem problem = problemOf({1, 2, 2, 65, 100, dim, 0, VKF_TYPE_F16});
+        problem.bias = broadcast(problem, VKF_TYPE_F16, false, true, true);
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        for (uint64_t i = 0; i < inputs.bias.size() / 2; i++) {
+            vkfStoreElement(VKF_TYPE_F16, inputs.bias.data(), i,
+                            500 + vkfLoadElement(VKF_TYPE_F16, inputs.bias.data(), i));
+        }
+        checkOn(vkf::test::variations[4], problem, inputs);
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
+            checkOn(*variation, problem, inputs);
+        }
+    }
+}
+
 TEST_CASE("all reference algorithms agree under a mask and a bias", "[reference]") {
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
