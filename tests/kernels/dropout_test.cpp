@@ -170,7 +170,7 @@ size_t wrongKeys(const VkfProblem& problem, const Inputs& inputs, const std::vec
     return wrong;
 }
 
-// Variations in turn leave out exactly the keys they should, right by the reference, lse as without dropout.
+// The next variation in turn leaves out exactly the keys they should, right by the reference, lse as without dropout.
 void checkKeys(VkfProblem problem, Data data) {
     problem.o.type = VKF_TYPE_F32;
     data.poisonInvisibleKeys = false;
@@ -178,7 +178,7 @@ void checkKeys(VkfProblem problem, Data data) {
     makeIdentity(problem, inputs);
     const VkfProblem plain = withoutDropout(problem);
     const std::vector<double> visible = reference(plain, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).o;
-    for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
+    for (const Variation* variation : vkf::test::variationsInTurn(problem)) {
         VkfProblem asked = problem;
         apply(*variation, asked);
         INFO(variation->name << ": " << vkf::test::describe(asked));
@@ -312,7 +312,7 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
         problem.kvSplits = 5;
         problem.alibi = 1;
         problem.sinks = 1;
-        for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
+        for (const Variation* variation : vkf::test::variationsInTurn(problem)) {
             VkfProblem asked = problem;
             asked.kvSplits = variation->path == VKF_PATH_STANDARD || variation->path == VKF_PATH_KEY_OUTER ? 0 : 5;
             checkOn(*variation, asked, makeInputs(asked, data));

@@ -126,14 +126,11 @@ TEST_CASE("every path agrees with the reference on PyTorch's tensors", "[golden]
     for (const Golden& golden : goldens) {
         DYNAMIC_SECTION(golden.file) {
             Loaded loaded = load(golden);
-            for (const vkf::test::Variation& variation : vkf::test::variations) {
-                if (!vkf::test::takes(variation, loaded.problem)) {
-                    continue;
-                }
-                apply(variation, loaded.problem);
+            for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(loaded.problem, 4)) {
+                apply(*variation, loaded.problem);
                 const vkf::test::Outcome outcome =
-                    vkf::test::runCall(vkf::test::deviceOf(variation), loaded.problem, loaded.inputs);
-                INFO(variation.name << ": " << outcome.text());
+                    vkf::test::runCall(vkf::test::deviceOf(*variation), loaded.problem, loaded.inputs);
+                INFO(variation->name << ": " << outcome.text());
                 CHECK(outcome.passed());
             }
         }

@@ -116,7 +116,7 @@ TEST_CASE("weights under block masks", "[weights]") {
 TEST_CASE("weights of caches: pages and block types, on few rows and many", "[weights]") {
     uint32_t seed = 80;
     for (const uint32_t chosen : {0U, 3U}) {
-        for (const uint32_t rows : {2U, 33U}) {
+        for (const uint32_t rows : vkf::test::inTurn({2U, 33U})) {
             for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_1}) {
                 VkfProblem problem = weighted({2, 8, 2, rows, 190, 64, 0, VKF_TYPE_F16}, chosen);
                 problem.k.type = problem.v.type = type;
@@ -138,7 +138,7 @@ TEST_CASE("weights of caches: pages and block types, on few rows and many", "[we
 TEST_CASE("weights of split keys, without lse too", "[weights]") {
     for (const VkfBool lse : {0U, 1U}) {
         for (const uint32_t splits : {1U, 5U}) {
-            for (const uint32_t rows : {1U, 40U}) {
+            for (const uint32_t rows : vkf::test::inTurn({1U, 40U})) {
                 VkfProblem problem = weighted({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
                 problem.kvSplits = splits;
                 problem.lse = lse;
