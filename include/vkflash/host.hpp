@@ -193,7 +193,7 @@ struct HostTensors {
     void* o = nullptr;
     float* lse = nullptr;
     const uint32_t* blockMask = nullptr;
-    float* weights = nullptr;
+    float* probabilities = nullptr;
     const int32_t* blockTable = nullptr;
     const float* sinks = nullptr;
     const float* alibiSlopes = nullptr;
@@ -204,7 +204,7 @@ struct HostTensors {
     const int32_t* cuSeqlensK = nullptr;
     const void* dropoutMask = nullptr; // as of the mask
     const uint64_t* dropoutSeed = nullptr;
-    const int32_t* weightRows = nullptr;
+    const int32_t* probabilityRows = nullptr;
     const float* biasFactors = nullptr;
 };
 
@@ -219,7 +219,7 @@ public:
     // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
     // is called after each step with the share done, 1 at the end.
     double run(const std::function<void(double)>& progress = {});
-    // o, lse, weights. Elements between the rows of a strided o keep their values; such an o takes a temporary
+    // o, lse, probabilities. Elements between the rows of a strided o keep their values; such an o takes a temporary
     // copy in host memory.
     void download(const HostTensors& tensors);
     VkfBindings bindings() const noexcept;

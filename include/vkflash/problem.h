@@ -138,13 +138,13 @@ typedef struct VkfWindow {
  *     0 1 1 1                                                    row 1 drops key 0
  *
  * Both are read in words of 4 bytes. */
-typedef struct VkfBias {
+typedef struct VkfBroadcastArray {
     VkfBool enabled;
     VkfType type;
     uint64_t batchStride;
     uint64_t headStride;
     uint64_t rowStride;
-} VkfBias;
+} VkfBroadcastArray;
 
 /* K and V in pages: logical key j of sequence b lies in page table[b * maxPages + j / pageSize], row
  * j % pageSize, of both. The table is binding blockTable, int32 [batch, maxPages], read on the device. k and v are then
@@ -162,7 +162,7 @@ typedef struct VkfPaging {
 } VkfPaging;
 
 /* Probabilities are left out of o, each with this probability, by a counter-based generator over (sequence b, query
- * head h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and weights are
+ * head h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and probabilities are
  * those of all probabilities:
  *
  *     o[i] = sum p[j] kept(b, h, i, j) / (1 - probability) v[j]
@@ -236,8 +236,8 @@ typedef struct VkfProblem {
     /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
     VkfBool lse;
 
-    VkfBias bias; /* of F32, F16 or BF16; -infinity gives a key no weight */
-    VkfBias mask; /* of BOOL8 or BOOL1; not on path standard */
+    VkfBroadcastArray bias; /* of F32, F16 or BF16; -infinity gives a key no weight */
+    VkfBroadcastArray mask; /* of BOOL8 or BOOL1; not on path standard */
     /* ALiBi: scores fall by a slope times the distance between row i and key j, |i + Nk - Nq - j| whatever the
      * alignment, Nk being the sequence's own length. The usual slopes of H heads are 2^(-8 (h + 1) / n) for the first n
      * of them, the largest power of two in H, and 2^(-4 (2 (h - n) + 1) / n) for the others: 1/2, 1/4, ... 1/256 for
@@ -270,7 +270,7 @@ typedef struct VkfProblem {
      * keyLengths shortens sequences: min(length, keyLengths[b]). With paging, q and o alone are packed; k and v are
      * pages, `keys` is the most that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * Not on paths standard and key_outer, and not with a maskBlock or weights. */
+     * Not on paths standard and key_outer, and not with a maskBlock or probabilities. */
     VkfBool packed;
     /* Binding documentIds, int32 [batch, keys], of packed keys [keys], gives each key's document, in any order and with
      * any numbers. A row sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk
@@ -284,11 +284,11 @@ typedef struct VkfProblem {
      *     0 0 1 1 1
      */
     VkfBool documents;
-    /* Binding weights: probabilities exp(s - lse), 0 exactly for dropped keys; fp32, dense [batch, queryHeads, W,
-     * keys], W = queryRows or weightRows. A row sums to 1, beside a sink to less. Scores are made once more from q and
-     * k after o and lse are there, in fp32, and lse is rounded to fp32, so that weights are off by about |lse| 2^-23 of
+    /* Binding probabilities: probabilities exp(s - lse), 0 exactly for dropped keys; fp32, dense [batch, queryHeads, W,
+     * keys], W = queryRows or probabilityRows. A row sums to 1, beside a sink to less. Scores are made once more from q and
+     * k after o and lse are there, in fp32, and lse is rounded to fp32, so that probabilities are off by about |lse| 2^-23 of
      * their value; all rows on path standard are written by its softmax and are not. */
-    VkfBool weights;
+    VkfBool probabilities;
     VkfPaging paging;
     VkfDropout dropout;
 
@@ -318,19 +318,19 @@ typedef struct VkfProblem {
      * far as the rows and keys of all. */
     uint32_t longestRows;
     uint32_t longestKeys;
-    VkfBias dropoutMask; /* of BOOL8 or BOOL1: says which probabilities are kept, in the place of dropout's generator.
+    VkfBroadcastArray dropoutMask; /* of BOOL8 or BOOL1: says which probabilities are kept, in the place of dropout's generator.
                             Those are multiplied by 1 / (1 - dropout.probability) as well. */
-    /* Beside weights: 0 = weights of all rows; n = of n chosen ones. Binding weightRows, int32 [weightRows], read on
+    /* Beside probabilities: 0 = probabilities of all rows; n = of n chosen ones. Binding probabilityRows, int32 [probabilityRows], read on
      * the device, has their numbers, the same for all sequences and heads, in any order and repeated if wished; one
      * outside of [0, queryRows) gives a row of zeros. Of a causal mask with Nq = Nk = 4 and numbers 3 1 1 9, scores
-     * being equal, the weights are
+     * being equal, the probabilities are
      *
      *     1/4 1/4 1/4 1/4
      *     1/2 1/2  0   0
      *     1/2 1/2  0   0
      *      0   0   0   0
      */
-    uint32_t weightRows;
+    uint32_t probabilityRows;
     uint32_t reserved2; /* 0 */
 
     /* Beside bias: one factor for each query head, which multiplies the elements of the bias. Binding biasFactors, fp32
@@ -407,7 +407,7 @@ VKF_API VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cu
 
 /* Bytes of the problem's bias or mask from the first to one past the last that is read, in whole words of 4; 0 if none
  * is. For a problem that vkfCheckProblem accepts. Thread-safe. */
-VKF_API uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBias* bias);
+VKF_API uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBroadcastArray* bias);
 
 /* Bytes of one element of F32, F16 or BF16; 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);

@@ -40,7 +40,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* The rest are the steps from standard attention to the kernels, as docs/algorithm.md tells them. fp64.
      *
      * Standard attention, three steps with both matrices between them in memory: S = scale q k^T, P =
-     * softmax(S), o = P v. Writes P to options.weights, if given. */
+     * softmax(S), o = P v. Writes P to options.probabilities, if given. */
     VKF_REFERENCE_STANDARD = 5,
     /* Row by row, key by key, with vkfOnlineSoftmaxUpdate: no row of S is ever there as a whole (Milakov and
      * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o beside m and l). */
@@ -51,7 +51,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     VKF_REFERENCE_TILED_KEYS_OUTER = 7,
     /* o = P v with P recomputed from options.savedLse, as a backward pass does that kept lse and not P: P[i, j] =
      * exp(s[i, j] - lse[i]) (the same paper, section 3.1 and appendix B.2). Returns the saved lse as lse. Writes P
-     * to options.weights, if given. */
+     * to options.probabilities, if given. */
     VKF_REFERENCE_RECOMPUTE = 8,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
@@ -75,7 +75,7 @@ typedef struct VkfReferenceInputs {
     const int32_t* cuSeqlensK;
     const void* dropoutMask;
     const uint64_t* dropoutSeed; /* one */
-    const int32_t* weightRows;   /* [weightRows] */
+    const int32_t* probabilityRows;   /* [probabilityRows] */
     const float* biasFactors;    /* [queryHeads] */
 } VkfReferenceInputs;
 
@@ -96,10 +96,10 @@ typedef struct VkfReferenceOptions {
      * VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16, VKF_TYPE_BF16. The fp64 algorithms ignore it. */
     VkfType productType;
     uint32_t reserved; /* 0 */
-    /* The softmax's weights P, fp64, dense [batch, queryHeads, rows that are selected, keys]: 0 where a key is dropped,
-     * rows sum to 1, or to 0 if they see no key. Of a problem with weightRows dense [batch, queryHeads, weightRows,
+    /* The softmax's probabilities P, fp64, dense [batch, queryHeads, rows that are selected, keys]: 0 where a key is dropped,
+     * rows sum to 1, or to 0 if they see no key. Of a problem with probabilityRows dense [batch, queryHeads, probabilityRows,
      * keys], for which all rows must be selected. Refused by the algorithms that do not hold P. Optional. */
-    double* weights;
+    double* probabilities;
     /* Of VKF_REFERENCE_RECOMPUTE, which needs it: dense [batch, queryHeads, queryRows], all rows. +infinity, which some
      * libraries save for an empty row, counts as -infinity. */
     const double* savedLse;
@@ -117,7 +117,7 @@ VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfRefe
 /* The state after some keys of one row: m = maximum score so far, l = sum exp(s - m), o = sum exp(s -
  * m) v, not yet divided by l (Milakov and Gimelshein 2018, arXiv 1805.02867). Empty: m = -infinity,
  * l = 0, o = 0. o has room for `dim` numbers and belongs to the caller. With dim = 0 it is the softmax
- * alone: Update takes the scores piece by piece (values may be NULL), Compute gives the weights. */
+ * alone: Update takes the scores piece by piece (values may be NULL), Compute gives the probabilities. */
 typedef struct VkfOnlineSoftmax {
     double m;
     double l;
@@ -133,10 +133,10 @@ VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* score
                                     size_t valueStride);
 /* Adds another state over other keys of the same row. Associative; the empty state is neutral. */
 VKF_API void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other);
-/* weights[count] = exp(s - m) / l, the softmax of these scores among all that the state has seen; 0 for a score of
- * -infinity and in an empty state. `weights` may be `scores`. Before or after Finish. */
+/* probabilities[count] = exp(s - m) / l, the softmax of these scores among all that the state has seen; 0 for a score of
+ * -infinity and in an empty state. `probabilities` may be `scores`. Before or after Finish. */
 VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count,
-                                     double* weights);
+                                     double* probabilities);
 /* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 
@@ -225,25 +225,25 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
                                      const VkfReferenceOptions* options, const void* o, const float* lse,
                                      VkfVerdict* verdict, VkfMessage* message);
 
-/* The same of VkfProblem::weights. The fp32 runs are those of o for all rows on path standard; else each makes weights
+/* The same of VkfProblem::probabilities. The fp32 runs are those of o for all rows on path standard; else each makes probabilities
  * from its own unrounded scores and the other's lse, rounded to fp32, as the kernels do whose lse comes from one and
- * whose scores from another. The floor is fp32's at the largest weight, in the latter case and what the floor of lse
- * and sums of headDim products in another order make of that weight; the weight of a dropped key must be 0 exactly. */
-typedef struct VkfWeightsVerdict {
+ * whose scores from another. The floor is fp32's at the largest probability, in the latter case and what the floor of lse
+ * and sums of headDim products in another order make of that probability; the probability of a dropped key must be 0 exactly. */
+typedef struct VkfProbabilitiesVerdict {
     size_t structSize;
     VkfBool passed;
-    double error; /* largest |weight - reference| */
+    double error; /* largest |probability - reference| */
     double bound;
-    uint64_t worstElement; /* dense index into weights of the largest error */
+    uint64_t worstElement; /* dense index into probabilities of the largest error */
     double worstValue;
     double worstReference;
-} VkfWeightsVerdict;
+} VkfProbabilitiesVerdict;
 
-/* Compares weights (fp32, dense) as vkfReferenceVerify does o; of chosen rows the options select some of the list,
- * whose numbers out of range must have zeros. Allocates some rows of fp64 weights. */
-VKF_API VkfResult vkfReferenceVerifyWeights(const VkfProblem* problem, const VkfReferenceInputs* inputs,
-                                            const VkfReferenceOptions* options, const float* weights,
-                                            VkfWeightsVerdict* verdict, VkfMessage* message);
+/* Compares probabilities (fp32, dense) as vkfReferenceVerify does o; of chosen rows the options select some of the list,
+ * whose numbers out of range must have zeros. Allocates some rows of fp64 probabilities. */
+VKF_API VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                            const VkfReferenceOptions* options, const float* probabilities,
+                                            VkfProbabilitiesVerdict* verdict, VkfMessage* message);
 
 #ifdef __cplusplus
 }

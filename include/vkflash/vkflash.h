@@ -120,20 +120,9 @@ typedef struct VkfContextCreateInfo {
     VkPipelineCache pipelineCache;          /* optional; used under the context's own lock */
     const VkAllocationCallbacks* allocator; /* optional; handed on to the Vulkan calls */
     uint32_t maxSharedMemoryBytes;          /* 0 = the device's limit; less forces smaller tiles */
-    const char* tuning;                     /* text that `vkflash tune` wrote, read during the call; see below */
+    const char* tuning;                     /* text that `vkflash tune` wrote (tuning.h); read during the call */
     size_t tuningBytes;                     /* 0 = no tuning */
 } VkfContextCreateInfo;
-
-/* Tuning data says which tile to take for a class of problems, where measuring found a faster one than the library
- * would choose. It decides about time, never about results: any entry that is accepted gives right ones. It is text,
- * a line an entry, made by `vkflash tune` for one device and joined with other such files if need be.
- *
- * Text that is not well formed gives VKF_ERROR_INVALID_ARGUMENT with line and field, another version than 1
- * VKF_ERROR_UNSUPPORTED, and no context. Entries of other devices are checked, then ignored; a device is its vendor ID,
- * device ID and driver ID. Its driver version may differ from the one that was measured: the entries stay valid, but
- * what was fastest may no longer be. Of the entries about a problem the first whose tile fits the device (shared
- * memory, invocations, subgroups) is taken; if there is none, the library chooses. VkfProblem::kvSplits, if not 0,
- * still decides about splits. */
 
 /* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
 VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
@@ -141,33 +130,12 @@ VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext*
 /* Destroys the pipelines. Every plan of the context must have been destroyed. NULL is ignored. */
 VKF_API void vkfDestroyContext(VkfContext context);
 
-/* VKF_SUCCESS if the text is well formed, whatever devices it is for; else what vkfCreateContext would say about it.
- * Thread-safe, needs no device. */
-VKF_API VkfResult vkfCheckTuning(const char* tuning, size_t tuningBytes, VkfMessage* message);
-
-/* Entries of VkfContextCreateInfo::tuning that are of the context's device. 0 for NULL. Thread-safe. */
-VKF_API uint32_t vkfTuningEntryCount(VkfContext context);
-
 /* VKF_SUCCESS if vkfCreatePlan would accept the problem. Creates nothing. Thread-safe. */
-VKF_API VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message);
+VKF_API VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMessage* message);
 
 /* The same for a device that has no VkDevice yet, assuming that every usable feature gets enabled.
  * vkfCheckProblem answers without any device. */
-VKF_API VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
-
-/* How path coopmat multiplies 16-bit types of one kind: rows x depth by depth x columns. */
-typedef struct VkfMatrixInfo {
-    size_t structSize;
-    uint32_t rows;
-    uint32_t columns;
-    uint32_t depth;
-    uint32_t layoutKnown; /* 1 = scores stay in registers, 0 = they pass through shared memory, because it is not known
-                             which invocation of this driver holds which element, or a quirk says so */
-} VkfMatrixInfo;
-
-/* Fills *info (structSize set by the caller) for VKF_TYPE_F16 or VKF_TYPE_BF16; VKF_ERROR_UNSUPPORTED says why there
- * are no such products. Thread-safe. */
-VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message);
+VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */
 
@@ -185,7 +153,7 @@ typedef struct VkfPlanInfo {
     VkfPath path;              /* the path chosen, never AUTO */
     uint32_t stepCount;        /* 0 when the output is empty */
     VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l;
-                                  lse, for weights without it */
+                                  lse, for probabilities without it */
     VkDeviceSize scratchAlignment;
     uint32_t tileRows;                      /* query rows a workgroup works on, of all its heads */
     uint32_t tileKeys;                      /* keys of one K/V tile */
@@ -198,7 +166,7 @@ typedef struct VkfPlanInfo {
     double operations;                      /* multiplications and additions of the visible pairs; a plan does not know
                                                which blocks of a block mask are open and counts all of them, nor how
                                                long packed sequences are and counts them as of one length */
-    double minimumBytes;                    /* q, k, v read once, o, lse and weights written once */
+    double minimumBytes;                    /* q, k, v read once, o, lse and probabilities written once */
     char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
     char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them, or would */
     uint32_t tuned;                         /* 1 = they are those of the context's tuning */
@@ -207,57 +175,6 @@ typedef struct VkfPlanInfo {
 
 /* Fills *info (structSize set by the caller). Thread-safe. */
 VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message);
-
-/* What stood against a tile when the plan was made; the first that applies. */
-typedef enum VkfTileReason VKF_INT32_ENUM {
-    VKF_TILE_SUITS = 0,
-    /* It could not be used: */
-    VKF_TILE_DIMENSIONS = 1,    /* it is for head dimensions on the other side of `limit` than `value` */
-    VKF_TILE_OUTPUT_TYPE = 2,   /* it is for fp32 outputs */
-    VKF_TILE_MASK = 3,          /* it is for masked problems whose rows see at most `limit` keys, here `value` */
-    VKF_TILE_INVOCATIONS = 4,   /* a workgroup of `value`; the device takes `limit` */
-    VKF_TILE_SHARED_MEMORY = 5, /* `value` bytes; there are `limit` */
-    VKF_TILE_SUBGROUPS = 6,     /* `value` invocations are not whole subgroups of `limit`, or not within one */
-    VKF_TILE_PARTS = 7,         /* of tuning data: `value` parts of rows, over the limit of what is counted */
-    VKF_TILE_BLOCKS = 8,        /* blocks of `limit` of the block mask are cut by it, or are far larger than its `value`
-                                   rows; where no tile does better, the list is looked at once more with other limits */
-    VKF_TILE_FEW_ROWS = 9,      /* it is for more rows of a KV head than `limit`, here `value` */
-    VKF_TILE_MANY_KEYS = 10,    /* it is for few keys: here larger tiles make `value` workgroups, not under `limit` */
-    VKF_TILE_LAYOUT = 11,       /* the device keeps elements of matrices where the kernel cannot fill them in */
-    /* It could be used, and is where nothing after it is better: */
-    VKF_TILE_REGISTERS = 16,      /* about `value` an invocation, over the `limit` where compilers spill */
-    VKF_TILE_HALF_EMPTY = 17,     /* its rows reach or pass `limit`, at least twice as many as there are */
-    VKF_TILE_FEW_WORKGROUPS = 18, /* `value`, under the `limit` that keeps a large device busy */
-    /* It was not looked at: a tile before it suits. */
-    VKF_TILE_NOT_NEEDED = 32,
-    VKF_TILE_FORCE_INT32 = 0x7fffffff
-} VkfTileReason;
-
-/* One tile that was considered for a plan. Numbers of a tile that is for other problems are those that it would
- * have. */
-typedef struct VkfTileCandidate {
-    size_t structSize;
-    VkfTileReason reason;
-    uint32_t taken;      /* 1 = the plan's; its reason is not SUITS where none suits */
-    uint32_t fromTuning; /* 1 = of the context's tuning, whose entries about the problem come first */
-    uint32_t tileRows;
-    uint32_t tileKeys;
-    uint32_t workgroupSize;
-    uint32_t sharedMemoryBytes;
-    uint32_t
-        registers;     /* that hold an invocation's part of what the kernel keeps in them: s and o, and of q, k and v */
-    uint32_t kvSplits; /* that would go with it; VkfProblem::kvSplits, if not 0, decides */
-    uint32_t reserved; /* 0 */
-    uint64_t workgroups; /* of all splits together */
-    uint64_t value;
-    uint64_t limit;
-    char tile[VKF_TILE_CAPACITY]; /* as tuning data writes it, or would on other paths */
-} VkfTileCandidate;
-
-/* The tiles among which the plan's was chosen, in the order in which they were looked at, best first: index from 0
- * until it returns VKF_ERROR_INVALID_ARGUMENT. The first that suits is taken, else the last that can be used.
- * Thread-safe. */
-VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candidate, VkfMessage* message);
 
 /* ---- Record -------------------------------------------------------------------------------- */
 
@@ -284,7 +201,7 @@ typedef struct VkfBindings {
     VkfBinding scratch;     /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
                                run at the same time. */
     VkfBinding blockMask;   /* 4 bytes for each word of vkfBlockMaskLayout */
-    VkfBinding weights;     /* fp32 [batch, queryHeads, queryRows or weightRows, keys], of problems with weights */
+    VkfBinding probabilities;     /* fp32 [batch, queryHeads, queryRows or probabilityRows, keys], of problems with probabilities */
     VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
     VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
     VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
@@ -295,7 +212,7 @@ typedef struct VkfBindings {
     VkfBinding cuSeqlensK;  /* the same; not of problems with paging */
     VkfBinding dropoutMask; /* likewise, of problems with a dropoutMask */
     VkfBinding dropoutSeed; /* uint64, at a multiple of 8 bytes, of problems with dropout.deviceSeed */
-    VkfBinding weightRows;  /* int32 [weightRows], of problems with weights of chosen rows */
+    VkfBinding probabilityRows;  /* int32 [probabilityRows], of problems with probabilities of chosen rows */
     VkfBinding biasFactors; /* fp32 [queryHeads], of problems with biasFactors */
 } VkfBindings;
 
@@ -305,8 +222,8 @@ typedef struct VkfBindings {
  * Disturbs the compute pipeline binding and push constants, no descriptor sets.
  * Barriers: writes to inputs must have been made available to
  * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse,
- * weights and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
- * anything reads o, lse or weights. Barriers between the plan's own dispatches are recorded by the library. */
+ * probabilities and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
+ * anything reads o, lse or probabilities. Barriers between the plan's own dispatches are recorded by the library. */
 VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                   VkfMessage* message);
 
@@ -380,12 +297,6 @@ VKF_API VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, 
  * new ones. */
 VKF_API VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
                                 VkfMessage* message);
-
-/* ---- Shaders in this build ------------------------------------------------------------------- */
-
-/* Shader variants compiled into the library, or why one is not: index from 0 until it returns
- * VKF_ERROR_INVALID_ARGUMENT. *missingReason is NULL if the variant is there. Thread-safe. */
-VKF_API VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason);
 
 #ifdef __cplusplus
 }

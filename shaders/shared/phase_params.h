@@ -51,7 +51,7 @@ struct FinishRowsParams {
     VKF_CALL_PARAMS
 };
 
-/* attention_weights.comp: VKF_CALL_PARAMS with strides of three tensors and a number of rows. */
+/* attention_probabilities.comp: VKF_CALL_PARAMS with strides of three tensors and a number of rows. */
 struct ProbabilitiesParams {
     Address q;
     Address k;

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <vkflash/inspect.h>
+#include <vkflash/tuning.h>
+
 #include "base/boundary.hpp"
 #include "base/versioned.hpp"
 #include "device/matrix_obstacle.hpp"
@@ -113,9 +116,11 @@ VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info
     return vkf::matrixInfo(context->caps, type, info, message);
 }
 
-uint32_t vkfTuningEntryCount(VkfContext context) {
+uint32_t vkfGetTuningEntryCount(VkfContext context) {
     return context != nullptr ? static_cast<uint32_t>(context->tuning.size()) : 0;
 }
+
+uint32_t vkfGetShaderVariantCount() { return static_cast<uint32_t>(vkf::shaderBinariesCount); }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
     if (index >= vkf::shaderBinariesCount || name == nullptr || missingReason == nullptr) {

@@ -59,8 +59,8 @@ double minimumBytes(const CheckedProblem& problem) {
         bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
-    const double weights = static_cast<double>(p.batch) * p.queryHeads * weightRows(p) * p.keys;
-    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.weights != 0 ? 4.0 * weights : 0.0);
+    const double probabilities = static_cast<double>(p.batch) * p.queryHeads * probabilityRows(p) * p.keys;
+    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.probabilities != 0 ? 4.0 * probabilities : 0.0);
 }
 
 // What of the description is particular to cooperative matrices.
@@ -131,7 +131,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
 } // namespace
 } // namespace vkf
 
-VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessage* message) {
+VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedProblem checked{};
         vkf::Schedule schedule;
@@ -141,7 +141,7 @@ VkfResult vkfIsSupported(VkfContext context, const VkfProblem* problem, VkfMessa
     });
 }
 
-VkfResult vkfIsSupportedByDevice(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message) {
+VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         VkfDeviceQuery known{};
         vkf::Caps caps;

@@ -3,6 +3,8 @@
 // What a plan tells about the choice of its tile.
 #include <cstdio>
 
+#include <vkflash/inspect.h>
+
 #include "base/boundary.hpp"
 #include "base/versioned.hpp"
 #include "calls/plan.hpp"
@@ -31,6 +33,10 @@ VkfTileCandidate candidateOf(const ConsideredTile& tile) {
 
 } // namespace
 } // namespace vkf
+
+uint32_t vkfGetPlanTileCount(VkfPlan plan) {
+    return plan != nullptr ? static_cast<uint32_t>(plan->schedule.considered.size()) : 0;
+}
 
 VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candidate, VkfMessage* message) {
     return vkf::guarded(message, [&] {

@@ -26,8 +26,8 @@ struct InputBinding {
 };
 constexpr std::array<InputBinding, inputCount> inputBindings = {{
     {Input::lse, &VkfBindings::lse},
-    {Input::weights, &VkfBindings::weights},
-    {Input::weightRows, &VkfBindings::weightRows},
+    {Input::probabilities, &VkfBindings::probabilities},
+    {Input::probabilityRows, &VkfBindings::probabilityRows},
     {Input::keyLengths, &VkfBindings::keyLengths},
     {Input::blockMask, &VkfBindings::blockMask},
     {Input::blockTable, &VkfBindings::blockTable},
@@ -58,7 +58,7 @@ struct Addresses {
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 Operand operandOf(Input input) {
-    return input == Input::lse ? Operand::lse : input == Input::weights ? Operand::weights : Operand::weightRows;
+    return input == Input::lse ? Operand::lse : input == Input::probabilities ? Operand::probabilities : Operand::probabilityRows;
 }
 
 VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
@@ -248,7 +248,7 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
     case Kernel::mergeSplits:
         recordSteps(plan, index, mergeParamsOf(plan, phase, addresses), commandBuffer, first, last);
         break;
-    case Kernel::attentionWeights:
+    case Kernel::attentionProbabilities:
         recordSteps(plan, index, probabilitiesParams(plan.problem.given, paramsOf(phase, addresses)), commandBuffer,
                     first, last);
         break;

@@ -16,11 +16,11 @@ uint64_t lse(const P& p) {
     const VkfTensorLayout o = vkfTensorLayout(&p, VKF_TENSOR_O);
     return p.lse != 0 ? uint64_t{o.batch} * o.heads * o.rows * sizeof(float) : 0;
 }
-uint64_t weights(const P& p) {
-    const uint64_t rows = p.weightRows != 0 ? p.weightRows : p.queryRows;
-    return p.weights != 0 ? uint64_t{p.batch} * p.queryHeads * rows * p.keys * sizeof(float) : 0;
+uint64_t probabilities(const P& p) {
+    const uint64_t rows = p.probabilityRows != 0 ? p.probabilityRows : p.queryRows;
+    return p.probabilities != 0 ? uint64_t{p.batch} * p.queryHeads * rows * p.keys * sizeof(float) : 0;
 }
-uint64_t weightRows(const P& p) { return uint64_t{p.weightRows} * sizeof(int32_t); }
+uint64_t probabilityRows(const P& p) { return uint64_t{p.probabilityRows} * sizeof(int32_t); }
 uint64_t keyLengths(const P& p) { return p.keyLengths != 0 ? uint64_t{p.batch} * sizeof(int32_t) : 0; }
 uint64_t blockMask(const P& p) { return vkfBlockMaskLayout(&p).words * sizeof(uint32_t); }
 uint64_t blockTable(const P& p) {
@@ -29,7 +29,7 @@ uint64_t blockTable(const P& p) {
 template <VkfBool P::*field> uint64_t ofHeads(const P& p) {
     return p.*field != 0 ? uint64_t{p.queryHeads} * sizeof(float) : 0;
 }
-template <VkfBias P::*field> uint64_t ofBias(const P& p) { return vkfBroadcastBytes(&p, &(p.*field)); }
+template <VkfBroadcastArray P::*field> uint64_t ofBias(const P& p) { return vkfBroadcastBytes(&p, &(p.*field)); }
 // A number for each key, one sequence after the other.
 uint64_t documentIds(const P& p) {
     const bool together = p.packed != 0 && p.paging.enabled == 0;
@@ -44,7 +44,7 @@ uint64_t dropoutSeed(const P& p) { return p.dropout.deviceSeed != 0 ? sizeof(uin
 // clang-format off
 const std::array<OptionalTensor, optionalTensorCount> optionalTensors = {{
     {"lse",         &B::lse,         lse,                      nullptr,               to<&T::lse>},
-    {"weights",     &B::weights,     weights,                  nullptr,               to<&T::weights>},
+    {"probabilities",     &B::probabilities,     probabilities,                  nullptr,               to<&T::probabilities>},
     {"keyLengths",  &B::keyLengths,  keyLengths,               from<&T::keyLengths>,  nullptr},
     {"blockMask",   &B::blockMask,   blockMask,                from<&T::blockMask>,   nullptr},
     {"blockTable",  &B::blockTable,  blockTable,               from<&T::blockTable>,  nullptr},
@@ -57,7 +57,7 @@ const std::array<OptionalTensor, optionalTensorCount> optionalTensors = {{
     {"cuSeqlensK",  &B::cuSeqlensK,  keyStarts,                from<&T::cuSeqlensK>,  nullptr},
     {"dropoutMask", &B::dropoutMask, ofBias<&P::dropoutMask>,  from<&T::dropoutMask>, nullptr},
     {"dropoutSeed", &B::dropoutSeed, dropoutSeed,              from<&T::dropoutSeed>, nullptr},
-    {"weightRows",  &B::weightRows,  weightRows,               from<&T::weightRows>,  nullptr},
+    {"probabilityRows",  &B::probabilityRows,  probabilityRows,               from<&T::probabilityRows>,  nullptr},
     {"biasFactors", &B::biasFactors, ofHeads<&P::biasFactors>, from<&T::biasFactors>, nullptr},
 }};
 // clang-format on

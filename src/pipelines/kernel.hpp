@@ -31,7 +31,7 @@ enum class Kernel : uint32_t {
     mapTiles,
     orderTiles,
     listSequences,
-    attentionWeights
+    attentionProbabilities
 };
 
 // Which binaries of a kernel shaders/variants.json names: all without an extension, some with and some without it, or
@@ -141,8 +141,8 @@ inline constexpr std::array kernelTable = {
     KernelTraits{.kernel = Kernel::mapTiles, .name = "map_tiles", .constants = ConstantFamily::problem},
     KernelTraits{.kernel = Kernel::orderTiles, .name = "order_tiles", .constants = ConstantFamily::problem},
     KernelTraits{.kernel = Kernel::listSequences, .name = "list_sequences"},
-    KernelTraits{.kernel = Kernel::attentionWeights,
-                 .name = "attention_weights",
+    KernelTraits{.kernel = Kernel::attentionProbabilities,
+                 .name = "attention_probabilities",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both},
 };
@@ -156,7 +156,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::attentionWeights, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::attentionProbabilities, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

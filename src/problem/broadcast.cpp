@@ -15,7 +15,7 @@ constexpr double mostElements = 0x1p56; // bits of so many have 64-bit offsets
 
 bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYPE_BOOL1; }
 
-VkfResult checkReach(const VkfProblem& p, const VkfBias& bias, const char* name, VkfMessage* message) {
+VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& bias, const char* name, VkfMessage* message) {
     const struct {
         uint64_t stride;
         uint32_t count;

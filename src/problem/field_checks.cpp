@@ -33,7 +33,7 @@ VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message) {
         {p.biasFactors, "biasFactors"},
         {p.packed, "packed"},
         {p.documents, "documents"},
-        {p.weights, "weights"},
+        {p.probabilities, "probabilities"},
         {p.paging.enabled, "paging.enabled"},
         {p.dropout.deviceSeed, "dropout.deviceSeed"},
         {p.dropoutMask.enabled, "dropoutMask.enabled"},
@@ -87,8 +87,8 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     if (p.biasFactors != 0 && p.bias.enabled == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias");
     }
-    if (p.weightRows != 0 && p.weights == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "weightRows is %u without weights", p.weightRows);
+    if (p.probabilityRows != 0 && p.probabilities == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is %u without probabilities", p.probabilityRows);
     }
     if (p.reserved != 0 || p.reserved2 != 0 || p.reserved3 != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
@@ -128,7 +128,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     } limits[] = {
         {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
         {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
-        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.weightRows, VKF_MAX_ROWS, "weightRows"},
+        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.probabilityRows, VKF_MAX_ROWS, "probabilityRows"},
     };
     for (const auto& dimension : limits) {
         if (dimension.value > dimension.limit) {
@@ -157,7 +157,7 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
         {p.packed != 0 && isStudyPath(p.path), "packed (variable-length) sequences on paths standard and key_outer"},
         {p.packed != 0 && p.maskBlock != 0, "packed (variable-length) sequences with a maskBlock"},
-        {p.packed != 0 && p.weights != 0, "weights of packed (variable-length) sequences"},
+        {p.packed != 0 && p.probabilities != 0, "probabilities of packed (variable-length) sequences"},
         {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
         {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
         {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},

@@ -28,7 +28,7 @@ inline uint32_t broadcastBits(VkfType type) {
 }
 
 // Bytes of a bias or a mask from the first to one past the last that is read, in whole words of 4; 0 if none is.
-inline uint64_t broadcastBytes(const VkfProblem& p, const VkfBias& bias) {
+inline uint64_t broadcastBytes(const VkfProblem& p, const VkfBroadcastArray& bias) {
     if (bias.enabled == 0 || p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
         return 0;
     }

@@ -16,8 +16,8 @@ constexpr uint64_t words = sizeof(uint32_t); // alignment
 
 // Whether a problem has an input.
 template <VkfBool P::*field> bool isOn(const P& p) { return p.*field != 0; }
-template <VkfBias P::*field> bool isEnabled(const P& p) { return (p.*field).enabled != 0; }
-bool hasChosenRows(const P& p) { return p.weightRows != 0; }
+template <VkfBroadcastArray P::*field> bool isEnabled(const P& p) { return (p.*field).enabled != 0; }
+bool hasChosenRows(const P& p) { return p.probabilityRows != 0; }
 bool hasBlockMask(const P& p) { return p.maskBlock != 0; }
 bool hasPages(const P& p) { return p.paging.enabled != 0; }
 bool hasPackedKeys(const P& p) { return p.packed != 0 && p.paging.enabled == 0; }
@@ -25,13 +25,13 @@ bool hasSeed(const P& p) { return hasDropout(p) && p.dropoutMask.enabled == 0; }
 
 // Bytes.
 uint64_t lse(const P& p) { return uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float); }
-uint64_t weights(const P& p) { return uint64_t{p.batch} * p.queryHeads * weightRows(p) * p.keys * sizeof(float); }
-uint64_t chosenRows(const P& p) { return p.keys != 0 ? p.weightRows * sizeof(int32_t) : 0; }
+uint64_t probabilities(const P& p) { return uint64_t{p.batch} * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float); }
+uint64_t chosenRows(const P& p) { return p.keys != 0 ? p.probabilityRows * sizeof(int32_t) : 0; }
 uint64_t ofSequences(const P& p) { return uint64_t{p.batch} * sizeof(int32_t); }
 uint64_t blockMask(const P& p) { return blockMaskLayout(p).words * sizeof(uint32_t); }
 uint64_t blockTable(const P& p) { return p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0; }
 uint64_t ofHeads(const P& p) { return uint64_t{p.queryHeads} * sizeof(float); }
-template <VkfBias P::*field> uint64_t ofBias(const P& p) { return broadcastBytes(p, p.*field); }
+template <VkfBroadcastArray P::*field> uint64_t ofBias(const P& p) { return broadcastBytes(p, p.*field); }
 uint64_t documentIds(const P& p) { return uint64_t{keySequences(p)} * p.keys * sizeof(int32_t); }
 uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); }
 uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
@@ -51,8 +51,8 @@ constexpr bool areInOrder(const std::array<OptionalInput, inputCount>& rows) {
 constexpr std::array<OptionalInput, inputCount> table = {{
     // input            name           alignment  has                         bytes                    travel                field            broadcasts
     {Input::lse,         "lse",         words,    isOn<&P::lse>,              lse,                     Travel::operand,      nullptr,         nullptr, nullptr, output},
-    {Input::weights,     "weights",     words,    isOn<&P::weights>,          weights,                 Travel::operand,      nullptr,         nullptr, nullptr, output},
-    {Input::weightRows,  "weightRows",  words,    hasChosenRows,              chosenRows,              Travel::operand,      nullptr,         nullptr, nullptr, false},
+    {Input::probabilities,     "probabilities",     words,    isOn<&P::probabilities>,          probabilities,                 Travel::operand,      nullptr,         nullptr, nullptr, output},
+    {Input::probabilityRows,  "probabilityRows",  words,    hasChosenRows,              chosenRows,              Travel::operand,      nullptr,         nullptr, nullptr, false},
     {Input::keyLengths,  "keyLengths",  words,    isOn<&P::keyLengths>,       ofSequences,             Travel::pushConstant, nullptr,         nullptr, nullptr, false},
     {Input::blockMask,   "blockMask",   words,    hasBlockMask,               blockMask,               Travel::windowSlot,   &T::block_mask,  nullptr, nullptr, false},
     {Input::blockTable,  "blockTable",  words,    hasPages,                   blockTable,              Travel::windowSlot,   &T::block_table, nullptr, nullptr, false},

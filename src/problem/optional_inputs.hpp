@@ -26,8 +26,8 @@ namespace vkf {
 // Named as in VkfBindings. Missing inputs are reported in this order.
 enum class Input : uint32_t {
     lse,
-    weights,
-    weightRows,
+    probabilities,
+    probabilityRows,
     keyLengths,
     blockMask,
     blockTable,
@@ -61,7 +61,7 @@ struct OptionalInput {
     Travel travel;
     shared::Address shared::CallTable::*field; // null unless the input travels by windowSlot or callTable
     // Null unless strides of 0 broadcast the input: its strides in the problem, and in the call table, there in bits.
-    VkfBias VkfProblem::*broadcast;
+    VkfBroadcastArray VkfProblem::*broadcast;
     shared::Address (shared::CallTable::*strides)[3];
     bool output; // the call writes it
 };

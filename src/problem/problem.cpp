@@ -67,7 +67,7 @@ VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
     return checked.layout(role);
 }
 
-uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBias* bias) {
+uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBroadcastArray* bias) {
     vkf::CheckedProblem checked{};
     const bool known = bias != nullptr && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS;
     return known ? vkf::broadcastBytes(checked.given, *bias) : 0;

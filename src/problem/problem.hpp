@@ -62,8 +62,8 @@ uint32_t typicalSequences(const VkfProblem& problem);
 // The number of slots of packed sequences: one slot takes one tile of `tileRows` packed rows.
 uint64_t slotCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 // Rows whose probabilities are written.
-inline uint32_t weightRows(const VkfProblem& problem) {
-    return problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
+inline uint32_t probabilityRows(const VkfProblem& problem) {
+    return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
 }
 
 // Checks everything that needs no device. Fills *checked on success.

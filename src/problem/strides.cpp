@@ -53,9 +53,9 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
     return layout;
 }
 
-VkfTensorLayout weightsLayout(const VkfProblem& p) {
+VkfTensorLayout probabilitiesLayout(const VkfProblem& p) {
     VkfProblem chosen = p;
-    chosen.queryRows = weightRows(p);
+    chosen.queryRows = probabilityRows(p);
     return scratchLayout(chosen, p.batch, p.keys, 1, 1);
 }
 

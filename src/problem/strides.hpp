@@ -35,8 +35,8 @@ uint64_t roundUp(uint64_t x, uint32_t multiple);
 VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple = 1,
                               uint32_t columnMultiple = 4);
 
-// Of the weights, dense.
-VkfTensorLayout weightsLayout(const VkfProblem& p);
+// Of the probabilities, dense.
+VkfTensorLayout probabilitiesLayout(const VkfProblem& p);
 
 // Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts
 // on one. Then a path asks for aligned addresses; else it loads element by element.

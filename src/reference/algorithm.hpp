@@ -23,11 +23,11 @@ struct RowBlock {
     uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
-// o, lse and weights of one row. lse and weights may be null.
+// o, lse and probabilities of one row. lse and probabilities may be null.
 struct RowResult {
     double* o;
     double* lse;
-    double* weights; // of all keys
+    double* probabilities; // of all keys
 };
 
 // Where results go: o is [heads, rows, valueDim], and a selected row's place is its place among the
@@ -41,10 +41,10 @@ struct Output {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
         const uint64_t head = call.headNumber(block.batch, block.queryHead);
         const uint64_t row = head * rowsOfHead + (compact ? place : call.row(place));
-        const uint64_t weightsRow = head * call.rows + place;
-        double* weights = call.options.weights;
+        const uint64_t probabilitiesRow = head * call.rows + place;
+        double* probabilities = call.options.probabilities;
         return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row,
-                weights == nullptr ? nullptr : weights + weightsRow * call.problem.keys};
+                probabilities == nullptr ? nullptr : probabilities + probabilitiesRow * call.problem.keys};
     }
 };
 

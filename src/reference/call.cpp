@@ -23,10 +23,10 @@ constexpr size_t firstInputsSize = offsetof(VkfReferenceInputs, blockMask);
 const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
     switch (input) {
     case Input::lse:
-    case Input::weights:
+    case Input::probabilities:
         return nullptr; // outputs
-    case Input::weightRows:
-        return inputs.weightRows;
+    case Input::probabilityRows:
+        return inputs.probabilityRows;
     case Input::keyLengths:
         return inputs.keyLengths;
     case Input::blockMask:
@@ -116,23 +116,23 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
                     static_cast<int>(options.algorithm));
     }
-    const bool holdsWeights =
+    const bool holdsProbabilities =
         options.algorithm == VKF_REFERENCE_STANDARD || options.algorithm == VKF_REFERENCE_RECOMPUTE;
-    if (options.weights != nullptr && !holdsWeights) {
+    if (options.probabilities != nullptr && !holdsProbabilities) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.weights is given, which algorithm %d does not hold; %d and %d do",
+                    "options.probabilities is given, which algorithm %d does not hold; %d and %d do",
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
-    if (options.weights != nullptr && call->problem.packed != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "options.weights of packed sequences are not in this version");
+    if (options.probabilities != nullptr && call->problem.packed != 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "options.probabilities of packed sequences are not in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
     }
-    if (options.weights != nullptr && call->problem.weightRows != 0 && options.rowStride > 1) {
+    if (options.probabilities != nullptr && call->problem.probabilityRows != 0 && options.rowStride > 1) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.rowStride is %u, which selects rows beside problem.weightRows, which chooses them",
+                    "options.rowStride is %u, which selects rows beside problem.probabilityRows, which chooses them",
                     options.rowStride);
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {

@@ -14,7 +14,7 @@
 namespace vkf::reference {
 
 // A mask in memory as one query head has it.
-inline BooleanMask booleansOf(const VkfBias& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
+inline BooleanMask booleansOf(const VkfBroadcastArray& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
     return {static_cast<const unsigned char*>(bytes), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
             batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
 }
@@ -34,8 +34,8 @@ struct Call {
     uint32_t row(uint32_t place) const { return rowList != nullptr ? rowList[placeOf(place)] : placeOf(place); }
     // The same of the list, if there is one.
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
-    // Rows of the problem's weights, of each head.
-    uint32_t weightRows() const { return problem.weightRows != 0 ? problem.weightRows : problem.queryRows; }
+    // Rows of the problem's probabilities, of each head.
+    uint32_t probabilityRows() const { return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows; }
     // Heads of o and lse, which packed sequences share.
     uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {

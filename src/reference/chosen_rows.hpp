@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows whose weights a problem asks for, as a list of those that exist and of their places among the weights.
+// The rows whose probabilities a problem asks for, as a list of those that exist and of their places among the probabilities.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace vkf::reference {
 struct ChosenRows {
     std::vector<uint32_t> rows;
     std::vector<uint32_t> places;  // of these rows
-    std::vector<uint32_t> nowhere; // places whose numbers are of no row: their weights are 0
+    std::vector<uint32_t> nowhere; // places whose numbers are of no row: their probabilities are 0
 
     // Of the problem's list, as far as the options select them; of all rows, of the rows.
     explicit ChosenRows(const Call& call) {
         const VkfProblem& p = call.problem;
-        for (uint64_t place = call.options.rowBegin; place < call.weightRows(); place += call.options.rowStride) {
-            const int64_t row = p.weightRows != 0 ? call.inputs.weightRows[place] : static_cast<int64_t>(place);
+        for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
+            const int64_t row = p.probabilityRows != 0 ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
             if (row >= 0 && row < p.queryRows) {
                 rows.push_back(static_cast<uint32_t>(row));
                 places.push_back(static_cast<uint32_t>(place));

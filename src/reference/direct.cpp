@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The formula, row by row in fp64: all scores, their maximum, the weights and their sum, the weighted
+// The formula, row by row in fp64: all scores, their maximum, the probabilities and their sum, the weighted
 // sum. What it gives for numbers that are not finite is the contract: a score of -infinity has weight 0;
 // a row of nothing else is empty; a score of +infinity makes the row NaN, as infinity - infinity is.
 #include <algorithm>

@@ -27,11 +27,11 @@ double ulp(VkfType type, double x);
 // The nearest number of the type, as vkfStoreElement would store it.
 double roundElement(VkfType type, double x);
 
-// Rounds the weights of a softmax, which lie from 0 to 1 or are NaN, as roundElement does, but in few enough
+// Rounds the probabilities of a softmax, which lie from 0 to 1 or are NaN, as roundElement does, but in few enough
 // instructions for the inner loops.
-class WeightRounding {
+class ProbabilityRounding {
 public:
-    explicit WeightRounding(VkfType type)
+    explicit ProbabilityRounding(VkfType type)
         : dropped_(23U - static_cast<uint32_t>(formatOf(type).mantissaBits)),
           smallestNormal_(std::ldexp(1.0F, formatOf(type).minExponent)),
           shifter_(std::ldexp(smallestNormal_, static_cast<int>(dropped_))) {}

@@ -39,8 +39,8 @@ private:
         if (result.lse != nullptr) {
             *result.lse = empty ? -std::numeric_limits<double>::infinity() : lse;
         }
-        if (result.weights != nullptr) {
-            std::copy(p_.begin(), p_.end(), result.weights);
+        if (result.probabilities != nullptr) {
+            std::copy(p_.begin(), p_.end(), result.probabilities);
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The final scores of one query row in fp64, in natural units, and what dropout does to their weights.
+// The final scores of one query row in fp64, in natural units, and what dropout does to their probabilities.
 #pragma once
 
 #include <cmath>

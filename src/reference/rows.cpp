@@ -154,22 +154,22 @@ void computeRows(const Call& call, const Output& output, double progressBegin, d
 
 namespace {
 
-// The weights of the rows that a list chooses, without o and lse.
-void computeChosenWeights(const Call& call) {
+// The probabilities of the rows that a list chooses, without o and lse.
+void computeChosenProbabilities(const Call& call) {
     const ChosenRows rows(call);
     const uint64_t keys = call.problem.keys;
     Call chosen = rows.callOf(call);
-    std::vector<double> weights(call.heads() * chosen.rows * keys);
+    std::vector<double> probabilities(call.heads() * chosen.rows * keys);
     std::vector<double> o(call.heads() * chosen.rows * call.layout(VKF_TENSOR_O).dim);
-    chosen.options.weights = weights.data();
+    chosen.options.probabilities = probabilities.data();
     computeRows(chosen, {o.data(), nullptr, true}, 1.0, 1.0);
     for (uint64_t head = 0; head < call.heads(); head++) {
-        double* to = call.options.weights + head * call.weightRows() * keys;
+        double* to = call.options.probabilities + head * call.probabilityRows() * keys;
         for (const uint32_t place : rows.nowhere) {
             std::fill_n(to + place * keys, keys, 0.0);
         }
         for (uint64_t i = 0; i < chosen.rows; i++) {
-            std::copy_n(&weights[(head * chosen.rows + i) * keys], keys, to + rows.places[i] * keys);
+            std::copy_n(&probabilities[(head * chosen.rows + i) * keys], keys, to + rows.places[i] * keys);
         }
     }
 }
@@ -188,10 +188,10 @@ VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInp
         if (o == nullptr && !call.empty()) {
             return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "o is null");
         }
-        const bool chosen = call.options.weights != nullptr && call.problem.weightRows != 0 && !call.empty();
+        const bool chosen = call.options.probabilities != nullptr && call.problem.probabilityRows != 0 && !call.empty();
         if (chosen) {
-            computeChosenWeights(call);
-            call.options.weights = nullptr;
+            computeChosenProbabilities(call);
+            call.options.probabilities = nullptr;
         }
         computeRows(call, {o, lse, false}, 0.0, 1.0);
         return VKF_SUCCESS;

@@ -35,7 +35,7 @@ public:
         biasUnit_ = call_->problem.biasFactors != 0
                         ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
                         : static_cast<Real>(unit_);
-        const VkfBias& bias = call_->problem.bias;
+        const VkfBroadcastArray& bias = call_->problem.bias;
         biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;
     }
 

@@ -75,8 +75,8 @@ private:
         if (result.lse != nullptr) {
             *result.lse = origin(m_[i]) + std::log(l_[i]);
         }
-        if (result.weights != nullptr) {
-            std::copy_n(p, call_.problem.keys, result.weights);
+        if (result.probabilities != nullptr) {
+            std::copy_n(p, call_.problem.keys, result.probabilities);
         }
     }
 

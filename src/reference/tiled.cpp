@@ -47,7 +47,7 @@ template <typename Real, bool twoRoundings> class Tiled final : public Algorithm
 public:
     explicit Tiled(const Call& call)
         : call_(call), finalScore_(call.problem), terms_(call, std::numbers::log2e), dropout_(call),
-          columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundWeight_(call.options.productType),
+          columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundProbability_(call.options.productType),
           tileRows_(std::min(call.options.tileRows, call.rows)),
           tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
           q_(size_t{tileRows_} * call.problem.headDim), rows_(tileRows_), o_(tileRows_ * columns_),
@@ -66,8 +66,8 @@ public:
         for (uint32_t i = 0; i < block.rows; i++) {
             const RowResult result = output.row(call_, block, block.place + i);
             finish(i, block.queryHead, result);
-            if (result.weights != nullptr) {
-                writeWeights(block, i, result.weights);
+            if (result.probabilities != nullptr) {
+                writeProbabilities(block, i, result.probabilities);
             }
         }
     }
@@ -121,14 +121,14 @@ private:
             for (int64_t key = open.begin; key < open.end; key++) {
                 const Real p = std::exp2(scoreOf(key) - m);
                 row.l += p;
-                addValue<Real, twoRoundings>(*block.head, dropout_.keeps(key) ? weightInProduct(p) : 0, key, o);
+                addValue<Real, twoRoundings>(*block.head, dropout_.keeps(key) ? probabilityInProduct(p) : 0, key, o);
             }
         });
     }
 
-    Real weightInProduct(Real p) const {
+    Real probabilityInProduct(Real p) const {
         if constexpr (std::is_same_v<Real, float>) {
-            return roundWeight_(p);
+            return roundProbability_(p);
         } else {
             return p;
         }
@@ -161,23 +161,23 @@ private:
     }
 
     // P, whose scores are computed once more.
-    void writeWeights(const RowBlock& block, uint32_t i, double* weights) {
+    void writeProbabilities(const RowBlock& block, uint32_t i, double* probabilities) {
         const RowState<Real>& row = rows_[i];
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
         const EndedRow<Real> whole = ended(i, block.queryHead);
-        // Where lse was saved, weights are made from it, as in attention_weights.comp.
+        // Where lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;
         const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : whole.factor / whole.l;
         const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.place + i)) : m;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
-        std::fill_n(weights, call_.problem.keys, 0.0);
+        std::fill_n(probabilities, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
             const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
             forEachOpen(block.mask, block.row(call_, block.place + i), keys, [&](KeyRange open) {
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
-                    weights[key] = static_cast<double>(std::exp2(s - origin) * factor);
+                    probabilities[key] = static_cast<double>(std::exp2(s - origin) * factor);
                 }
             });
         }
@@ -188,7 +188,7 @@ private:
     RowTerms<Real, twoRoundings> terms_;
     RowDropout dropout_;
     size_t columns_;
-    WeightRounding roundWeight_;
+    ProbabilityRounding roundProbability_;
     uint32_t tileRows_;
     int64_t tileKeys_;
     std::vector<double> q_;            // [tileRows][headDim]

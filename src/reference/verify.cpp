@@ -27,7 +27,7 @@ struct Run {
 Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
     Call variant = call;
     variant.options.algorithm = algorithm;
-    variant.options.weights = nullptr;
+    variant.options.probabilities = nullptr;
     Run run;
     run.lse.resize(call.heads() * call.rows);
     run.o.resize(run.lse.size() * call.layout(VKF_TENSOR_O).dim);

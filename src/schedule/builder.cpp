@@ -113,8 +113,8 @@ ByteStrides ScheduleBuilder::operandStrides(Operand operand) const {
     if (operand == Operand::scratch) {
         return byteStrides(scratch_);
     }
-    if (operand == Operand::weights) {
-        return byteStrides(weightsLayout(problem_.given));
+    if (operand == Operand::probabilities) {
+        return byteStrides(probabilitiesLayout(problem_.given));
     }
     const VkfTensorLayout* layout = tensorOf(operand);
     return layout != nullptr ? byteStrides(*layout) : ByteStrides{};

@@ -40,7 +40,7 @@ public:
     void setScratch(const VkfTensorLayout& layout);
     // m and l of each row, `parts` times, behind the rest of the scratch.
     void addScratchState(uint32_t parts);
-    // lse behind the rest of the scratch, for weights where the caller wants no lse.
+    // lse behind the rest of the scratch, for probabilities where the caller wants no lse.
     void addScratchLse();
     // Sets the tile of the phases from here on, and leaves the tile of the path as it is.
     template <KernelTile Tile> void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }

@@ -17,7 +17,7 @@ constexpr size_t words = sizeof(shared::CallTable) / sizeof(uint32_t);
 void addStrides(const VkfProblem& problem, shared::CallTable* table) {
     for (const OptionalInput& row : optionalInputs) {
         if (row.broadcast != nullptr && row.has(problem)) {
-            const VkfBias& strides = problem.*row.broadcast;
+            const VkfBroadcastArray& strides = problem.*row.broadcast;
             const uint64_t bits = broadcastBits(strides.type);
             auto& inTable = table->*row.strides;
             inTable[0] = strides.batchStride * bits;

@@ -100,7 +100,7 @@ shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const share
     params.window_slot_low = call.window_slot_low;
     params.window_slot_high = call.window_slot_high;
     params.heads = call.heads;
-    params.row_count = weightRows(p);
+    params.row_count = probabilityRows(p);
     return params;
 }
 

@@ -99,7 +99,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     if (const VkfResult result = schedulePath(device, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = scheduleWeights(caps, problem, builder, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = scheduleProbabilities(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
     orderItems(problem, &made);

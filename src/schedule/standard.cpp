@@ -59,10 +59,10 @@ VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& proble
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool weights = p.weights != 0 && p.weightRows == 0; // those of chosen rows have a phase of their own
+    const bool probabilities = p.probabilities != 0 && p.probabilityRows == 0; // those of chosen rows have a phase of their own
     const VkfResult result = builder.add(
         Kernel::standardSoftmax,
-        {Operand::none, Operand::scratchState, weights ? Operand::weights : Operand::none, Operand::scratch},
+        {Operand::none, Operand::scratchState, probabilities ? Operand::probabilities : Operand::none, Operand::scratch},
         builder.heads() * p.queryRows, 8.0 * p.keys, message);
     if (result == VKF_SUCCESS) {
         const SoftmaxTile tile =
@@ -75,7 +75,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
         constants[VKF_ID_ROW_WORDS] = tile.rowWords;
         constants[VKF_ID_READER_ROWS] = builder.tile().rows;
         constants[VKF_ID_READER_KEYS] = kernels.stepKeys;
-        constants[VKF_ID_PROBABILITIES] = weights ? 1 : 0;
+        constants[VKF_ID_PROBABILITIES] = probabilities ? 1 : 0;
         constants[VKF_ID_TYPE_P] = kernels.typeOfP;
         constants[VKF_ID_TYPE_O] = 0; // so that plans that differ in the type of o alone share a pipeline
     }

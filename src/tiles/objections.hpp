@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include <vkflash/inspect.h>
 #include <vkflash/vkflash.h>
 
 #include "device/caps.hpp"

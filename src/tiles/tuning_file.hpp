@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <vkflash/tuning.h>
 #include <vkflash/vkflash.h>
 
 #include "device/identity.hpp"

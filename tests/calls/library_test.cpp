@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include <vkflash/inspect.h>
 #include <vkflash/vkflash.hpp>
 
 #include "support/call.hpp"
@@ -129,14 +130,14 @@ TEST_CASE("support can be asked without creating anything", "[library]") {
     const VkfDeviceQuery query = queryOf(testDevice());
     VkfProblem problem = problemOf({1, 2, 1, 8, 8, 64, 0, VKF_TYPE_F16});
     VkfMessage message{};
-    CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_SUCCESS);
-    CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_SUCCESS);
+    CHECK(vkfCheckSupport(testDevice().context(), &problem, &message) == VKF_SUCCESS);
+    CHECK(vkfCheckDeviceSupport(&query, &problem, &message) == VKF_SUCCESS);
     problem.headDim = 600;
-    CHECK(vkfIsSupported(testDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCheckSupport(testDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
     CHECK_THAT(std::string(message.text), ContainsSubstring("headDim 600"));
-    CHECK(vkfIsSupportedByDevice(&query, &problem, &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK(vkfIsSupported(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(vkfIsSupportedByDevice(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCheckDeviceSupport(&query, &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCheckSupport(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCheckDeviceSupport(nullptr, &problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("a refused plan writes no handle", "[library]") {
@@ -180,7 +181,7 @@ TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows ar
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_COOPMAT;
-    if (vkfIsSupported(device.context(), &problem, nullptr) != VKF_SUCCESS) {
+    if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
         SKIP("this device has no cooperative matrices");
     }
     const Call call(device, problem);
@@ -204,7 +205,7 @@ TEST_CASE("a plan and the context say how matrices pass on scores", "[library]")
         VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
         problem.path = VKF_PATH_COOPMAT;
         const VkfResult result = vkfGetMatrixInfo(device.context(), VKF_TYPE_F16, &info, &message);
-        CHECK(result == vkfIsSupported(device.context(), &problem, nullptr));
+        CHECK(result == vkfCheckSupport(device.context(), &problem, nullptr));
         if (result != VKF_SUCCESS) {
             SKIP(message.text);
         }
@@ -389,14 +390,16 @@ TEST_CASE("threads record one plan at once, each into its own command buffer", "
 }
 
 TEST_CASE("every shader variant is in this build", "[library]") {
-    uint32_t index = 0;
     const char* name = nullptr;
     const char* missing = nullptr;
-    for (; vkfGetShaderVariant(index, &name, &missing) == VKF_SUCCESS; index++) {
+    const uint32_t count = vkfGetShaderVariantCount();
+    for (uint32_t index = 0; index < count; index++) {
+        REQUIRE(vkfGetShaderVariant(index, &name, &missing) == VKF_SUCCESS);
         INFO(name);
         CHECK(missing == nullptr);
     }
-    CHECK(index >= 9);
+    CHECK(count >= 9);
+    CHECK(vkfGetShaderVariant(count, &name, &missing) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfGetShaderVariant(0, nullptr, &missing) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
@@ -433,7 +436,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
         VkfProblem problem = problemOf({1, 2, 2, 128, 128, dim, 0, type});
         problem.lse = 0;
         problem.path = path;
-        if (vkfIsSupported(device.context(), &problem, nullptr) != VKF_SUCCESS) {
+        if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
             continue;
         }
         const uint64_t headBytes = 128 * uint64_t{dim} * vkfTypeBytes(type);
@@ -532,15 +535,13 @@ namespace {
 void checkTiles(const vkf::host::Plan& plan) {
     VkfMessage message{};
     uint32_t taken = 0;
-    uint32_t index = 0;
-    for (;; index++) {
-        auto candidate = vkf::make<VkfTileCandidate>();
-        const VkfResult result = vkfGetPlanTile(plan.handle(), index, &candidate, &message);
-        if (result != VKF_SUCCESS) {
-            CHECK(result == VKF_ERROR_INVALID_ARGUMENT);
-            CHECK_THAT(std::string(message.text), ContainsSubstring("tiles were considered"));
-            break;
-        }
+    const uint32_t count = vkfGetPlanTileCount(plan.handle());
+    auto candidate = vkf::make<VkfTileCandidate>();
+    CHECK(vkfGetPlanTile(plan.handle(), count, &candidate, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("tiles were considered"));
+    for (uint32_t index = 0; index < count; index++) {
+        candidate = vkf::make<VkfTileCandidate>();
+        REQUIRE(vkfGetPlanTile(plan.handle(), index, &candidate, &message) == VKF_SUCCESS);
         CHECK(candidate.structSize == sizeof candidate);
         CHECK(candidate.workgroupSize > 0);
         CHECK(candidate.registers > 0);
@@ -554,7 +555,7 @@ void checkTiles(const vkf::host::Plan& plan) {
             CHECK(std::string(plan.info().tile).starts_with(candidate.tile)); // path standard adds its softmax
         }
     }
-    CHECK(index >= 5);
+    CHECK(count >= 5);
     CHECK(taken == 1);
 }
 
@@ -567,7 +568,7 @@ TEST_CASE("a plan names the tiles that were considered and the one that it took"
              {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
             VkfProblem problem = problemOf({1, 20, 2, 100, 200, 64, 0, type});
             problem.path = path;
-            if (vkfIsSupported(device.context(), &problem, nullptr) == VKF_SUCCESS) {
+            if (vkfCheckSupport(device.context(), &problem, nullptr) == VKF_SUCCESS) {
                 INFO(vkfPathName(path) << ", " << vkfTypeName(type));
                 checkTiles(vkf::host::Plan(device, problem));
             }
@@ -577,6 +578,7 @@ TEST_CASE("a plan names the tiles that were considered and the one that it took"
     problem.path = VKF_PATH_SCALAR;
     const vkf::host::Plan plan(device, problem);
     auto candidate = vkf::make<VkfTileCandidate>();
+    CHECK(vkfGetPlanTileCount(nullptr) == 0);
     CHECK(vkfGetPlanTile(nullptr, 0, &candidate, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfGetPlanTile(plan.handle(), 0, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     candidate.structSize = 1;

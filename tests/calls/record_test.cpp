@@ -94,7 +94,7 @@ struct Fixture {
         VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
         problem.path = path;
         problem.keyLengths = 1;
-        problem.weights = path == VKF_PATH_STANDARD ? 1 : 0;
+        problem.probabilities = path == VKF_PATH_STANDARD ? 1 : 0;
         problem.maxStepOperations = 6000000;
         return problem;
     }
@@ -104,7 +104,7 @@ struct Fixture {
         REQUIRE(vkf::makeSchedule(context.tunedDevice(), plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
         for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
-                                    &bindings.weights, &bindings.keyLengths}) {
+                                    &bindings.probabilities, &bindings.keyLengths}) {
             binding->address = 0x1000;
         }
         bindings.scratch.address = 0x1000;
@@ -203,7 +203,7 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
         {&VkfBindings::o, "o", uint64_t{2} * 3 * 150 * 64 * 4},
         {&VkfBindings::lse, "lse", uint64_t{2} * 3 * 150 * 4},
         {&VkfBindings::keyLengths, "keyLengths", uint64_t{2} * 4},
-        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 150 * 200 * 4},
+        {&VkfBindings::probabilities, "probabilities", uint64_t{2} * 3 * 150 * 200 * 4},
         {&VkfBindings::scratch, "scratch", uint64_t{2} * 3 * 150 * (200 * 4 + 8)}, // a row of scores, m and l
     };
     for (const auto& need : needs) {
@@ -219,33 +219,33 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
     }
 }
 
-TEST_CASE("bindings of a program built before there were weights are read, their weights missing", "[record]") {
+TEST_CASE("bindings of a program built before there were probabilities are read, their probabilities missing", "[record]") {
     Fixture fixture;
-    fixture.bindings.structSize = offsetof(VkfBindings, weights);
+    fixture.bindings.structSize = offsetof(VkfBindings, probabilities);
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(fixture.message.text) == "weights has neither address nor buffer");
-    fixture.plan.problem.given.weights = 0;
+    CHECK(std::string(fixture.message.text) == "probabilities has neither address nor buffer");
+    fixture.plan.problem.given.probabilities = 0;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
 }
 
-TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[record]") {
+TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "[record]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER, VKF_PATH_STANDARD}) {
         for (const VkfBool lse : {0U, 1U}) {
             VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
             problem.path = path;
             problem.lse = lse;
             const uint64_t without = Fixture(problem).plan.schedule.scratchBytes;
-            problem.weights = 1;
-            problem.weightRows = 7;
+            problem.probabilities = 1;
+            problem.probabilityRows = 7;
             Fixture fixture(problem);
             const vkf::Schedule& schedule = fixture.plan.schedule;
             CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
             fixture.bindings.lse.address = 0x20000;
-            fixture.bindings.weightRows.address = 0x30000;
+            fixture.bindings.probabilityRows.address = 0x30000;
             const vkf::Phase& last = schedule.phases.back();
-            REQUIRE(last.variant.kernel == vkf::Kernel::attentionWeights);
+            REQUIRE(last.variant.kernel == vkf::Kernel::attentionProbabilities);
             const std::vector<Recorded> all = fixture.record(0, schedule.steps());
             CHECK(fixture.result == VKF_SUCCESS);
             REQUIRE(all.size() > 3);
@@ -256,7 +256,7 @@ TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[recor
             std::memcpy(&params, &pushed, sizeof params);
             CHECK(params.chosen_rows == 0x30000);
             CHECK(params.probabilities == 0x1000);
-            CHECK(params.row_count == vkf::weightRows(problem));
+            CHECK(params.row_count == vkf::probabilityRows(problem));
             CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
             CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
             // Whoever writes lse writes it where it is read.
@@ -267,22 +267,22 @@ TEST_CASE("weights from lse are a phase of their own, behind a barrier", "[recor
     }
 }
 
-TEST_CASE("the bindings of chosen weights are needed, in full", "[record]") {
+TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
     problem.path = VKF_PATH_SCALAR;
-    problem.weights = 1;
-    problem.weightRows = 7;
+    problem.probabilities = 1;
+    problem.probabilityRows = 7;
     const struct {
         VkfBinding VkfBindings::*binding;
         const char* name;
         uint64_t bytes;
     } needs[] = {
-        {&VkfBindings::weights, "weights", uint64_t{2} * 3 * 7 * 200 * 4},
-        {&VkfBindings::weightRows, "weightRows", uint64_t{7} * 4},
+        {&VkfBindings::probabilities, "probabilities", uint64_t{2} * 3 * 7 * 200 * 4},
+        {&VkfBindings::probabilityRows, "probabilityRows", uint64_t{7} * 4},
     };
     for (const auto& need : needs) {
         Fixture fixture(problem);
-        fixture.bindings.weightRows.address = 0x1000;
+        fixture.bindings.probabilityRows.address = 0x1000;
         VkfBinding& binding = fixture.bindings.*need.binding;
         binding.size = need.bytes;
         fixture.record(0, 1);

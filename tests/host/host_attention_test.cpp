@@ -19,7 +19,7 @@ using namespace vkf;
 namespace {
 
 // One head, D = 2. Row 0 is orthogonal to both keys' difference and averages v; row 1 prefers key 0 by
-// ln 3, so that its weights are 3/4 and 1/4.
+// ln 3, so that its probabilities are 3/4 and 1/4.
 struct TinyCase {
     VkfProblem problem = make<VkfProblem>();
     std::vector<float> q = {0, 5, std::log(3.0F), 0};

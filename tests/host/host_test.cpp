@@ -331,7 +331,7 @@ TEST_CASE("features that are taken out are not enabled", "[host]") {
     problem.queryRows = problem.keys = problem.headDim = 16;
     CHECK(host::Plan(device, problem).info().subgroupReductions == 0);
     problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F16;
-    CHECK(vkfIsSupported(device.context(), &problem, nullptr) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCheckSupport(device.context(), &problem, nullptr) == VKF_ERROR_UNSUPPORTED);
 }
 
 TEST_CASE("a device without the needed features is refused", "[host]") {

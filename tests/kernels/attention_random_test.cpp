@@ -59,8 +59,8 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
 }
 
 // Each dimension repeated or not, rows apart or not.
-VkfBias randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type) {
-    VkfBias bias{};
+VkfBroadcastArray randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type) {
+    VkfBroadcastArray bias{};
     bias.enabled = 1;
     bias.type = type;
     const uint64_t row = p.keys + dice.below(5);
@@ -128,10 +128,10 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
 }
 
-// Of a third of the problems weights are asked for, of all rows or of chosen ones.
-void chooseWeights(Dice& dice, VkfProblem& p) {
-    p.weights = dice.oneIn(3) && p.packed == 0 ? 1 : 0;
-    p.weightRows = p.weights != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+// Of a third of the problems probabilities are asked for, of all rows or of chosen ones.
+void chooseProbabilities(Dice& dice, VkfProblem& p) {
+    p.probabilities = dice.oneIn(3) && p.packed == 0 ? 1 : 0;
+    p.probabilityRows = p.probabilities != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;
 }
 
 vkf::test::Shape randomShape(Dice& dice) {
@@ -218,7 +218,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         }
         chooseTerms(dice, variation.path, problem);
         chooseDropout(dice, problem);
-        chooseWeights(dice, problem);
+        chooseProbabilities(dice, problem);
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);

@@ -99,7 +99,7 @@ void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
     };
     fit(p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type);
     p.path = VKF_PATH_COOPMAT;
-    if (vkfIsSupported(vkf::test::deviceOf(variation).context(), &p, nullptr) != VKF_SUCCESS) {
+    if (vkfCheckSupport(vkf::test::deviceOf(variation).context(), &p, nullptr) != VKF_SUCCESS) {
         fit(VKF_TYPE_F16);
     }
 }

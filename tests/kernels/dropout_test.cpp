@@ -196,7 +196,7 @@ void checkKeys(VkfProblem problem, Data data) {
     }
 }
 
-VkfBias maskOf(const VkfProblem& p, VkfType type, bool perBatch, bool perHead, bool perRow) {
+VkfBroadcastArray maskOf(const VkfProblem& p, VkfType type, bool perBatch, bool perHead, bool perRow) {
     const uint64_t row = p.keys + 3;
     return {1, type, perBatch ? row * p.queryRows * p.queryHeads + 5 : 0, perHead ? row * p.queryRows + 1 : 0,
             perRow ? row : 0};
@@ -373,16 +373,16 @@ TEST_CASE("what is no number in a key that is left out makes a NaN, infinity too
     }
 }
 
-TEST_CASE("weights are those before dropout", "[dropout]") {
+TEST_CASE("probabilities are those before dropout", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 20, 50, 24});
     problem.path = VKF_PATH_STANDARD;
-    problem.weights = 1;
+    problem.probabilities = 1;
     const Inputs inputs = makeInputs(problem, {});
     const Outcome plain = vkf::test::runCall(deviceOf(variations[3]), problem, inputs);
     problem.dropout = {0.5F, 0, 3};
     const Outcome dropped = vkf::test::runCall(deviceOf(variations[3]), problem, inputs);
     CHECK(dropped.passed());
-    CHECK(dropped.weights == plain.weights);
+    CHECK(dropped.probabilities == plain.probabilities);
     CHECK(dropped.o != plain.o);
 }
 
@@ -390,7 +390,7 @@ TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 53, VKF_TYPE_F32});
     for (const bool masked : {false, true}) {
         problem.dropout = {0.3F, masked ? 0U : 1U, 9};
-        problem.dropoutMask = masked ? maskOf(problem, VKF_TYPE_BOOL1, true, true, true) : VkfBias{};
+        problem.dropoutMask = masked ? maskOf(problem, VKF_TYPE_BOOL1, true, true, true) : VkfBroadcastArray{};
         problem.causal = 1;
         Inputs inputs = makeInputs(problem, {});
         makeIdentity(problem, inputs);

@@ -186,7 +186,7 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
 } // namespace
 
 TEST_CASE("two parts of one row merge as computed by hand, an empty one and an infinite lse count nothing", "[merge]") {
-    // Weights 1 and 3 out of 4.
+    // Probabilities 1 and 3 out of 4.
     const float lse[] = {0.0F, std::log(3.0F), -infinity, infinity};
     const float o[] = {4.0F, 8.0F, NAN, NAN};
     VkfMergeProblem problem = mergeOf(4, 1, 1, 1, 1);

@@ -204,11 +204,11 @@ const std::vector<Feature> table = {
        [](PairedCall& c) { c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2); }}}},
     {"probabilities",
      {{"none", nothing},
-      {"of all rows", [](PairedCall& c) { c.problem.weights = 1; }},
+      {"of all rows", [](PairedCall& c) { c.problem.probabilities = 1; }},
       {"of chosen rows",
        [](PairedCall& c) {
-           c.problem.weights = 1;
-           c.problem.weightRows = 5;
+           c.problem.probabilities = 1;
+           c.problem.probabilityRows = 5;
        }}}},
     {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { c.problem.lse = 0; }}}},
     {"key splits",

@@ -36,7 +36,7 @@ void run(const Design& design, size_t variationNumber, const Levels& levels) {
     vkf::host::Device& device = vkf::test::deviceOf(variation);
     PairedCall call = vkf::test::callOf(design, levels);
     apply(variation, call.problem);
-    if (vkfIsSupported(device.context(), &call.problem, nullptr) != VKF_SUCCESS) {
+    if (vkfCheckSupport(device.context(), &call.problem, nullptr) != VKF_SUCCESS) {
         for (VkfTensor* tensor :
              {&call.problem.q, &call.problem.k, &call.problem.v}) { // a device without bf16 matrices
             tensor->type = tensor->type == VKF_TYPE_BF16 ? VKF_TYPE_F16 : tensor->type;

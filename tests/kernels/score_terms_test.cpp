@@ -15,7 +15,7 @@
 #include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
-#include "support/weights.hpp"
+#include "support/probabilities.hpp"
 
 namespace {
 
@@ -120,21 +120,21 @@ TEST_CASE("heads too wide for other paths have slopes and sinks too", "[score_te
 TEST_CASE("probabilities are shares of the keys and the sink", "[score_terms]") {
     VkfProblem problem = problemOf({1, 3, 1, 20, 33, 16, 0, VKF_TYPE_F32});
     problem.path = VKF_PATH_STANDARD;
-    problem.weights = 1;
+    problem.probabilities = 1;
     customAlibiAndSinks(problem);
     const Inputs inputs = vkf::test::makeInputs(problem, {});
     const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[3]), problem, inputs);
     CHECK(outcome.passed());
-    VkfWeightsVerdict verdict{};
+    VkfProbabilitiesVerdict verdict{};
     verdict.structSize = sizeof verdict;
     const VkfReferenceInputs memory = inputs.reference();
-    REQUIRE(vkfReferenceVerifyWeights(&problem, &memory, nullptr, outcome.weights.data(), &verdict, nullptr) ==
+    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &memory, nullptr, outcome.probabilities.data(), &verdict, nullptr) ==
             VKF_SUCCESS);
     CHECK(verdict.passed == 1);
     for (size_t row = 0; row < 60; row++) {
         double sum = 0.0;
         for (size_t key = 0; key < 33; key++) {
-            sum += static_cast<double>(outcome.weights[row * 33 + key]);
+            sum += static_cast<double>(outcome.probabilities[row * 33 + key]);
         }
         const auto sink = static_cast<double>(inputs.sinks[row / 20]);
         CHECK(std::abs(sum + std::exp(sink - static_cast<double>(outcome.lse[row])) - 1.0) < 1e-5);
@@ -202,13 +202,13 @@ TEST_CASE("factors multiply the bias of their heads, on every kernel", "[score_t
 TEST_CASE("factors go with splits, sinks, pages and probabilities", "[score_terms]") {
     VkfProblem problem = problemOf({1, 8, 1, 2, 203, 64, 0, VKF_TYPE_F16});
     problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, true, true);
-    problem.biasFactors = problem.sinks = problem.weights = 1;
+    problem.biasFactors = problem.sinks = problem.probabilities = 1;
     checkEverywhere(problem);
     problem.kvSplits = 3;
     for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 7U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
     }
-    problem.weights = 0;
+    problem.probabilities = 0;
     vkf::test::setPages(problem, 16, 3);
     for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));

@@ -8,7 +8,7 @@
 
 #include "support/call.hpp"
 #include "support/device.hpp"
-#include "support/weights.hpp"
+#include "support/probabilities.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace {
@@ -53,21 +53,21 @@ std::vector<Case> casesOf(VkfType type) {
     };
 }
 
-void checkWeights(VkfProblem problem, const Data& data) {
+void checkProbabilities(VkfProblem problem, const Data& data) {
     problem.path = VKF_PATH_STANDARD;
-    problem.weights = 1;
+    problem.probabilities = 1;
     INFO(vkf::test::describe(problem));
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, data);
     const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
     INFO(outcome.text());
     CHECK(outcome.passed());
-    const vkf::test::WeightsVerdict verdict = vkf::test::judgeWeights(problem, inputs, outcome.weights);
+    const vkf::test::ProbabilitiesVerdict verdict = vkf::test::judgeProbabilities(problem, inputs, outcome.probabilities);
     INFO(verdict.text());
     CHECK(verdict.passed());
     // The library's verdict, whose fp32 runs sum up in another order, is of the same kind.
-    auto library = vkf::make<VkfWeightsVerdict>();
+    auto library = vkf::make<VkfProbabilitiesVerdict>();
     const VkfReferenceInputs given = inputs.reference();
-    REQUIRE(vkfReferenceVerifyWeights(&problem, &given, nullptr, outcome.weights.data(), &library, nullptr) ==
+    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &given, nullptr, outcome.probabilities.data(), &library, nullptr) ==
             VKF_SUCCESS);
     INFO("by the library " << library.error << " (bound " << library.bound << ")");
     CHECK(library.passed != 0);
@@ -78,7 +78,7 @@ void checkWeights(VkfProblem problem, const Data& data) {
 TEST_CASE("the unfused path writes the probabilities", "[unfused]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const Case& c : casesOf(type)) {
-            DYNAMIC_SECTION(c.name << ", " << vkfTypeName(type)) { checkWeights(c.problem, c.data); }
+            DYNAMIC_SECTION(c.name << ", " << vkfTypeName(type)) { checkProbabilities(c.problem, c.data); }
         }
     }
 }
@@ -91,7 +91,7 @@ TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, a
         data.edit = [type](auto&, auto& k, auto&) {
             vkfStoreElement(type, k.data(), 70 * 64 + 40, std::numeric_limits<double>::quiet_NaN());
         };
-        checkWeights(problem, data);
+        checkProbabilities(problem, data);
     }
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("the unfused path multiplies on cooperative matrices wherever path coo
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_F32}) {
         VkfProblem problem = problemOf({1, 2, 2, 64, 64, 64, 0, type});
         problem.path = VKF_PATH_COOPMAT;
-        const bool matrices = vkfIsSupported(device.context(), &problem, nullptr) == VKF_SUCCESS;
+        const bool matrices = vkfCheckSupport(device.context(), &problem, nullptr) == VKF_SUCCESS;
         problem.path = VKF_PATH_STANDARD;
         CHECK(vkf::host::Plan(device, problem).info().productType == (matrices ? type : VKF_TYPE_F32));
         problem.precision = VKF_PRECISION_FP32;

@@ -39,7 +39,7 @@ VkfType chooseType(Dice& dice, const VkfProblem& problem) {
     other.q.type = other.k.type = other.v.type = VKF_TYPE_BF16;
     other.path = VKF_PATH_COOPMAT;
     other.headDim = other.valueDim = 64;
-    const bool multiplies = vkfIsSupported(largeDevice().context(), &other, nullptr) == VKF_SUCCESS;
+    const bool multiplies = vkfCheckSupport(largeDevice().context(), &other, nullptr) == VKF_SUCCESS;
     return dice.oneIn(2) && multiplies ? VKF_TYPE_BF16 : VKF_TYPE_F16;
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("wide heads go to path decode whatever the rows, and are refused elsew
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_KEY_OUTER}) {
         problem.path = path;
         VkfMessage message{};
-        CHECK(vkfIsSupported(largeDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
+        CHECK(vkfCheckSupport(largeDevice().context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
         CHECK(std::string(message.text) ==
               std::string("headDim 576 is over the limit of 256 on path ") + vkfPathName(path));
     }

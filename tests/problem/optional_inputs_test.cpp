@@ -41,15 +41,15 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
         INFO(row.name);
         CHECK(vkf::bytesOf(row, problem) == 0);
     }
-    problem.lse = problem.weights = problem.keyLengths = problem.sinks = problem.alibi = problem.alibiCustom = 1;
+    problem.lse = problem.probabilities = problem.keyLengths = problem.sinks = problem.alibi = problem.alibiCustom = 1;
     problem.documents = 1;
     problem.bias = {1, VKF_TYPE_F16, 0, 400, 35};
-    problem.weightRows = 4;
+    problem.probabilityRows = 4;
     problem.maskBlock = 16;
     problem.dropout = {0.5F, 1, 0};
     CHECK(bytesOf(Input::lse, problem) == 2 * 6 * 10 * 4);
-    CHECK(bytesOf(Input::weights, problem) == 2 * 6 * 4 * 33 * 4);
-    CHECK(bytesOf(Input::weightRows, problem) == 16);
+    CHECK(bytesOf(Input::probabilities, problem) == 2 * 6 * 4 * 33 * 4);
+    CHECK(bytesOf(Input::probabilityRows, problem) == 16);
     CHECK(bytesOf(Input::keyLengths, problem) == 8);
     CHECK(bytesOf(Input::blockMask, problem) == 4);
     CHECK(bytesOf(Input::sinks, problem) == 24);
@@ -67,7 +67,7 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
-    problem.keyLengths = problem.weights = 1; // in places of their own
+    problem.keyLengths = problem.probabilities = 1; // in places of their own
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
     problem.sinks = 1;
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);

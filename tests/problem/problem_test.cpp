@@ -159,19 +159,19 @@ const Refusal refusals[] = {
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
-    {"weightRows without weights", [](VkfProblem& p) { p.weightRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
-     "weightRows is 3 without weights"},
-    {"weightRows over the limit",
+    {"probabilityRows without probabilities", [](VkfProblem& p) { p.probabilityRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
+     "probabilityRows is 3 without probabilities"},
+    {"probabilityRows over the limit",
      [](VkfProblem& p) {
-         p.weights = 1;
-         p.weightRows = 0x40000000;
+         p.probabilities = 1;
+         p.probabilityRows = 0x40000000;
      },
-     VKF_ERROR_UNSUPPORTED, "weightRows 1073741824 is over the limit of 1073741823"},
+     VKF_ERROR_UNSUPPORTED, "probabilityRows 1073741824 is over the limit of 1073741823"},
     {"factors of a bias that is not there", [](VkfProblem& p) { p.biasFactors = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "biasFactors is 1 without bias"},
     {"a reserved field behind biasFactors", [](VkfProblem& p) { p.reserved3 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field is not zero"},
-    {"a reserved field behind weightRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"a reserved field behind probabilityRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field is not zero"},
     {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "paging.pageSize is 0; it must be a power of two"},

@@ -129,17 +129,17 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
         place.run(usual + " --path standard --causal --lse lse.npy --weights weights.npy --verify");
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
-    CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
-    const Tensor weights = loadNpy(place / "weights.npy");
-    REQUIRE(weights.shape == Shape{2, 6, 17, 33});
-    CHECK(weights.type == ElementType::f32);
+    CHECK_THAT(result.out, ContainsSubstring("\nprobabilities error "));
+    const Tensor probabilities = loadNpy(place / "weights.npy");
+    REQUIRE(probabilities.shape == Shape{2, 6, 17, 33});
+    CHECK(probabilities.type == ElementType::f32);
     for (size_t row = 0; row < size_t{2} * 6 * 17; row++) {
         double sum = 0;
         for (size_t key = 0; key < 33; key++) {
-            sum += element(weights, row * 33 + key);
+            sum += element(probabilities, row * 33 + key);
         }
         CHECK(std::abs(sum - 1.0) < 1e-5);
-        CHECK((element(weights, row * 33 + 32) != 0.0) == (row % 17 == 16)); // the last row alone sees the last key
+        CHECK((element(probabilities, row * 33 + 32) != 0.0) == (row % 17 == 16)); // the last row alone sees the last key
     }
     CHECK(fs::exists(place / "lse.npy"));
 }
@@ -154,17 +154,17 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
             fmt::format("{} --path {} --causal --weights weights.npy --weight-rows rows.npy --verify", usual, path));
         INFO(result.out << result.err);
         REQUIRE(result.status == 0);
-        CHECK_THAT(result.out, ContainsSubstring("\nweights error "));
-        const Tensor weights = loadNpy(place / "weights.npy");
-        REQUIRE(weights.shape == Shape{2, 6, 5, 33});
+        CHECK_THAT(result.out, ContainsSubstring("\nprobabilities error "));
+        const Tensor probabilities = loadNpy(place / "weights.npy");
+        REQUIRE(probabilities.shape == Shape{2, 6, 5, 33});
         for (size_t row = 0; row < size_t{2} * 6 * 5; row++) {
             double sum = 0;
             for (size_t key = 0; key < 33; key++) {
-                sum += element(weights, row * 33 + key);
+                sum += element(probabilities, row * 33 + key);
             }
             const bool exists = row % 5 != 2 && row % 5 != 4;
             CHECK(std::abs(sum - (exists ? 1.0 : 0.0)) < 1e-5);
-            CHECK((element(weights, row * 33 + 32) != 0.0) == (row % 5 % 3 == 0)); // row 16 alone sees the last key
+            CHECK((element(probabilities, row * 33 + 32) != 0.0) == (row % 5 % 3 == 0)); // row 16 alone sees the last key
         }
     }
 }

@@ -67,27 +67,27 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
           files + " --causal", std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
         const nlohmann::json document = jsonOf(place, "study recompute --json" + arguments);
         REQUIRE(document["recomputed"].size() == 3);
-        CHECK(document["recomputed"][0]["weightsDifference"] <= 1e-12);
-        CHECK(document["recomputed"][1]["weightsDifference"] <= 1e-6);
-        CHECK(document["recomputed"][2]["weightsDifference"] <= 1e-4);
+        CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
+        CHECK(document["recomputed"][1]["probabilitiesDifference"] <= 1e-6);
+        CHECK(document["recomputed"][2]["probabilitiesDifference"] <= 1e-4);
         CHECK(document["recomputed"][2]["rowSumDifference"] <= 1e-4);
     }
-    // 64 rows of two heads: 512 bytes; 64 x 64 fp16 weights of two heads: 16 KiB.
+    // 64 rows of two heads: 512 bytes; 64 x 64 fp16 probabilities of two heads: 16 KiB.
     const nlohmann::json bytes = jsonOf(place, "study recompute --json --rows 64");
     CHECK(bytes["lseBytes"] == 512);
     CHECK(bytes["stateBytes"] == 1024);
-    CHECK(bytes["weightsBytes"] == 16384);
+    CHECK(bytes["probabilitiesBytes"] == 16384);
     CHECK(bytes["recomputed"][1]["lseDifference"] > 0);
 }
 
 TEST_CASE("study recompute takes rows in parts where P is large, and misses none", "[study]") {
     needDevice();
     const Workplace place;
-    // 4 heads of 700 x 4096 fp64 weights are 88 MiB: two parts.
+    // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB: two parts.
     const nlohmann::json document = jsonOf(place, "study recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
-    CHECK(document["recomputed"][0]["weightsDifference"] <= 1e-12);
-    CHECK(document["recomputed"][0]["weightsDifference"] > 0);
-    CHECK(document["weightsBytes"] == 4 * 700 * 4096 * 2);
+    CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
+    CHECK(document["recomputed"][0]["probabilitiesDifference"] > 0);
+    CHECK(document["probabilitiesBytes"] == 4 * 700 * 4096 * 2);
 }
 
 TEST_CASE("study refuses what it is not given right in one line", "[study]") {

@@ -108,9 +108,9 @@ TEST_CASE("between two 16-bit numbers the nearer one is stored, of two equally n
     }
 }
 
-TEST_CASE("weights round as elements do", "[reference]") {
+TEST_CASE("probabilities round as elements do", "[reference]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
-        const vkf::reference::WeightRounding rounding(type);
+        const vkf::reference::ProbabilityRounding rounding(type);
         const auto agrees = [&](float p) {
             return static_cast<double>(rounding(p)) == vkf::reference::roundElement(type, static_cast<double>(p));
         };

@@ -295,7 +295,7 @@ TEST_CASE("a window without limits, or as wide as int64, is no window", "[refere
 }
 
 TEST_CASE("two keys give the numbers worked out by hand", "[reference]") {
-    // q = 1, k = (0, ln 3), scale 1: weights 1/4 and 3/4, lse = ln 4.
+    // q = 1, k = (0, ln 3), scale 1: probabilities 1/4 and 3/4, lse = ln 4.
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 1, 2, 1, 0});
     p.scale = 1.0F;
     Inputs inputs = vkf::test::makeInputs(p, {});

@@ -126,15 +126,15 @@ TEST_CASE("the verdict notices planted errors", "[reference]") {
     }
 }
 
-TEST_CASE("weights rounded before the product with v are judged by runs that round them", "[reference]") {
+TEST_CASE("probabilities rounded before the product with v are judged by runs that round them", "[reference]") {
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         INFO(vkfTypeName(type));
         VkfProblem p = vkf::test::problemOf({1, 2, 1, 40, 150, 24, 0, type});
-        p.o.type = VKF_TYPE_F32; // so that the weights' rounding is all that shows
+        p.o.type = VKF_TYPE_F32; // so that the probabilities' rounding is all that shows
         Judged judged(p, vkf::test::makeInputs(p, {}), type);
         const VkfVerdict rounded = judged.verdict();
         CHECK(rounded.passed == 1);
-        CHECK(rounded.lseError <= rounded.lseBound / 2); // l sums unrounded weights
+        CHECK(rounded.lseError <= rounded.lseBound / 2); // l sums unrounded probabilities
 
         judged.options.productType = VKF_TYPE_F32;
         const VkfVerdict unrounded = judged.verdict();

@@ -98,7 +98,7 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
 }
 
 // Calls visit(element, row, key) for each element of a bias or mask, some more than once.
-template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBias& bias, const Visit& visit) {
+template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
     const uint64_t rows = problem.longestRows != 0 ? problem.longestRows : problem.queryRows;
     const uint64_t keys = problem.longestKeys != 0 ? problem.longestKeys : problem.keys;
     for (uint64_t b = 0; b < problem.batch; b++) {
@@ -125,7 +125,7 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
 }
 
 // What is between rows says "keep".
-std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBias& mask, const Data& data,
+std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBroadcastArray& mask, const Data& data,
                                   std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &mask), std::byte{0xff});
     const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
@@ -163,9 +163,9 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
 }
 
 // Every fourth is of no row, just outside or far. Of a generator of its own: other inputs stay as they are without.
-std::vector<int32_t> randomWeightRows(const VkfProblem& problem, uint32_t seed) {
+std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
     std::mt19937_64 random(seed);
-    std::vector<int32_t> rows(problem.weightRows);
+    std::vector<int32_t> rows(problem.probabilityRows);
     constexpr std::array<int32_t, 3> far = {-1, std::numeric_limits<int32_t>::max(),
                                             std::numeric_limits<int32_t>::min()};
     for (int32_t& row : rows) {
@@ -268,15 +268,15 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
     return true;
 }
 
-VkfWeightsVerdict verdictOnWeights(const VkfProblem& problem, const VkfReferenceInputs& inputs,
-                                   const VkfReferenceOptions& options, const std::vector<float>& weights) {
-    VkfWeightsVerdict verdict{};
+VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const VkfReferenceInputs& inputs,
+                                   const VkfReferenceOptions& options, const std::vector<float>& probabilities) {
+    VkfProbabilitiesVerdict verdict{};
     verdict.structSize = sizeof verdict;
     verdict.passed = 1;
     VkfMessage message{};
-    if (problem.weights != 0) {
+    if (problem.probabilities != 0) {
         const VkfResult result =
-            vkfReferenceVerifyWeights(&problem, &inputs, &options, weights.data(), &verdict, &message);
+            vkfReferenceVerifyProbabilities(&problem, &inputs, &options, probabilities.data(), &verdict, &message);
         if (result != VKF_SUCCESS) {
             throw host::Error(result, message.text);
         }
@@ -286,7 +286,7 @@ VkfWeightsVerdict verdictOnWeights(const VkfProblem& problem, const VkfReference
 
 } // namespace
 
-bool isKept(const VkfBias& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
+bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
             uint64_t key) {
     if (mask.enabled == 0) {
         return true;
@@ -408,9 +408,9 @@ std::string describe(const VkfProblem& p) {
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
-    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.weights != 0 ? " weights" : "");
-    if (p.weightRows != 0) {
-        text << " of " << p.weightRows << " rows";
+    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.probabilities != 0 ? " probabilities" : "");
+    if (p.probabilityRows != 0) {
+        text << " of " << p.probabilityRows << " rows";
     }
     return text.str();
 }
@@ -433,7 +433,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.cuSeqlensK = cuSeqlensK.empty() ? nullptr : cuSeqlensK.data();
     inputs.dropoutMask = dropoutMask.empty() ? nullptr : dropoutMask.data();
     inputs.dropoutSeed = dropoutSeed.empty() ? nullptr : dropoutSeed.data();
-    inputs.weightRows = weightRows.empty() ? nullptr : weightRows.data();
+    inputs.probabilityRows = probabilityRows.empty() ? nullptr : probabilityRows.data();
     inputs.biasFactors = biasFactors.empty() ? nullptr : biasFactors.data();
     return inputs;
 }
@@ -468,7 +468,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
     inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
-    inputs.weightRows = randomWeightRows(problem, data.seed);
+    inputs.probabilityRows = randomProbabilityRows(problem, data.seed);
     inputs.biasFactors = randomHeads(problem.biasFactors != 0 ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
@@ -484,9 +484,9 @@ std::string Outcome::text() const {
     std::ostringstream text;
     text << plan.description << ": o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error "
          << verdict.lseError << " (bound " << verdict.lseBound << "), worst element " << verdict.worstElement << ": "
-         << verdict.worstValue << " for " << verdict.worstReference << ", weights error " << weightsVerdict.error
-         << " (bound " << weightsVerdict.bound << "), worst element " << weightsVerdict.worstElement << ": "
-         << weightsVerdict.worstValue << " for " << weightsVerdict.worstReference
+         << verdict.worstValue << " for " << verdict.worstReference << ", probabilities error " << probabilitiesVerdict.error
+         << " (bound " << probabilitiesVerdict.bound << "), worst element " << probabilitiesVerdict.worstElement << ": "
+         << probabilitiesVerdict.worstValue << " for " << probabilitiesVerdict.worstReference
          << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
     return text.str();
 }
@@ -514,14 +514,14 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded cuSeqlensK = uploaded(device, inputs.cuSeqlensK);
     const Guarded dropoutMask = uploaded(device, inputs.dropoutMask);
     const Guarded dropoutSeed = uploaded(device, inputs.dropoutSeed);
-    const Guarded weightRows = uploaded(device, inputs.weightRows);
+    const Guarded probabilityRows = uploaded(device, inputs.probabilityRows);
     const Guarded biasFactors = uploaded(device, inputs.biasFactors);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
-    const uint64_t rowsOfWeights = problem.weightRows != 0 ? problem.weightRows : problem.queryRows;
-    const uint64_t weightCount =
-        problem.weights != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfWeights * problem.keys : 0;
-    const Guarded weights(device, weightCount * sizeof(float));
+    const uint64_t rowsOfProbabilities = problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
+    const uint64_t probabilityCount =
+        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfProbabilities * problem.keys : 0;
+    const Guarded probabilities(device, probabilityCount * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
     VkfBindings bindings{};
@@ -531,7 +531,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     bindings.v = inputs.vInK ? k.binding() : v.binding();
     bindings.o = o.binding();
     bindings.lse = lse.binding();
-    bindings.weights = weights.binding();
+    bindings.probabilities = probabilities.binding();
     bindings.keyLengths = lengths.binding();
     bindings.blockMask = blockMask.binding();
     bindings.blockTable = blockTable.binding();
@@ -544,7 +544,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     bindings.cuSeqlensK = cuSeqlensK.binding();
     bindings.dropoutMask = dropoutMask.binding();
     bindings.dropoutSeed = dropoutSeed.binding();
-    bindings.weightRows = weightRows.binding();
+    bindings.probabilityRows = probabilityRows.binding();
     bindings.biasFactors = biasFactors.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
@@ -565,13 +565,13 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     if (lseCount != 0) {
         std::memcpy(outcome.lse.data(), lseAll.data() + lse.offset, lse.bytes);
     }
-    const std::vector<std::byte> weightsAll = weights.download(device);
-    outcome.weights.resize(weightCount);
-    if (weightCount != 0) {
-        std::memcpy(outcome.weights.data(), weightsAll.data() + weights.offset, weights.bytes);
+    const std::vector<std::byte> probabilitiesAll = probabilities.download(device);
+    outcome.probabilities.resize(probabilityCount);
+    if (probabilityCount != 0) {
+        std::memcpy(outcome.probabilities.data(), probabilitiesAll.data() + probabilities.offset, probabilities.bytes);
     }
     outcome.guardsIntact =
-        o.intact(oAll) && lse.intact(lseAll) && weights.intact(weightsAll) && scratch.intact(scratch.download(device));
+        o.intact(oAll) && lse.intact(lseAll) && probabilities.intact(probabilitiesAll) && scratch.intact(scratch.download(device));
     outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
     return outcome;
 }
@@ -591,7 +591,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     if (result != VKF_SUCCESS) {
         throw host::Error(result, message.text);
     }
-    outcome.weightsVerdict = verdictOnWeights(problem, reference, options, outcome.weights);
+    outcome.probabilitiesVerdict = verdictOnProbabilities(problem, reference, options, outcome.probabilities);
     return outcome;
 }
 

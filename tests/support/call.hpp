@@ -70,7 +70,7 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensK{};
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{}; // one, if the problem wants it
-    std::vector<int32_t> weightRows{};   // in no order, some repeated, some of no row
+    std::vector<int32_t> probabilityRows{};   // in no order, some repeated, some of no row
     bool vInK = false;                   // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
@@ -88,11 +88,11 @@ struct Outcome {
     VkfPlanInfo plan{};
     std::vector<std::byte> o; // the tensor's span, gaps included
     std::vector<float> lse;
-    std::vector<float> weights;
-    VkfWeightsVerdict weightsVerdict{}; // passed without weights
+    std::vector<float> probabilities;
+    VkfProbabilitiesVerdict probabilitiesVerdict{}; // passed without probabilities
     bool gapsIntact = false;            // bytes of o's span between rows still hold the poison
-    bool guardsIntact = false;          // bytes before and after o, lse, weights and scratch still hold the poison
-    bool passed() const { return verdict.passed != 0 && weightsVerdict.passed != 0 && gapsIntact && guardsIntact; }
+    bool guardsIntact = false;          // bytes before and after o, lse, probabilities and scratch still hold the poison
+    bool passed() const { return verdict.passed != 0 && probabilitiesVerdict.passed != 0 && gapsIntact && guardsIntact; }
     std::string text() const;
 };
 
@@ -110,7 +110,7 @@ bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMa
                  uint64_t rowBlock, uint64_t keyBlock);
 
 // Whether a boolean mask keeps the key; one that is off does.
-bool isKept(const VkfBias& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
+bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
             uint64_t key);
 
 // Whether key j is visible to row i but for block masks and boolean ones, straight from the contract, for tests of

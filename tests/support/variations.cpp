@@ -60,7 +60,7 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     }
     VkfProblem onMatrices = problem;
     onMatrices.path = variation.path;
-    return type == VKF_TYPE_F16 || vkfIsSupported(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
+    return type == VKF_TYPE_F16 || vkfCheckSupport(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
 }
 
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <vkflash/tuning.h>
 #include <vkflash/vkflash.hpp>
 
 #include "schedule/schedule.hpp"
@@ -298,9 +299,9 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
     vkf::host::DeviceOptions options;
     options.tuning = headOf(testDevice().summary()) + oddTiles();
     vkf::host::Device tuned = vkf::test::openTestDevice(options);
-    CHECK(vkfTuningEntryCount(tuned.context()) == 6);
-    CHECK(vkfTuningEntryCount(testDevice().context()) == 0);
-    CHECK(vkfTuningEntryCount(nullptr) == 0);
+    CHECK(vkfGetTuningEntryCount(tuned.context()) == 6);
+    CHECK(vkfGetTuningEntryCount(testDevice().context()) == 0);
+    CHECK(vkfGetTuningEntryCount(nullptr) == 0);
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT}) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
             for (const bool causal : {false, true}) {
@@ -310,7 +311,7 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
                     problem.causal = causal ? 1 : 0;
                     problem.lse = 1;
                     if (path == VKF_PATH_COOPMAT &&
-                        (type == VKF_TYPE_F32 || vkfIsSupported(tuned.context(), &problem, nullptr) != VKF_SUCCESS)) {
+                        (type == VKF_TYPE_F32 || vkfCheckSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS)) {
                         continue;
                     }
                     const Outcome outcome = runCall(tuned, problem);

@@ -140,20 +140,20 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
     CHECK(moved(planTraffic(problem, small), "S").read == 2 * moved(dense, "S").read);
     CHECK(moved(planTraffic(causalOf(problem), small), "S").read == 2.0 * (4 * 4 + 2 * 6 * 8) * 4);
 
-    // Weights are asked for of every key, P with them.
-    VkfProblem weights = causalOf(problem);
-    weights.weights = 1;
-    const Traffic shown = planTraffic(weights, plan);
-    CHECK(moved(shown, "weights") == Moved{0, 2.0 * 10 * 7 * 4});
+    // Probabilities are asked for of every key, P with them.
+    VkfProblem probabilities = causalOf(problem);
+    probabilities.probabilities = 1;
+    const Traffic shown = planTraffic(probabilities, plan);
+    CHECK(moved(shown, "probabilities") == Moved{0, 2.0 * 10 * 7 * 4});
     CHECK(moved(shown, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * 10 * 8 * 4});
 
     // Those of chosen rows are made from lse, q and k read once more; so are all on other paths.
-    weights.weightRows = 3;
-    const Traffic chosen = planTraffic(weights, plan);
-    CHECK(moved(chosen, "weights") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
+    probabilities.probabilityRows = 3;
+    const Traffic chosen = planTraffic(probabilities, plan);
+    CHECK(moved(chosen, "probabilities") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
     CHECK(moved(chosen, "P").written == moved(causal, "P").written);
-    weights.weightRows = 0;
-    CHECK(moved(planTraffic(weights, planOf(VKF_PATH_SCALAR, 4, 3)), "weights") ==
+    probabilities.probabilityRows = 0;
+    CHECK(moved(planTraffic(probabilities, planOf(VKF_PATH_SCALAR, 4, 3)), "probabilities") ==
           Moved{2.0 * 10 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 10 * 7 * 4});
 }
 

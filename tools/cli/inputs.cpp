@@ -128,7 +128,8 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
                        ".safetensors with q, k and v in F32, F16 or BF16, in place of those three");
     for (const OptionalInput& row : optionalInputs())
         if (row.flag != nullptr)
-            command.add_option(row.flag, files.*row.path, row.help);
+            command.add_option(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias),
+                               files.*row.path, row.help);
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -239,10 +240,10 @@ Shape outputShape(const Inputs& inputs) {
     return shape;
 }
 
-Shape weightsShape(const Inputs& inputs) {
+Shape probabilitiesShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
-    if (!inputs.weightRows.empty())
-        shape[shape.size() - 2] = inputs.weightRows.size();
+    if (!inputs.probabilityRows.empty())
+        shape[shape.size() - 2] = inputs.probabilityRows.size();
     shape.back() = extent(inputs.k, axisRow);
     return shape;
 }

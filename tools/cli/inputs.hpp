@@ -33,7 +33,7 @@ struct InputFiles {
     std::string cuSeqlensQ;
     std::string cuSeqlensK;
     std::string dropoutMask;
-    std::string weightRows;
+    std::string probabilityRows;
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -55,7 +55,7 @@ struct Inputs {
     std::vector<int32_t> documents;  // [batch, keys], of packed keys [keys], alike
     std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
     std::vector<int32_t> cuSeqlensK;
-    std::vector<int32_t> weightRows;
+    std::vector<int32_t> probabilityRows;
     bool rowsFirst = false; // q, k and v, and so o, are [rows, heads, D] in files; shapes here have heads first
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;
@@ -80,10 +80,10 @@ void handOptional(const Inputs& inputs, host::HostTensors& tensors);
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);
 
-// Shape of o, lse or weights in files, with as many dimensions as q has; heads come first in lse.
+// Shape of o, lse or probabilities in files, with as many dimensions as q has; heads come first in lse.
 Shape outputShape(const Inputs& inputs);
 Shape lseShape(const Inputs& inputs);
-Shape weightsShape(const Inputs& inputs);
+Shape probabilitiesShape(const Inputs& inputs);
 
 } // namespace vkf::tools
 

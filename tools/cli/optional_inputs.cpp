@@ -108,8 +108,8 @@ void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Input
     }
 }
 
-// Rows whose weights are wanted.
-void loadWeightRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
+// Rows whose probabilities are wanted.
+void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
     const auto [name, file] = load(flagFile);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; row numbers are int32 or int64", name, elementName(file.type));
@@ -119,7 +119,7 @@ void loadWeightRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inpu
         const int64_t row = lengthAt(file, i);
         if (row < INT32_MIN || row > INT32_MAX)
             failInput("{}: row number {} at {} does not fit 32 bits", name, row, i);
-        inputs.weightRows.push_back(static_cast<int32_t>(row));
+        inputs.probabilityRows.push_back(static_cast<int32_t>(row));
     }
 }
 
@@ -176,8 +176,8 @@ void loadBlockMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& i
     inputs.blockMask = load(file).tensor;
 }
 
-VkfBias broadcastOf(const Tensor& tensor, VkfType type) {
-    VkfBias bias{};
+VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {
+    VkfBroadcastArray bias{};
     bias.enabled = 1;
     bias.type = type;
     const uint32_t heads = extent(tensor, axisHead);
@@ -208,8 +208,8 @@ void isBias(const Inputs& inputs, P& problem) {
 
 void isAlibi(const Inputs& /*inputs*/, P& problem) { problem.alibi = problem.alibiCustom = 1; }
 
-void isWeightRows(const Inputs& inputs, P& problem) {
-    problem.weightRows = static_cast<uint32_t>(inputs.weightRows.size());
+void isProbabilityRows(const Inputs& inputs, P& problem) {
+    problem.probabilityRows = static_cast<uint32_t>(inputs.probabilityRows.size());
 }
 
 // Where host attention and the reference take an input.
@@ -273,10 +273,10 @@ const std::array rows = {
                   "--dropout keeps, in place of its generator",
                   loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask>,
                   bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
-    OptionalInput{"--weight-rows", &F::weightRows,
+    OptionalInput{"--weight-rows", &F::probabilityRows,
                   ".npy of [W], int32 or int64: the rows of --weights, in any order; one that is none gets zeros",
-                  loadWeightRows, isWeightRows, numbers<&I::weightRows, &T::weightRows>,
-                  same<&T::weightRows, &R::weightRows>},
+                  loadProbabilityRows, isProbabilityRows, numbers<&I::probabilityRows, &T::probabilityRows>,
+                  same<&T::probabilityRows, &R::probabilityRows>, "--probability-rows"},
     // --page-rows and --seed make these.
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::blockTable, &R::blockTable>},
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::dropoutSeed, &R::dropoutSeed>},

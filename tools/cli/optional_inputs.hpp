@@ -27,6 +27,7 @@ struct OptionalInput {
     void (*describe)(const Inputs& inputs, VkfProblem& problem);    // null: nothing to say
     void (*hand)(const Inputs& inputs, host::HostTensors& tensors); // null: the command does it
     void (*refer)(const host::HostTensors& tensors, VkfReferenceInputs& inputs);
+    const char* alias = nullptr; // another name of the flag
 };
 
 std::span<const OptionalInput> optionalInputs();

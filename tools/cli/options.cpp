@@ -10,6 +10,7 @@
 #include "cli/error.hpp"
 #include "tensors/block_mask.hpp"
 #include "tensors/tensor_file.hpp"
+#include "vkflash/tuning.h"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -147,7 +148,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
 
 void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
     command.add_option("--dropout", options.probability,
-                       "with this probability each weight is left out of o; the others grow by 1 / (1 - P)");
+                       "drop each probability with this chance; the others grow by 1 / (1 - P)");
     command.add_option("--seed", options.seed, "of --dropout's generator")->capture_default_str();
 }
 

@@ -20,7 +20,7 @@ struct Result {
 };
 
 std::array<Result, 3> resultsOf(const OutputFiles& files) {
-    return {{{"-o", "o", files.o}, {"--lse", "lse", files.lse}, {"--weights", "weights", files.weights}}};
+    return {{{"-o", "o", files.o}, {"--lse", "lse", files.lse}, {"--weights", "probabilities", files.probabilities}}};
 }
 
 bool sameFile(const std::string& a, const std::string& b) {
@@ -72,7 +72,7 @@ void checkOutputs(const OutputFiles& files, ElementType outputType, const InputF
 
 void writeOutputs(const OutputFiles& files, const OutputTensors& tensors) {
     const auto results = resultsOf(files);
-    const std::array<const Tensor*, 3> all = {&tensors.o, &tensors.lse, &tensors.weights};
+    const std::array<const Tensor*, 3> all = {&tensors.o, &tensors.lse, &tensors.probabilities};
     std::array<bool, 3> written{};
     std::vector<AtomicFile> outputs;
     outputs.reserve(results.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// o, lse and weights on their way to files: all of them or none.
+// o, lse and probabilities on their way to files: all of them or none.
 #ifndef VKFLASH_TOOLS_OUTPUTS_HPP
 #define VKFLASH_TOOLS_OUTPUTS_HPP
 
@@ -16,14 +16,14 @@ struct OutputFiles {
     std::string o;
     // Empty = not asked for; the same .safetensors file as o is allowed.
     std::string lse;
-    std::string weights;
+    std::string probabilities;
 };
 
 // Those that the files do not ask for are not used.
 struct OutputTensors {
     const Tensor& o;
     const Tensor& lse;
-    const Tensor& weights;
+    const Tensor& probabilities;
 };
 
 // Before the work: format, type, folder, and that no output is an input or another output.

@@ -53,13 +53,13 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     return verdict;
 }
 
-VkfWeightsVerdict verifyWeights(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan) {
-    Progress progress("checking weights on the CPU");
+VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan) {
+    Progress progress("checking probabilities on the CPU");
     const VkfReferenceOptions options = referenceOptions(plan, progress);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
-    auto verdict = make<VkfWeightsVerdict>();
+    auto verdict = make<VkfProbabilitiesVerdict>();
     VkfMessage message{};
-    check(vkfReferenceVerifyWeights(&problem, &inputs, &options, tensors.weights, &verdict, &message), message);
+    check(vkfReferenceVerifyProbabilities(&problem, &inputs, &options, tensors.probabilities, &verdict, &message), message);
     return verdict;
 }
 
@@ -84,9 +84,9 @@ void requirePassed(const VkfVerdict& verdict, const std::string& what) {
          verdict.lseBound);
 }
 
-void requirePassed(const VkfWeightsVerdict& verdict, const std::string& what) {
+void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& what) {
     if (!verdict.passed)
-        fail("{}: wrong result: weights differ from the reference by {:.3g}, the bound is {:.3g} (element {}: "
+        fail("{}: wrong result: probabilities differ from the reference by {:.3g}, the bound is {:.3g} (element {}: "
              "{:.9g}, reference {:.9g})",
              what, verdict.error, verdict.bound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
 }

@@ -15,8 +15,8 @@ namespace vkf::tools {
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
                         uint32_t sampleRows = 0);
 
-// The same of the weights, every row.
-VkfWeightsVerdict verifyWeights(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan);
+// The same of the probabilities, every row.
+VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan);
 
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);
@@ -26,7 +26,7 @@ std::string verdictText(const VkfVerdict& verdict, bool lse);
 
 // ProgramError with the worst element if it did not pass.
 void requirePassed(const VkfVerdict& verdict, const std::string& what);
-void requirePassed(const VkfWeightsVerdict& verdict, const std::string& what);
+void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& what);
 
 } // namespace vkf::tools
 

@@ -12,6 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
+#include "vkflash/inspect.h"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -29,7 +30,7 @@ std::vector<Availability> shaderVariants() {
     std::vector<Availability> variants;
     const char* name = nullptr;
     const char* missing = nullptr;
-    for (uint32_t i = 0; vkfGetShaderVariant(i, &name, &missing) == VKF_SUCCESS; ++i)
+    for (uint32_t i = 0; i < vkfGetShaderVariantCount() && vkfGetShaderVariant(i, &name, &missing) == VKF_SUCCESS; ++i)
         variants.push_back({name, missing != nullptr ? missing : ""});
     return variants;
 }
@@ -50,7 +51,7 @@ std::vector<Availability> pathsOf(const host::Device& device) {
          {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
         problem.path = path;
         VkfMessage message{};
-        const VkfResult result = vkfIsSupported(device.context(), &problem, &message);
+        const VkfResult result = vkfCheckSupport(device.context(), &problem, &message);
         paths.push_back({vkfPathName(path), result == VKF_SUCCESS ? "" : message.text});
     }
     return paths;
@@ -91,7 +92,7 @@ std::vector<DeviceReport> deviceReports(const std::string& tuning) {
                 options.tuning = tuning;
                 const host::Device device(options);
                 report.paths = pathsOf(device);
-                report.tuningEntries = vkfTuningEntryCount(device.context());
+                report.tuningEntries = vkfGetTuningEntryCount(device.context());
                 report.matrices = matricesOf(device);
             } catch (const host::Error& error) {
                 report.reason = error.what();

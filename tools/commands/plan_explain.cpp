@@ -37,10 +37,9 @@ TileDims dimsOf(const host::Plan& plan) { return trafficShape(plan.problem()).di
 uint32_t elementBytesOf(const host::Plan& plan) { return static_cast<uint32_t>(vkfTypeBytes(plan.problem().q.type)); }
 
 std::vector<VkfTileCandidate> candidatesOf(const host::Plan& plan) {
-    std::vector<VkfTileCandidate> candidates;
-    auto candidate = make<VkfTileCandidate>();
-    while (vkfGetPlanTile(plan.handle(), static_cast<uint32_t>(candidates.size()), &candidate, nullptr) == VKF_SUCCESS)
-        candidates.push_back(candidate);
+    std::vector<VkfTileCandidate> candidates(vkfGetPlanTileCount(plan.handle()), make<VkfTileCandidate>());
+    for (uint32_t i = 0; i < candidates.size(); ++i)
+        static_cast<void>(vkfGetPlanTile(plan.handle(), i, &candidates[i], nullptr)); // each number is there
     return candidates;
 }
 
@@ -57,12 +56,12 @@ std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan&
         {fmt::format("this plan, path {}", vkfPathName(plan.info().path)), planTraffic(plan.problem(), plan.info())}};
 }
 
-// "supported", or what vkfIsSupported says.
+// "supported", or what vkfCheckSupport says.
 std::string verdictOnPath(const host::Device& device, const host::Plan& plan, VkfPath path) {
     VkfProblem problem = plan.problem();
     problem.path = path;
     VkfMessage message{};
-    return vkfIsSupported(device.context(), &problem, &message) == VKF_SUCCESS ? "supported" : message.text;
+    return vkfCheckSupport(device.context(), &problem, &message) == VKF_SUCCESS ? "supported" : message.text;
 }
 
 constexpr std::array<VkfPath, 5> paths = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,

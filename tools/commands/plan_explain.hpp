@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "vkflash/host.hpp"
+#include "vkflash/inspect.h"
 
 namespace vkf::tools {
 

@@ -48,9 +48,9 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     problem.lse = options.outputs.lse.empty() ? 0 : 1;
-    problem.weights = options.outputs.weights.empty() ? 0 : 1;
-    if (problem.weights == 0 && problem.weightRows != 0)
-        failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.weightRows);
+    problem.probabilities = options.outputs.probabilities.empty() ? 0 : 1;
+    if (problem.probabilities == 0 && problem.probabilityRows != 0)
+        failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.probabilityRows);
     // Whether the files or the flag are at fault is the difference between any path and this one.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
@@ -91,7 +91,7 @@ void run(const RunOptions& options) {
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
     Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
-    Tensor weights = problem.weights ? allocate(ElementType::f32, weightsShape(inputs), "--weights") : Tensor{};
+    Tensor probabilities = problem.probabilities ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     std::vector<std::byte> kCache;
@@ -103,7 +103,7 @@ void run(const RunOptions& options) {
     handOptional(inputs, tensors);
     tensors.o = o.bytes.data();
     tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
-    tensors.weights = problem.weights ? reinterpret_cast<float*>(weights.bytes.data()) : nullptr;
+    tensors.probabilities = problem.probabilities ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
 
     host::Device device = openDevice(options.device);
     host::AttentionReport report;
@@ -120,21 +120,21 @@ void run(const RunOptions& options) {
         const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
         text += verdictText(verdict, problem.lse != 0);
-        if (problem.weights) {
-            const VkfWeightsVerdict ofWeights = verifyWeights(problem, tensors, report.plan);
-            requirePassed(ofWeights, fmt::format("--weights {}: not written, --verify", options.outputs.weights));
-            text += fmt::format("weights {}\n", errorText(ofWeights.error, ofWeights.bound));
+        if (problem.probabilities) {
+            const VkfProbabilitiesVerdict ofProbabilities = verifyProbabilities(problem, tensors, report.plan);
+            requirePassed(ofProbabilities, fmt::format("--weights {}: not written, --verify", options.outputs.probabilities));
+            text += fmt::format("probabilities {}\n", errorText(ofProbabilities.error, ofProbabilities.bound));
         }
     }
-    writeOutputs(options.outputs, {o, lse, weights});
+    writeOutputs(options.outputs, {o, lse, probabilities});
     const auto told = [&text](const std::string& path, const Tensor& tensor) {
         text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
     };
     told(options.outputs.o, o);
     if (problem.lse)
         told(options.outputs.lse, lse);
-    if (problem.weights)
-        told(options.outputs.weights, weights);
+    if (problem.probabilities)
+        told(options.outputs.probabilities, probabilities);
     fmt::print("{}", text);
 }
 
@@ -148,7 +148,7 @@ void addRunCommand(CLI::App& program, Action& action) {
                         "where the result goes: .npy, or .safetensors with a tensor named o");
     command->add_option("--lse", options->outputs.lse,
                         "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
-    command->add_option("--weights", options->outputs.weights,
+    command->add_option("--weights,--probabilities", options->outputs.probabilities,
                         "where the probabilities go; may be the .safetensors file of -o");
     command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
     addMathOptions(*command, options->math);
@@ -158,7 +158,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--verify", options->verify,
-                      "compare o, lse and weights with the CPU reference before writing; above the bound is a failure");
+                      "compare o, lse and probabilities with the CPU reference before writing; above the bound is a failure");
     command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 

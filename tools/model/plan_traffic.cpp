@@ -111,8 +111,8 @@ StandardTile standardTile(const VkfProblem& problem, const VkfPlanInfo& plan) {
 struct StandardSums {
     double scoresWritten = 0;
     double scoresRead = 0;
-    double weightsWritten = 0; // P
-    double weightsRead = 0;
+    double probabilitiesWritten = 0; // P
+    double probabilitiesRead = 0;
     double values = 0; // rows of v
 };
 
@@ -125,13 +125,13 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
         const Reach reach = reachOf(problem, first, end - 1);
         const Reach tiles = reach.inChunks(plan.tileKeys, problem.keys);
         const Reach chunks = reach.inChunks(tile.chunkKeys, tile.keysOfP);
-        const bool wanted = problem.weights != 0 && problem.weightRows == 0;
+        const bool wanted = problem.probabilities != 0 && problem.probabilityRows == 0;
         const Reach written = wanted ? Reach{0, tile.keysOfP} : chunks;
         const auto count = static_cast<double>(end - first);
         sums.scoresWritten += static_cast<double>(roundUp(end - first, tile.matrixRows)) *
                               static_cast<double>(roundUp(tiles.end, tile.matrixColumns) - tiles.begin);
-        sums.weightsWritten += count * written.keys();
-        sums.weightsRead += count * chunks.keys();
+        sums.probabilitiesWritten += count * written.keys();
+        sums.probabilitiesRead += count * chunks.keys();
         sums.values += Reach{chunks.begin, std::min<int64_t>(chunks.end, problem.keys)}.keys();
         // Of the keys that a row sees, words of four; once more for P where a row does not stay in registers.
         const double reads = written.keys() <= static_cast<double>(tile.softmaxKeys) ? 1 : 2;
@@ -167,14 +167,14 @@ void addOutputs(const Counted& c, Traffic& traffic) {
         traffic.entries.push_back({"lse", 0, rows * floatBytes});
 }
 
-// Where weights are made from lse, q and k are read once more, at least.
-void addWeights(const VkfProblem& p, VkfPath path, Traffic& traffic) {
-    const bool fromLse = path != VKF_PATH_STANDARD || p.weightRows != 0;
-    const double rows = static_cast<double>(p.batch) * p.queryHeads * (p.weightRows != 0 ? p.weightRows : p.queryRows);
+// Where probabilities are made from lse, q and k are read once more, at least.
+void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
+    const bool fromLse = path != VKF_PATH_STANDARD || p.probabilityRows != 0;
+    const double rows = static_cast<double>(p.batch) * p.queryHeads * (p.probabilityRows != 0 ? p.probabilityRows : p.queryRows);
     const double read = rows * (p.headDim * bytesOf(p.q.type) + floatBytes) +
                         static_cast<double>(p.batch) * p.kvHeads * p.keys * p.headDim * bytesOf(p.k.type);
-    if (p.weights != 0)
-        traffic.entries.push_back({"weights", fromLse ? read : 0, rows * p.keys * floatBytes});
+    if (p.probabilities != 0)
+        traffic.entries.push_back({"probabilities", fromLse ? read : 0, rows * p.keys * floatBytes});
 }
 
 Traffic fusedPlan(const Counted& c) {
@@ -200,7 +200,7 @@ Traffic standardPlan(const Counted& c) {
                      {"k", keysRead(c), 0},
                      {"v", valuesRead(c, standard.values), 0},
                      {"S", s * standard.scoresRead, s * standard.scoresWritten},
-                     {"P", p * standard.weightsRead, p * standard.weightsWritten},
+                     {"P", p * standard.probabilitiesRead, p * standard.probabilitiesWritten},
                      {"m, l", state, state}}};
     addOutputs(c, traffic);
     return traffic;
@@ -234,7 +234,7 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     Traffic traffic = plan.path == VKF_PATH_STANDARD    ? standardPlan(counted)
                       : plan.path == VKF_PATH_KEY_OUTER ? keyOuterPlan(counted)
                                                         : fusedPlan(counted);
-    addWeights(problem, plan.path, traffic);
+    addProbabilities(problem, plan.path, traffic);
     return traffic;
 }
 

@@ -30,8 +30,8 @@ struct RecomputeOptions {
 };
 
 // P is held in fp64, some rows of every head at a time.
-constexpr uint64_t mostBytesOfWeights = uint64_t{64} << 20;
-// In fp64 two ways to the same weight differ by less.
+constexpr uint64_t mostBytesOfProbabilities = uint64_t{64} << 20;
+// In fp64 two ways to the same probability differ by less.
 constexpr double agreementOfLse = 1e-12;
 
 // An lse that was kept, and how P recomputed from it compares with P.
@@ -42,7 +42,7 @@ struct Kept {
     double difference = 0; // largest |P' - P|
     double rowSum = 0;     // largest |sum of a row of P' - 1|, or of one that sees no key - 0
 
-    // A weight is off by the factor that lse is off by, as an exponent.
+    // A probability is off by the factor that lse is off by, as an exponent.
     double bound() const { return std::expm1(lseError) + agreementOfLse; }
 };
 
@@ -57,7 +57,7 @@ void compareLse(Kept& kept, const std::vector<double>& exact) {
         kept.lseError = std::max(kept.lseError, distance(kept.lse[row], exact[row]));
 }
 
-void compareWeights(Kept& kept, std::span<const double> recomputed, std::span<const double> standard, uint32_t keys) {
+void compareProbabilities(Kept& kept, std::span<const double> recomputed, std::span<const double> standard, uint32_t keys) {
     for (size_t row = 0; row < recomputed.size(); row += keys) {
         double sum = 0;
         double expected = 0;
@@ -110,19 +110,19 @@ DeviceLse computeOnDevice(StudyInputs& inputs, const DeviceFlags& flags) {
     return result;
 }
 
-// The weights of every chunks-th row from `chunk` on, of every head.
-std::vector<double> weightsOf(StudyInputs& inputs, const std::vector<double>* lse, uint32_t chunk, uint32_t chunks) {
+// The probabilities of every chunks-th row from `chunk` on, of every head.
+std::vector<double> probabilitiesOf(StudyInputs& inputs, const std::vector<double>* lse, uint32_t chunk, uint32_t chunks) {
     const VkfProblem& p = inputs.problem();
     const uint64_t rows = (p.queryRows - chunk - 1) / chunks + 1;
-    std::vector<double> weights(uint64_t{p.batch} * p.queryHeads * rows * p.keys);
+    std::vector<double> probabilities(uint64_t{p.batch} * p.queryHeads * rows * p.keys);
     auto options = make<VkfReferenceOptions>();
     options.algorithm = lse != nullptr ? VKF_REFERENCE_RECOMPUTE : VKF_REFERENCE_STANDARD;
     options.rowBegin = chunk;
     options.rowStride = chunks;
-    options.weights = weights.data();
+    options.probabilities = probabilities.data();
     options.savedLse = lse != nullptr ? lse->data() : nullptr;
     runReference(inputs, options, lse != nullptr ? "recomputing P" : "standard attention");
-    return weights;
+    return probabilities;
 }
 
 void compareAll(StudyInputs& inputs, std::vector<Kept>& all) {
@@ -130,12 +130,12 @@ void compareAll(StudyInputs& inputs, std::vector<Kept>& all) {
     if (inputs.rows() == 0 || p.keys == 0)
         return;
     const uint64_t bytesOfRow = uint64_t{p.batch} * p.queryHeads * p.keys * sizeof(double);
-    const uint64_t rowsAtOnce = std::max<uint64_t>(mostBytesOfWeights / bytesOfRow, 1);
+    const uint64_t rowsAtOnce = std::max<uint64_t>(mostBytesOfProbabilities / bytesOfRow, 1);
     const auto chunks = static_cast<uint32_t>((p.queryRows + rowsAtOnce - 1) / rowsAtOnce);
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-        const std::vector<double> standard = weightsOf(inputs, nullptr, chunk, chunks);
+        const std::vector<double> standard = probabilitiesOf(inputs, nullptr, chunk, chunks);
         for (Kept& kept : all)
-            compareWeights(kept, weightsOf(inputs, &kept.lse, chunk, chunks), standard, p.keys);
+            compareProbabilities(kept, probabilitiesOf(inputs, &kept.lse, chunk, chunks), standard, p.keys);
     }
 }
 
@@ -172,12 +172,12 @@ void printJson(const StudyInputs& inputs, const std::string& device, const std::
                                        {"device", device},
                                        {"lseBytes", bytes.lse},
                                        {"stateBytes", bytes.ml},
-                                       {"weightsBytes", bytes.p}};
+                                       {"probabilitiesBytes", bytes.p}};
     for (const Kept& kept : all)
         document["recomputed"].push_back({{"from", kept.name},
                                           {"lseDifference", kept.lseError},
-                                          {"weightsDifference", kept.difference},
-                                          {"weightsBound", kept.bound()},
+                                          {"probabilitiesDifference", kept.difference},
+                                          {"probabilitiesBound", kept.bound()},
                                           {"rowSumDifference", kept.rowSum}});
     fmt::print("{}\n", document.dump(2));
 }

@@ -31,7 +31,7 @@ int main(void) {
     problem.kvHeads = 3;
     failures += expect(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT, "8 heads over 3 are refused");
     failures += expect(strlen(message.text) > 0, "the refusal says why");
-    failures += expect(vkfIsSupported(NULL, &problem, &message) != VKF_SUCCESS, "no context, no support");
+    failures += expect(vkfCheckSupport(NULL, &problem, &message) != VKF_SUCCESS, "no context, no support");
     failures += expect(strlen(vkfResultString(VKF_ERROR_DEVICE_LOST)) > 0, "results have texts");
     return failures;
 }

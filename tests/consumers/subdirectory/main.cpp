@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Lists the shader variants that were compiled into the library; a build without any is no use.
-#include <vkflash/vkflash.hpp>
+#include <vkflash/inspect.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -9,10 +9,12 @@
 int main() {
     const char* name = nullptr;
     const char* missingReason = nullptr;
-    uint32_t count = 0;
-    while (vkfGetShaderVariant(count, &name, &missingReason) == VKF_SUCCESS) {
+    const uint32_t count = vkfGetShaderVariantCount();
+    for (uint32_t i = 0; i < count; i++) {
+        if (vkfGetShaderVariant(i, &name, &missingReason) != VKF_SUCCESS) {
+            return 1;
+        }
         std::printf("%s: %s\n", name, missingReason != nullptr ? missingReason : "there");
-        count++;
     }
     return count > 0 ? 0 : 1;
 }

@@ -7,24 +7,24 @@ namespace vkf {
 namespace {
 
 // More bytes than this are no memory size, and their offsets would not fit 64 bits.
-constexpr double mostWeightBytes = 0x1p62;
+constexpr double mostProbabilityBytes = 0x1p62;
 
 } // namespace
 
-VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                           VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool writtenBySoftmax = builder.path() == VKF_PATH_STANDARD && p.weightRows == 0;
-    if (p.weights == 0 || problem.empty || p.keys == 0 || writtenBySoftmax) {
+    const bool writtenBySoftmax = builder.path() == VKF_PATH_STANDARD && p.probabilityRows == 0;
+    if (p.probabilities == 0 || problem.empty || p.keys == 0 || writtenBySoftmax) {
         return VKF_SUCCESS;
     }
-    const uint32_t rows = weightRows(p);
-    if (static_cast<double>(builder.heads()) * rows * p.keys * sizeof(float) > mostWeightBytes) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the weights of all heads are over 2^62 bytes");
+    const uint32_t rows = probabilityRows(p);
+    if (static_cast<double>(builder.heads()) * rows * p.keys * sizeof(float) > mostProbabilityBytes) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the probabilities of all heads are over 2^62 bytes");
     }
     const ProbabilitiesTile tile = chooseProbabilitiesTile(caps, rows);
     if (tile.workgroupSize() == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "weights need more than the %u bytes of shared memory there are",
+        return fail(message, VKF_ERROR_UNSUPPORTED, "probabilities need more than the %u bytes of shared memory there are",
                     caps.maxSharedMemoryBytes);
     }
     Operand lse = Operand::lse;
@@ -37,13 +37,13 @@ VkfResult scheduleWeights(const Caps& caps, const CheckedProblem& problem, Sched
     const uint64_t rowTiles = (uint64_t{rows} + tile.rows() - 1) / tile.rows();
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
     const VkfResult result =
-        builder.add(Kernel::attentionWeights,
-                    {Operand::q, Operand::k, Operand::weights, p.weightRows != 0 ? Operand::weightRows : Operand::none},
+        builder.add(Kernel::attentionProbabilities,
+                    {Operand::q, Operand::k, Operand::probabilities, p.probabilityRows != 0 ? Operand::probabilityRows : Operand::none},
                     builder.heads() * rowTiles * keyTiles, 2.0 * tile.rows() * tile.keys() * p.headDim, message);
     if (result == VKF_SUCCESS) {
         Phase& phase = builder.lastPhase();
         phase.lse = lse;
-        phase.variant.constants[VKF_ID_CHOSEN_ROWS] = p.weightRows != 0 ? 1 : 0;
+        phase.variant.constants[VKF_ID_CHOSEN_ROWS] = p.probabilityRows != 0 ? 1 : 0;
         phase.variant.constants[VKF_ID_VALUE_DIM] = 0; // so that plans that differ in v alone share a pipeline
     }
     return result;

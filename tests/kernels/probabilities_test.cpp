@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Weights, of all rows and of chosen ones, on every variation. The harness poisons them, and judges every one.
+// Probabilities, of all rows and of chosen ones, on every variation. The harness poisons them, and judges every one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ using vkf::test::problemOf;
 using vkf::test::setWindow;
 using vkf::test::Variation;
 
-VkfProblem weighted(const vkf::test::Shape& shape, uint32_t rows = 0) {
+VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     VkfProblem problem = problemOf(shape);
-    problem.weights = 1;
-    problem.weightRows = rows;
+    problem.probabilities = 1;
+    problem.probabilityRows = rows;
     return problem;
 }
 
@@ -43,27 +43,27 @@ constexpr std::initializer_list<uint32_t> rowCounts = {0, 5, 211};
 
 } // namespace
 
-TEST_CASE("weights of all rows and of chosen ones", "[weights]") {
+TEST_CASE("probabilities of all rows and of chosen ones", "[probabilities]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const uint32_t rows : rowCounts) {
-            checkEverywhere(weighted({2, 4, 2, 37, 53, 40, 24, type}, rows), {.seed = seed++}); // words of 4 bytes
+            checkEverywhere(withProbabilities({2, 4, 2, 37, 53, 40, 24, type}, rows), {.seed = seed++}); // words of 4 bytes
         }
         for (const uint32_t rows : vkf::test::inTurn(rowCounts)) {
-            checkEverywhere(weighted({1, 6, 2, 101, 132, 64, 0, type}, rows), {.seed = seed++});
+            checkEverywhere(withProbabilities({1, 6, 2, 101, 132, 64, 0, type}, rows), {.seed = seed++});
         }
     }
 }
 
-TEST_CASE("weights under causal masks, windows, first keys and lengths", "[weights]") {
+TEST_CASE("probabilities under causal masks, windows, first keys and lengths", "[probabilities]") {
     uint32_t seed = 20;
     for (const uint32_t rows : rowCounts) {
         Data data;
         data.seed = seed++;
-        VkfProblem causal = weighted({1, 2, 1, 90, 230, 64, 0, VKF_TYPE_F16}, rows);
+        VkfProblem causal = withProbabilities({1, 2, 1, 90, 230, 64, 0, VKF_TYPE_F16}, rows);
         causal.causal = 1;
         checkEverywhere(causal, data);
-        VkfProblem window = weighted({3, 2, 2, 150, 203, 32, 0, VKF_TYPE_F32}, rows);
+        VkfProblem window = withProbabilities({3, 2, 2, 150, 203, 32, 0, VKF_TYPE_F32}, rows);
         setWindow(window, 20, 3);
         window.alignment = VKF_ALIGNMENT_TOP_LEFT;
         window.softcap = 5.0F;
@@ -78,17 +78,17 @@ TEST_CASE("weights under causal masks, windows, first keys and lengths", "[weigh
     }
 }
 
-TEST_CASE("weights under everything that a call brings", "[weights]") {
+TEST_CASE("probabilities under everything that a call brings", "[probabilities]") {
     uint32_t seed = 40;
     for (const uint32_t rows : rowCounts) {
         Data data;
         data.seed = seed++;
-        VkfProblem biased = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
+        VkfProblem biased = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
         biased.bias = broadcast(biased, VKF_TYPE_F16, false, true, true, 2);
         biased.sinks = 1;
         biased.alibi = biased.alibiCustom = 1;
         checkEverywhere(biased, data);
-        VkfProblem masked = weighted({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
+        VkfProblem masked = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
         masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, false, true);
         masked.documents = 1;
         masked.causal = 1;
@@ -98,10 +98,10 @@ TEST_CASE("weights under everything that a call brings", "[weights]") {
     }
 }
 
-TEST_CASE("weights under block masks", "[weights]") {
+TEST_CASE("probabilities under block masks", "[probabilities]") {
     constexpr std::array<uint32_t, 3> blocks = {48, 16, 64};
     for (uint32_t i = 0; i < blocks.size(); i++) {
-        VkfProblem problem = weighted({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts.begin()[i]);
+        VkfProblem problem = withProbabilities({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts.begin()[i]);
         problem.maskBlock = blocks[i];
         const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
         problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
@@ -113,12 +113,12 @@ TEST_CASE("weights under block masks", "[weights]") {
     }
 }
 
-TEST_CASE("weights of caches: pages and block types, on few rows and many", "[weights]") {
+TEST_CASE("probabilities of caches: pages and block types, on few rows and many", "[probabilities]") {
     uint32_t seed = 80;
     for (const uint32_t chosen : {0U, 3U}) {
         for (const uint32_t rows : vkf::test::inTurn({2U, 33U})) {
             for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_1}) {
-                VkfProblem problem = weighted({2, 8, 2, rows, 190, 64, 0, VKF_TYPE_F16}, chosen);
+                VkfProblem problem = withProbabilities({2, 8, 2, rows, 190, 64, 0, VKF_TYPE_F16}, chosen);
                 problem.k.type = problem.v.type = type;
                 vkf::test::setPages(problem, 16, 3);
                 problem.causal = 1;
@@ -135,11 +135,11 @@ TEST_CASE("weights of caches: pages and block types, on few rows and many", "[we
     }
 }
 
-TEST_CASE("weights of split keys, without lse too", "[weights]") {
+TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
     for (const VkfBool lse : {0U, 1U}) {
         for (const uint32_t splits : {1U, 5U}) {
             for (const uint32_t rows : vkf::test::inTurn({1U, 40U})) {
-                VkfProblem problem = weighted({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
+                VkfProblem problem = withProbabilities({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
                 problem.kvSplits = splits;
                 problem.lse = lse;
                 problem.sinks = 1;
@@ -150,21 +150,21 @@ TEST_CASE("weights of split keys, without lse too", "[weights]") {
             }
         }
     }
-    VkfProblem problem = weighted({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
+    VkfProblem problem = withProbabilities({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
     problem.lse = 0;
     checkEverywhere(problem);
 }
 
-TEST_CASE("weights of wide heads", "[weights]") {
+TEST_CASE("probabilities of wide heads", "[probabilities]") {
     for (const uint32_t rows : {0U, 7U}) {
-        VkfProblem problem = weighted({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16}, rows);
+        VkfProblem problem = withProbabilities({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16}, rows);
         problem.scale = 0.03F;
         checkOn(vkf::test::variations[6], problem, vkf::test::makeInputs(problem, {}));
     }
 }
 
-TEST_CASE("weights in steps are those of one", "[weights]") {
-    VkfProblem problem = weighted({1, 2, 2, 150, 333, 40, 0, VKF_TYPE_F32});
+TEST_CASE("probabilities in steps are those of one", "[probabilities]") {
+    VkfProblem problem = withProbabilities({1, 2, 2, 150, 333, 40, 0, VKF_TYPE_F32});
     const Inputs inputs = vkf::test::makeInputs(problem, {});
     problem.path = VKF_PATH_SCALAR;
     const Outcome whole = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
@@ -172,12 +172,12 @@ TEST_CASE("weights in steps are those of one", "[weights]") {
     const Outcome steps = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
     CHECK(steps.plan.stepCount > whole.plan.stepCount + 2);
     CHECK(steps.passed());
-    CHECK(steps.weights == whole.weights);
+    CHECK(steps.probabilities == whole.probabilities);
 }
 
 // Whichever tile a row is in, and whichever its place there.
-TEST_CASE("a chosen row has the bits that it has among all", "[weights]") {
-    VkfProblem problem = weighted({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
+TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") {
+    VkfProblem problem = withProbabilities({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
     problem.causal = 1;
     problem.alibi = 1;
     problem.path = VKF_PATH_SCALAR;
@@ -185,33 +185,33 @@ TEST_CASE("a chosen row has the bits that it has among all", "[weights]") {
     const Outcome all = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
     CHECK(all.passed());
     for (const uint32_t repeats : {1U, 30U}) {
-        inputs.weightRows.clear();
+        inputs.probabilityRows.clear();
         for (uint32_t i = 0; i < repeats; i++) {
-            inputs.weightRows.insert(inputs.weightRows.end(), {36, 0, -1, 17, 17, 37, 5});
+            inputs.probabilityRows.insert(inputs.probabilityRows.end(), {36, 0, -1, 17, 17, 37, 5});
         }
-        problem.weightRows = static_cast<uint32_t>(inputs.weightRows.size());
+        problem.probabilityRows = static_cast<uint32_t>(inputs.probabilityRows.size());
         const Outcome chosen = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
         CHECK(chosen.passed());
-        REQUIRE(chosen.weights.size() == size_t{8} * problem.weightRows * 83);
-        for (size_t row = 0; row < size_t{8} * problem.weightRows; row++) {
-            const int32_t number = inputs.weightRows[row % problem.weightRows];
+        REQUIRE(chosen.probabilities.size() == size_t{8} * problem.probabilityRows * 83);
+        for (size_t row = 0; row < size_t{8} * problem.probabilityRows; row++) {
+            const int32_t number = inputs.probabilityRows[row % problem.probabilityRows];
             for (size_t key = 0; key < 83; key++) {
-                const size_t head = row / problem.weightRows;
+                const size_t head = row / problem.probabilityRows;
                 const bool exists = number >= 0 && number < 37;
                 const float expected =
-                    exists ? all.weights[(head * 37 + static_cast<size_t>(number)) * 83 + key] : 0.0F;
-                REQUIRE(chosen.weights[row * 83 + key] == expected);
+                    exists ? all.probabilities[(head * 37 + static_cast<size_t>(number)) * 83 + key] : 0.0F;
+                REQUIRE(chosen.probabilities[row * 83 + key] == expected);
             }
         }
     }
 }
 
-TEST_CASE("the header's weights of chosen rows are what is computed", "[weights]") {
-    VkfProblem problem = weighted({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
+TEST_CASE("the header's probabilities of chosen rows are what is computed", "[probabilities]") {
+    VkfProblem problem = withProbabilities({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
     problem.causal = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     std::fill(inputs.k.begin(), inputs.k.end(), std::byte{0});
-    inputs.weightRows = {3, 1, 1, 9};
+    inputs.probabilityRows = {3, 1, 1, 9};
     const std::vector<float> expected = {0.25F, 0.25F, 0.25F, 0.25F, 0.5F, 0.5F, 0, 0, 0.5F, 0.5F, 0, 0, 0, 0, 0, 0};
     for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 3)) {
         const Variation& variation = *inTurn;
@@ -220,14 +220,14 @@ TEST_CASE("the header's weights of chosen rows are what is computed", "[weights]
         const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, inputs);
         CHECK(outcome.passed());
         for (size_t i = 0; i < expected.size(); i++) {
-            CHECK(std::abs(outcome.weights[i] - expected[i]) <= 1e-6F);
+            CHECK(std::abs(outcome.probabilities[i] - expected[i]) <= 1e-6F);
         }
     }
 }
 
-TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing", "[weights]") {
+TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing", "[probabilities]") {
     for (const VkfBool sinks : {0U, 1U}) {
-        VkfProblem problem = weighted({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
+        VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
         problem.causal = 1;
         problem.sinks = sinks;
         problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, true);
@@ -244,16 +244,16 @@ TEST_CASE("rows whose scores are all -infinity, and those that see their sink al
             CHECK(outcome.passed());
             for (const size_t row : {0U, 1U, 4U, 5U, 6U, 9U}) {
                 for (size_t key = 0; key < 3; key++) {
-                    CHECK(outcome.weights[row * 3 + key] == 0.0F);
+                    CHECK(outcome.probabilities[row * 3 + key] == 0.0F);
                 }
             }
         }
     }
 }
 
-TEST_CASE("a NaN in a key makes the weights of the rows that see it NaN, and no others", "[weights]") {
+TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, and no others", "[probabilities]") {
     for (const uint32_t rows : {0U, 40U}) {
-        VkfProblem problem = weighted({1, 1, 1, 100, 100, 64, 0, VKF_TYPE_F16}, rows);
+        VkfProblem problem = withProbabilities({1, 1, 1, 100, 100, 64, 0, VKF_TYPE_F16}, rows);
         problem.causal = 1;
         Data data;
         data.edit = [](auto&, auto& k, auto&) {
@@ -264,9 +264,9 @@ TEST_CASE("a NaN in a key makes the weights of the rows that see it NaN, and no 
 }
 
 // lse is then tens of thousands, and p has few bits: those that scores have.
-TEST_CASE("weights of large scores are as far off as scores and lse", "[weights]") {
+TEST_CASE("probabilities of large scores are as far off as scores and lse", "[probabilities]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
-        VkfProblem problem = weighted({1, 1, 1, 65, 130, 64, 0, type});
+        VkfProblem problem = withProbabilities({1, 1, 1, 65, 130, 64, 0, type});
         problem.scale = 1.0F;
         Data data;
         data.magnitude = 35.0;
@@ -274,46 +274,46 @@ TEST_CASE("weights of large scores are as far off as scores and lse", "[weights]
     }
 }
 
-TEST_CASE("the reference has the weights of chosen rows", "[reference]") {
-    VkfProblem problem = weighted({2, 4, 2, 9, 13, 16, 0, VKF_TYPE_F32}, 6);
+TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
+    VkfProblem problem = withProbabilities({2, 4, 2, 9, 13, 16, 0, VKF_TYPE_F32}, 6);
     problem.causal = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
-    inputs.weightRows = {8, 2, 2, -1, 9, 0};
+    inputs.probabilityRows = {8, 2, 2, -1, 9, 0};
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_STANDARD);
     std::vector<double> chosen(size_t{8} * 6 * 13, vkf::test::untouched);
-    options.weights = chosen.data();
+    options.probabilities = chosen.data();
     const auto withChosen = vkf::test::reference(problem, inputs, options);
-    problem.weightRows = 0;
+    problem.probabilityRows = 0;
     std::vector<double> all(size_t{8} * 9 * 13);
-    options.weights = all.data();
+    options.probabilities = all.data();
     const auto withAll = vkf::test::reference(problem, inputs, options);
     CHECK(withChosen.o == withAll.o);
     CHECK(withChosen.lse == withAll.lse);
     for (size_t i = 0; i < chosen.size(); i++) {
-        const int32_t row = inputs.weightRows[i / 13 % 6];
+        const int32_t row = inputs.probabilityRows[i / 13 % 6];
         const size_t element = (i / 13 / 6 * 9 + static_cast<size_t>(std::max(row, 0))) * 13 + i % 13;
         REQUIRE(chosen[i] == (row >= 0 && row < 9 ? all[element] : 0.0));
     }
 }
 
-TEST_CASE("the judge of weights looks at chosen rows, and at those of no row", "[reference]") {
-    VkfProblem problem = weighted({1, 2, 1, 9, 13, 16, 0, VKF_TYPE_F32}, 4);
+TEST_CASE("the judge of probabilities looks at chosen rows, and at those of no row", "[reference]") {
+    VkfProblem problem = withProbabilities({1, 2, 1, 9, 13, 16, 0, VKF_TYPE_F32}, 4);
     Inputs inputs = vkf::test::makeInputs(problem, {});
-    inputs.weightRows = {8, -1, 2, 8};
+    inputs.probabilityRows = {8, -1, 2, 8};
     problem.path = VKF_PATH_SCALAR;
     const Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
     CHECK(outcome.passed());
     const VkfReferenceInputs memory = inputs.reference();
-    const auto verdictOf = [&](const std::vector<float>& weights, uint32_t rowStride) {
-        auto verdict = vkf::make<VkfWeightsVerdict>();
+    const auto verdictOf = [&](const std::vector<float>& probabilities, uint32_t rowStride) {
+        auto verdict = vkf::make<VkfProbabilitiesVerdict>();
         VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
         options.rowStride = rowStride;
-        REQUIRE(vkfReferenceVerifyWeights(&problem, &memory, &options, weights.data(), &verdict, nullptr) ==
+        REQUIRE(vkfReferenceVerifyProbabilities(&problem, &memory, &options, probabilities.data(), &verdict, nullptr) ==
                 VKF_SUCCESS);
         return verdict;
     };
     for (size_t row = 0; row < 8; row++) {
-        std::vector<float> wrong = outcome.weights;
+        std::vector<float> wrong = outcome.probabilities;
         wrong[row * 13 + 7] += 1e-4F;
         CHECK(verdictOf(wrong, 0).passed == 0);
         CHECK(verdictOf(wrong, 0).worstElement == row * 13 + 7);

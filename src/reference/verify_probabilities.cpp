@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges the softmax's weights as verify.cpp judges o. They are many: some rows of each head at a time.
+// Judges the softmax's probabilities as verify.cpp judges o. They are many: some rows of each head at a time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,15 +17,15 @@
 namespace vkf::reference {
 namespace {
 
-// Weights of one run that are in memory at a time, about.
-constexpr uint64_t weightsAtOnce = uint64_t{1} << 22;
+// Probabilities of one run that are in memory at a time, about.
+constexpr uint64_t probabilitiesAtOnce = uint64_t{1} << 22;
 
 constexpr std::array algorithms = {VKF_REFERENCE_STANDARD, VKF_REFERENCE_TILED_FP32,
                                    VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS};
 using Runs = std::array<std::vector<double>, algorithms.size()>; // [heads, selected rows, keys] each
 
-// Whether the plan makes weights from lse, not in its softmax.
-bool areFromLse(const VkfProblem& problem) { return problem.path != VKF_PATH_STANDARD || problem.weightRows != 0; }
+// Whether the plan makes probabilities from lse, not in its softmax.
+bool areFromLse(const VkfProblem& problem) { return problem.path != VKF_PATH_STANDARD || problem.probabilityRows != 0; }
 
 // The call for every `parts`-th of its rows.
 Call partOf(const Call& call, uint32_t part, uint32_t parts) {
@@ -40,7 +40,7 @@ Call partOf(const Call& call, uint32_t part, uint32_t parts) {
 std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
     Call variant = call;
     variant.options.algorithm = algorithm;
-    variant.options.weights = nullptr;
+    variant.options.probabilities = nullptr;
     std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
     std::vector<double> lse(call.heads() * call.rows);
     computeRows(variant, {o.data(), lse.data(), true}, progressBegin, progressEnd);
@@ -51,7 +51,7 @@ std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, dou
     return all;
 }
 
-// savedLse, of each run, is empty where weights are not made from one.
+// savedLse, of each run, is empty where probabilities are not made from one.
 Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin, double progressEnd) {
     Runs runs;
     std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
@@ -61,14 +61,14 @@ Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin,
         variant.options.algorithm = algorithms[i];
         variant.options.savedLse = savedLse[i].empty() ? nullptr : savedLse[i].data();
         runs[i].resize(call.heads() * call.rows * call.problem.keys);
-        variant.options.weights = runs[i].data();
+        variant.options.probabilities = runs[i].data();
         const double begin = progressBegin + share * static_cast<double>(i);
         computeRows(variant, {o.data(), nullptr, true}, begin, begin + share);
     }
     return runs;
 }
 
-// The kernel that makes lse and the one that makes weights from it may add scores up each in its own way, and round k
+// The kernel that makes lse and the one that makes probabilities from it may add scores up each in its own way, and round k
 // of block types or not: each run has the lse of the other.
 Runs runFromLse(Call call, double progressBegin, double progressEnd, double* largestLse) {
     const double third = (progressEnd - progressBegin) / 3;
@@ -82,16 +82,16 @@ Runs runFromLse(Call call, double progressBegin, double progressEnd, double* lar
     return runAlgorithms(call, saved, progressBegin + 2 * third, progressEnd);
 }
 
-// places: of the call's list of rows among the weights.
-void compare(const Call& call, const std::vector<uint32_t>& places, const float* weights, const Runs& runs,
+// places: of the call's list of rows among the probabilities.
+void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
              Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     uint64_t index = 0;
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t place = 0; place < call.rows; place++) {
-            const uint64_t first = (head * call.weightRows() + places[call.placeOf(place)]) * keys;
+            const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
             for (uint64_t key = 0; key < keys; key++, index++) {
-                const auto value = static_cast<double>(weights[first + key]);
+                const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
                 const Rounded fp32 = {runs[1][index], runs[2][index]};
                 // A dropped key weighs 0, not nearly 0.
@@ -106,14 +106,14 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
 }
 
 // Rows of chosen numbers that are of no row.
-void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* weights,
+void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* probabilities,
                     Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (const uint32_t place : places) {
             for (uint64_t key = 0; key < keys; key++) {
-                const uint64_t element = (head * call.weightRows() + place) * keys + key;
-                const auto value = static_cast<double>(weights[element]);
+                const uint64_t element = (head * call.probabilityRows() + place) * keys + key;
+                const auto value = static_cast<double>(probabilities[element]);
                 const double error = value == 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
                 comparison->add(error, value, 0.0, {0.0, 0.0}, element);
             }
@@ -121,28 +121,28 @@ void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const
     }
 }
 
-VkfWeightsVerdict judge(const Call& given, const float* weights) {
+VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     Comparison comparison;
     double largestLse = 0.0;
     const ChosenRows chosen(given);
     const Call call = chosen.callOf(given);
-    compareNowhere(call, given.empty() ? std::vector<uint32_t>{} : chosen.nowhere, weights, &comparison);
+    compareNowhere(call, given.empty() ? std::vector<uint32_t>{} : chosen.nowhere, probabilities, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);
-    const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(all / weightsAtOnce + 1, 1, most));
+    const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(all / probabilitiesAtOnce + 1, 1, most));
     for (uint32_t part = 0; part < parts && part < call.rows; part++) {
         const Call some = partOf(call, part, parts);
         const double begin = static_cast<double>(part) / parts;
         const double end = (part + 1.0) / parts;
-        compare(some, chosen.places, weights,
+        compare(some, chosen.places, probabilities,
                 areFromLse(call.problem) ? runFromLse(some, begin, end, &largestLse)
                                          : runAlgorithms(some, Runs{}, begin, end),
                 &comparison);
     }
-    VkfWeightsVerdict verdict{};
+    VkfProbabilitiesVerdict verdict{};
     verdict.error = comparison.error();
     // lse may be off by its own floor, and a score by half a unit for each of its products, of either sign: two kernels
-    // add them up in orders of their own, and with few weights those of the runs may agree by chance. Both make as
+    // add them up in orders of their own, and with few probabilities those of the runs may agree by chance. Both make as
     // large a share of a weight.
     const double ulpOfLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
     const double ofScores = ulpOfLse * std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
@@ -158,12 +158,12 @@ VkfWeightsVerdict judge(const Call& given, const float* weights) {
 } // namespace
 } // namespace vkf::reference
 
-VkfResult vkfReferenceVerifyWeights(const VkfProblem* problem, const VkfReferenceInputs* inputs,
-                                    const VkfReferenceOptions* options, const float* weights,
-                                    VkfWeightsVerdict* verdict, VkfMessage* message) {
+VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfReferenceInputs* inputs,
+                                    const VkfReferenceOptions* options, const float* probabilities,
+                                    VkfProbabilitiesVerdict* verdict, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
-        VkfWeightsVerdict before{};
+        VkfProbabilitiesVerdict before{};
         if (const VkfResult result = vkf::readVersioned(verdict, &before, "verdict", message); result != VKF_SUCCESS) {
             return result;
         }
@@ -171,9 +171,9 @@ VkfResult vkfReferenceVerifyWeights(const VkfProblem* problem, const VkfReferenc
         if (const VkfResult result = checkCall(problem, inputs, options, &call, message); result != VKF_SUCCESS) {
             return result;
         }
-        if (weights == nullptr && !call.empty() && call.problem.keys != 0) {
-            return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "weights is null");
+        if (probabilities == nullptr && !call.empty() && call.problem.keys != 0) {
+            return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilities is null");
         }
-        return vkf::writeVersioned(judge(call, weights), verdict, "verdict", message);
+        return vkf::writeVersioned(judge(call, probabilities), verdict, "verdict", message);
     });
 }

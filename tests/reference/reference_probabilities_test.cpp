@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The weights of the softmax: those of standard attention against the formula, and those recomputed from lse against
+// The probabilities of the softmax: those of standard attention against the formula, and those recomputed from lse against
 // them.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -78,19 +78,19 @@ Inputs inputsOf(const Case& c, const VkfProblem& p) {
     return vkf::test::makeInputs(p, data);
 }
 
-struct Weighted {
+struct Computed {
     Result result;
-    std::vector<double> weights; // poisoned before
+    std::vector<double> probabilities; // poisoned before
 };
 
-Weighted weigh(const VkfProblem& p, const Inputs& inputs, VkfReferenceOptions options) {
+Computed compute(const VkfProblem& p, const Inputs& inputs, VkfReferenceOptions options) {
     const uint32_t stride = std::max(options.rowStride, 1U);
     const size_t rows = options.rowBegin < p.queryRows ? (p.queryRows - options.rowBegin - 1) / stride + 1 : 0;
-    Weighted weighted;
-    weighted.weights.resize(size_t{p.batch} * p.queryHeads * rows * p.keys, untouched);
-    options.weights = weighted.weights.data();
-    weighted.result = reference(p, inputs, options);
-    return weighted;
+    Computed computed;
+    computed.probabilities.resize(size_t{p.batch} * p.queryHeads * rows * p.keys, untouched);
+    options.probabilities = computed.probabilities.data();
+    computed.result = reference(p, inputs, options);
+    return computed;
 }
 
 double largestDifference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -107,12 +107,12 @@ double largestDifference(const std::vector<double>& a, const std::vector<double>
 
 } // namespace
 
-TEST_CASE("weights of standard attention vanish where the mask says so, sum to 1 and make o", "[reference]") {
+TEST_CASE("probabilities of standard attention vanish where the mask says so, sum to 1 and make o", "[reference]") {
     for (const Case& c : cases) {
         INFO(c.name);
         const VkfProblem p = problemOf(c);
         const Inputs inputs = inputsOf(c, p);
-        const Weighted standard = weigh(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD, 5));
+        const Computed standard = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD, 5));
         const VkfTensorLayout v = vkfTensorLayout(&p, VKF_TENSOR_V);
         for (size_t row = 0; row < standard.result.lse.size(); row++) {
             const size_t head = row / p.queryRows;
@@ -123,16 +123,16 @@ TEST_CASE("weights of standard attention vanish where the mask says so, sum to 1
             std::vector<double> o(v.dim);
             int wrong = 0;
             for (uint32_t j = 0; j < p.keys; j++) {
-                const double weight = standard.weights[row * p.keys + j];
+                const double probability = standard.probabilities[row * p.keys + j];
                 const auto i = static_cast<int64_t>(row % p.queryRows);
                 const bool open =
                     p.maskBlock == 0 || vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
                                                                static_cast<uint64_t>(i) / p.maskBlock, j / p.maskBlock);
                 const bool visible = open && vkf::test::isVisible(p, keys, i, j);
-                wrong += visible ? !(weight >= 0.0 && weight <= 1.0) : weight != 0.0;
-                sum += weight;
+                wrong += visible ? !(probability >= 0.0 && probability <= 1.0) : probability != 0.0;
+                sum += probability;
                 for (uint32_t d = 0; d < v.dim && visible; d++) {
-                    o[d] += weight * vkfLoadElement(v.type, inputs.v.data(),
+                    o[d] += probability * vkfLoadElement(v.type, inputs.v.data(),
                                                     b * v.batchStride + kvHead * v.headStride + j * v.rowStride + d);
                 }
             }
@@ -170,44 +170,44 @@ TEST_CASE("P recomputed from lse is P, and makes the same o", "[reference]") {
         INFO(c.name);
         const VkfProblem p = problemOf(c);
         const Inputs inputs = inputsOf(c, p);
-        const Weighted standard = weigh(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
+        const Computed standard = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
         VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_RECOMPUTE);
         const Result tiled = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
         options.savedLse = tiled.lse.data();
-        const Weighted recomputed = weigh(p, inputs, options);
-        CHECK(largestDifference(recomputed.weights, standard.weights) < 1e-12);
+        const Computed recomputed = compute(p, inputs, options);
+        CHECK(largestDifference(recomputed.probabilities, standard.probabilities) < 1e-12);
         CHECK(largestDifference(recomputed.result.o, standard.result.o) < 1e-12 * std::max(c.magnitude, 1.0));
         CHECK(recomputed.result.lse == tiled.lse);
     }
 }
 
-TEST_CASE("an error of lse is a factor of the recomputed weights", "[reference]") {
+TEST_CASE("an error of lse is a factor of the recomputed probabilities", "[reference]") {
     const VkfProblem p = vkf::test::problemOf({1, 1, 1, 5, 9, 8, 0});
     const Inputs inputs = vkf::test::makeInputs(p, {});
     std::vector<double> lse = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).lse;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_RECOMPUTE);
     options.savedLse = lse.data();
-    const std::vector<double> exact = weigh(p, inputs, options).weights;
+    const std::vector<double> exact = compute(p, inputs, options).probabilities;
     lse[2] += std::log(2.0);
-    const std::vector<double> halved = weigh(p, inputs, options).weights;
+    const std::vector<double> halved = compute(p, inputs, options).probabilities;
     for (size_t i = 0; i < exact.size(); i++) {
         CHECK(std::abs(halved[i] - exact[i] * (i / 9 == 2 ? 0.5 : 1.0)) < 1e-15);
     }
     // Infinite of either sign: a row that some library saved as empty.
     for (const double saved : {infinity, -infinity}) {
         lse[2] = saved;
-        const Weighted empty = weigh(p, inputs, options);
+        const Computed empty = compute(p, inputs, options);
         CHECK(empty.result.lse[2] == -infinity);
         for (size_t j = 0; j < 9; j++) {
-            CHECK(empty.weights[2 * 9 + j] == 0.0);
+            CHECK(empty.probabilities[2 * 9 + j] == 0.0);
         }
         CHECK(empty.result.o[2 * 8] == 0.0);
     }
     lse[2] = std::nan("");
-    CHECK(std::isnan(weigh(p, inputs, options).weights[2 * 9]));
+    CHECK(std::isnan(compute(p, inputs, options).probabilities[2 * 9]));
 }
 
-TEST_CASE("a row that is not a number leaves the weights of dropped keys at 0", "[reference]") {
+TEST_CASE("a row that is not a number leaves the probabilities of dropped keys at 0", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 1, 0});
     p.causal = 1;
     Inputs inputs = vkf::test::makeInputs(p, {});
@@ -215,56 +215,56 @@ TEST_CASE("a row that is not a number leaves the weights of dropped keys at 0", 
         vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), i, 1.0);
         vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), i, i == 1 ? infinity : 0.0);
     }
-    const Weighted standard = weigh(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
-    CHECK(standard.weights[0] == 1.0);
-    CHECK(standard.weights[1] == 0.0);
-    CHECK(std::isnan(standard.weights[4]));
-    CHECK(standard.weights[5] == 0.0);
+    const Computed standard = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
+    CHECK(standard.probabilities[0] == 1.0);
+    CHECK(standard.probabilities[1] == 0.0);
+    CHECK(std::isnan(standard.probabilities[4]));
+    CHECK(standard.probabilities[5] == 0.0);
     CHECK(std::isnan(standard.result.lse[1]));
 }
 
-TEST_CASE("weights are those of the selected rows, side by side", "[reference]") {
+TEST_CASE("probabilities are those of the selected rows, side by side", "[reference]") {
     VkfProblem p = vkf::test::problemOf({2, 4, 2, 23, 40, 16, 0});
     p.causal = 1;
     const Inputs inputs = vkf::test::makeInputs(p, {});
-    const Weighted all = weigh(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
+    const Computed all = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
     for (const VkfReferenceAlgorithm algorithm : {VKF_REFERENCE_STANDARD, VKF_REFERENCE_RECOMPUTE}) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm, 2);
         options.rowBegin = 3;
         options.rowStride = 5;
         options.threads = 3;
         options.savedLse = all.result.lse.data();
-        const Weighted some = weigh(p, inputs, options);
-        REQUIRE(some.weights.size() == size_t{8} * 4 * 40);
+        const Computed some = compute(p, inputs, options);
+        REQUIRE(some.probabilities.size() == size_t{8} * 4 * 40);
         std::vector<double> expected;
         for (size_t head = 0; head < 8; head++) {
             for (size_t row = 3; row < 23; row += 5) {
-                const double* first = &all.weights[(head * 23 + row) * 40];
+                const double* first = &all.probabilities[(head * 23 + row) * 40];
                 expected.insert(expected.end(), first, first + 40);
             }
         }
-        CHECK(largestDifference(some.weights, expected) < 1e-12);
+        CHECK(largestDifference(some.probabilities, expected) < 1e-12);
     }
 }
 
-TEST_CASE("weights and saved lse are refused where they are of no use or missing", "[reference]") {
+TEST_CASE("probabilities and saved lse are refused where they are of no use or missing", "[reference]") {
     const VkfProblem p = vkf::test::problemOf({1, 1, 1, 2, 3, 4, 0});
     const Inputs memory = vkf::test::makeInputs(p, {});
     const VkfReferenceInputs inputs = memory.reference();
     std::vector<double> o(8, untouched);
-    std::vector<double> weights(6, untouched);
+    std::vector<double> probabilities(6, untouched);
     const auto refuses = [&](VkfReferenceAlgorithm algorithm, const char* words) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
-        options.weights = weights.data();
+        options.probabilities = probabilities.data();
         VkfMessage message{};
         CHECK(vkfReferenceAttention(&p, &inputs, &options, o.data(), nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
         CHECK_THAT(std::string(message.text), Catch::Matchers::ContainsSubstring(words));
     };
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32,
                                  VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER}) {
-        refuses(algorithm, "options.weights is given, which algorithm");
+        refuses(algorithm, "options.probabilities is given, which algorithm");
     }
     refuses(VKF_REFERENCE_RECOMPUTE, "options.savedLse is null");
     CHECK(std::count(o.begin(), o.end(), untouched) == 8);
-    CHECK(std::count(weights.begin(), weights.end(), untouched) == 6);
+    CHECK(std::count(probabilities.begin(), probabilities.end(), untouched) == 6);
 }

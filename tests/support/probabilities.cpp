@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "support/weights.hpp"
+#include "support/probabilities.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,28 +38,28 @@ Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t
 
 // Of all keys of one row.
 template <typename Real, bool twoRoundings>
-std::vector<Real> rowWeights(const VkfProblem& p, const Inputs& inputs, const Row& row) {
+std::vector<Real> rowProbabilities(const VkfProblem& p, const Inputs& inputs, const Row& row) {
     const int64_t keys =
         p.keyLengths != 0 ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
-    std::vector<Real> weights(p.keys, 0);
+    std::vector<Real> probabilities(p.keys, 0);
     Real m = -std::numeric_limits<Real>::infinity();
     for (uint32_t j = 0; j < p.keys; j++) {
         if (isVisible(p, keys, row.row, j)) {
-            weights[j] = scoreOf<Real, twoRoundings>(p, inputs, row, j);
-            m = std::isnan(weights[j]) ? weights[j] : std::max(m, weights[j]);
+            probabilities[j] = scoreOf<Real, twoRoundings>(p, inputs, row, j);
+            m = std::isnan(probabilities[j]) ? probabilities[j] : std::max(m, probabilities[j]);
         }
     }
     Real l = 0;
     for (uint32_t j = 0; j < p.keys; j++) {
         if (isVisible(p, keys, row.row, j)) {
-            weights[j] = std::exp(weights[j] - m);
-            l += weights[j];
+            probabilities[j] = std::exp(probabilities[j] - m);
+            l += probabilities[j];
         }
     }
-    for (Real& weight : weights) {
-        weight = weight == 0 ? 0 : weight / l;
+    for (Real& probability : probabilities) {
+        probability = probability == 0 ? 0 : probability / l;
     }
-    return weights;
+    return probabilities;
 }
 
 double difference(double value, double exact) {
@@ -81,14 +81,14 @@ double largestDifference(const std::vector<float>& values, const std::vector<dou
 
 } // namespace
 
-std::string WeightsVerdict::text() const {
+std::string ProbabilitiesVerdict::text() const {
     std::ostringstream text;
-    text << "weights error " << error << " (bound " << bound << "), worst element " << worst;
+    text << "probabilities error " << error << " (bound " << bound << "), worst element " << worst;
     return text.str();
 }
 
-WeightsVerdict judgeWeights(const VkfProblem& p, const Inputs& inputs, const std::vector<float>& weights) {
-    WeightsVerdict verdict;
+ProbabilitiesVerdict judgeProbabilities(const VkfProblem& p, const Inputs& inputs, const std::vector<float>& probabilities) {
+    ProbabilitiesVerdict verdict;
     double errorOfFp32 = 0.0;
     double largest = 0.0;
     uint64_t index = 0;
@@ -96,16 +96,16 @@ WeightsVerdict judgeWeights(const VkfProblem& p, const Inputs& inputs, const std
         for (uint32_t h = 0; h < p.queryHeads; h++) {
             for (uint32_t i = 0; i < p.queryRows; i++) {
                 const Row row{b, h, i};
-                const std::vector<double> exact = rowWeights<double, false>(p, inputs, row);
-                errorOfFp32 = std::max({errorOfFp32, largestDifference(rowWeights<float, false>(p, inputs, row), exact),
-                                        largestDifference(rowWeights<float, true>(p, inputs, row), exact)});
-                for (const double weight : exact) {
-                    const double error = difference(static_cast<double>(weights.at(index)), weight);
+                const std::vector<double> exact = rowProbabilities<double, false>(p, inputs, row);
+                errorOfFp32 = std::max({errorOfFp32, largestDifference(rowProbabilities<float, false>(p, inputs, row), exact),
+                                        largestDifference(rowProbabilities<float, true>(p, inputs, row), exact)});
+                for (const double probability : exact) {
+                    const double error = difference(static_cast<double>(probabilities.at(index)), probability);
                     if (error > verdict.error) {
                         verdict.error = error;
                         verdict.worst = index;
                     }
-                    largest = std::isnan(weight) ? largest : std::max(largest, weight);
+                    largest = std::isnan(probability) ? largest : std::max(largest, probability);
                     index++;
                 }
             }
@@ -113,7 +113,7 @@ WeightsVerdict judgeWeights(const VkfProblem& p, const Inputs& inputs, const std
     }
     const double ulp = std::ldexp(1.0, std::ilogb(std::max(largest, 1e-30)) - 23);
     verdict.bound = 2.0 * errorOfFp32 + 4.0 * ulp;
-    if (index != weights.size()) {
+    if (index != probabilities.size()) {
         verdict.error = infinity;
     }
     return verdict;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The judge of weights: accepts the exact ones rounded to fp32, and notices one that is wrong.
+// The judge of probabilities: accepts the exact ones rounded to fp32, and notices one that is wrong.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
@@ -14,26 +14,26 @@ namespace {
 using vkf::test::Inputs;
 using vkf::test::problemOf;
 
-// A call with the weights of standard attention, in fp32.
+// A call with the probabilities of standard attention, in fp32.
 struct Judged {
     VkfProblem problem;
     Inputs inputs;
-    std::vector<float> weights;
+    std::vector<float> probabilities;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
 
     Judged(const VkfProblem& p, const vkf::test::Data& data) : problem(p), inputs(vkf::test::makeInputs(p, data)) {
         std::vector<double> exact(size_t{p.batch} * p.queryHeads * p.queryRows * p.keys);
         VkfReferenceOptions standard = vkf::test::referenceOptions(VKF_REFERENCE_STANDARD);
-        standard.weights = exact.data();
+        standard.probabilities = exact.data();
         vkf::test::reference(p, inputs, standard);
-        weights.assign(exact.begin(), exact.end());
+        probabilities.assign(exact.begin(), exact.end());
     }
 
-    VkfWeightsVerdict verdict() const {
+    VkfProbabilitiesVerdict verdict() const {
         const VkfReferenceInputs memory = inputs.reference();
-        auto v = vkf::make<VkfWeightsVerdict>();
+        auto v = vkf::make<VkfProbabilitiesVerdict>();
         VkfMessage message{};
-        const VkfResult result = vkfReferenceVerifyWeights(&problem, &memory, &options, weights.data(), &v, &message);
+        const VkfResult result = vkfReferenceVerifyProbabilities(&problem, &memory, &options, probabilities.data(), &v, &message);
         INFO(message.text);
         REQUIRE(result == VKF_SUCCESS);
         CHECK(v.passed == (v.error <= v.bound ? 1U : 0U));
@@ -58,13 +58,13 @@ size_t indexOf(const Judged& judged, size_t head, size_t row, size_t key) {
 
 } // namespace
 
-TEST_CASE("weights that are right pass, with a bound of the size of fp32's errors", "[reference]") {
+TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's errors", "[reference]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const VkfType productType : {VKF_TYPE_F32, VKF_TYPE_F16}) {
             for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_SCALAR}) { // from l, and from lse of some units
                 Judged call = causalCall(type, productType);
                 call.problem.path = path;
-                const VkfWeightsVerdict verdict = call.verdict();
+                const VkfProbabilitiesVerdict verdict = call.verdict();
                 INFO(vkfTypeName(type) << ' ' << vkfPathName(path));
                 CHECK(verdict.passed != 0);
                 CHECK(verdict.error > 0.0);
@@ -89,27 +89,27 @@ TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
     const size_t beyond = indexOf(right, 2, 12, 20); // past the second sequence's keys
     const auto with = [&](size_t index, float value) {
         Judged judged = right;
-        judged.weights[index] = value;
-        const VkfWeightsVerdict verdict = judged.verdict();
+        judged.probabilities[index] = value;
+        const VkfProbabilitiesVerdict verdict = judged.verdict();
         CHECK((verdict.passed != 0 || verdict.worstElement == index));
         return verdict;
     };
-    const float weight = right.weights[visible];
+    const float weight = right.probabilities[visible];
     REQUIRE(weight > 0.0F);
-    const VkfWeightsVerdict off = with(visible, weight + static_cast<float>(1.5 * bound));
+    const VkfProbabilitiesVerdict off = with(visible, weight + static_cast<float>(1.5 * bound));
     CHECK(off.passed == 0);
     CHECK(off.worstValue == weight + static_cast<float>(1.5 * bound));
     CHECK(std::abs(off.worstReference - weight) < 1e-7);
     CHECK(with(visible, weight + static_cast<float>(0.3 * bound)).passed != 0);
     CHECK(with(visible, std::nanf("")).passed == 0);
     for (const size_t nothing : {dropped, beyond}) {
-        REQUIRE(right.weights[nothing] == 0.0F);
+        REQUIRE(right.probabilities[nothing] == 0.0F);
         CHECK(std::isinf(with(nothing, 1e-30F).error));
     }
 
     // Rows that are not selected may hold anything.
     Judged judged = right;
-    judged.weights[visible] = 77.0F;
+    judged.probabilities[visible] = 77.0F;
     judged.options.rowStride = 3;
     judged.options.rowBegin = 1; // rows 1, 4, 7, 10
     CHECK(judged.verdict().passed != 0);
@@ -117,19 +117,19 @@ TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
     CHECK(judged.verdict().worstElement == visible);
 }
 
-TEST_CASE("weights that are judged in parts are all looked at", "[reference]") {
+TEST_CASE("probabilities that are judged in parts are all looked at", "[reference]") {
     Judged judged(problemOf({1, 2, 1, 1200, 2000, 4, 0}), {});
     CHECK(judged.verdict().passed != 0);
     for (const size_t row : {0U, 1U, 1199U}) {
         const size_t index = indexOf(judged, 1, row, 1999);
-        const float right = judged.weights[index];
-        judged.weights[index] = 0.5F;
+        const float right = judged.probabilities[index];
+        judged.probabilities[index] = 0.5F;
         CHECK(judged.verdict().worstElement == index);
-        judged.weights[index] = right;
+        judged.probabilities[index] = right;
     }
 }
 
-TEST_CASE("a NaN in a key makes NaN of the weights of the rows that see it", "[reference]") {
+TEST_CASE("a NaN in a key makes NaN of the probabilities of the rows that see it", "[reference]") {
     VkfProblem p = problemOf({1, 1, 1, 2, 3, 4, 0});
     p.causal = 1;
     Judged judged(p, {.edit = [](auto&, auto& k, auto&) {
@@ -137,23 +137,23 @@ TEST_CASE("a NaN in a key makes NaN of the weights of the rows that see it", "[r
                           vkfStoreElement(VKF_TYPE_F32, k.data(), 8 + d, NAN); // the last key, seen by row 1 alone
                       }
                   }});
-    CHECK(std::isnan(judged.weights[3]));
+    CHECK(std::isnan(judged.probabilities[3]));
     CHECK(judged.verdict().passed != 0);
-    judged.weights[3] = 0.5F;
+    judged.probabilities[3] = 0.5F;
     CHECK(judged.verdict().passed == 0);
 }
 
-TEST_CASE("the verdict on weights refuses bad calls", "[reference]") {
+TEST_CASE("the verdict on probabilities refuses bad calls", "[reference]") {
     const Judged judged = causalCall(VKF_TYPE_F32);
     const VkfReferenceInputs memory = judged.inputs.reference();
-    VkfWeightsVerdict v{};
-    const auto verify = [&](const float* weights, VkfWeightsVerdict* verdict) {
-        return vkfReferenceVerifyWeights(&judged.problem, &memory, nullptr, weights, verdict, nullptr);
+    VkfProbabilitiesVerdict v{};
+    const auto verify = [&](const float* probabilities, VkfProbabilitiesVerdict* verdict) {
+        return vkfReferenceVerifyProbabilities(&judged.problem, &memory, nullptr, probabilities, verdict, nullptr);
     };
-    CHECK(verify(judged.weights.data(), &v) == VKF_ERROR_STRUCT_SIZE);
-    CHECK(verify(judged.weights.data(), nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(verify(judged.probabilities.data(), &v) == VKF_ERROR_STRUCT_SIZE);
+    CHECK(verify(judged.probabilities.data(), nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     v.structSize = sizeof v;
     CHECK(verify(nullptr, &v) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(verify(judged.weights.data(), &v) == VKF_SUCCESS);
+    CHECK(verify(judged.probabilities.data(), &v) == VKF_SUCCESS);
     CHECK(v.structSize == sizeof v);
 }

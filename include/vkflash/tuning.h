@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/tuning.h: checks tuning data. VkfContextCreateInfo::tuning takes the data.
+ *
+ * Tuning data says which tile to take for a class of problems. `vkflash tune` measures on one device and writes the
+ * data; files of several devices may be joined. It is text with one entry a line. Tuning data changes times, never
+ * results: the library accepts only entries that give right results.
+ *
+ * - The library checks the entries of other devices and then ignores them. A device is its vendor ID, device ID and
+ *   driver ID. The driver's version may differ from the measured one; the entries stay valid, but the fastest tile may
+ *   be another one then.
+ * - Among the entries about a problem, the library takes the first one whose tile fits the device's shared memory,
+ *   invocations and subgroups. If there is none, the library chooses a tile itself.
+ * - VkfProblem::kvSplits, if not 0, takes precedence over the key splits of an entry.
+ */
+#ifndef VKFLASH_TUNING_H
+#define VKFLASH_TUNING_H
+
+#include "vkflash.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Checks tuning data for any device. vkfCreateContext returns the same results for the same text. Thread-safe, needs no
+ * device.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (malformed text; the message has the line and the field), VKF_ERROR_UNSUPPORTED
+ * (a format version other than 1). */
+VKF_API VkfResult vkfCheckTuning(const char* tuning, size_t tuningBytes, VkfMessage* message);
+
+/* Number of entries of VkfContextCreateInfo::tuning for the context's device. 0 for NULL. Thread-safe. */
+VKF_API uint32_t vkfGetTuningEntryCount(VkfContext context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
