@@ -18,6 +18,8 @@ VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, V
     functions->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
         reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
             load("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+    functions->vkSetDebugUtilsObjectNameEXT =
+        reinterpret_cast<PFN_vkSetDebugUtilsObjectNameEXT>(load("vkSetDebugUtilsObjectNameEXT"));
     return VKF_SUCCESS;
 }
 
@@ -25,6 +27,7 @@ VkfResult loadDeviceFunctions(const InstanceFunctions& instanceFunctions, VkDevi
                               VkfMessage* message) {
     const auto load = [&](const char* name) { return instanceFunctions.vkGetDeviceProcAddr(device, name); };
     VKF_DEVICE_FUNCTIONS(VKF_LOAD)
+    functions->vkSetDebugUtilsObjectNameEXT = instanceFunctions.vkSetDebugUtilsObjectNameEXT;
     return VKF_SUCCESS;
 }
 

@@ -34,10 +34,12 @@ namespace vkf {
 struct InstanceFunctions {
     VKF_INSTANCE_FUNCTIONS(VKF_DECLARE)
     VKF_DECLARE(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) // null without the extension
+    VKF_DECLARE(vkSetDebugUtilsObjectNameEXT)                      // likewise
 };
 
 struct DeviceFunctions {
     VKF_DEVICE_FUNCTIONS(VKF_DECLARE)
+    VKF_DECLARE(vkSetDebugUtilsObjectNameEXT) // null without the extension
 };
 
 #undef VKF_DECLARE

@@ -2,9 +2,11 @@
 #include "pipelines/pipelines.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "base/message.hpp"
@@ -24,6 +26,15 @@ std::array<VkSpecializationMapEntry, std::tuple_size_v<Constants>> constantMap()
         map[i] = {i, i * static_cast<uint32_t>(sizeof(uint32_t)), sizeof(uint32_t)};
     }
     return map;
+}
+
+// A handle is a pointer or an integer, as the platform's Vulkan headers have it.
+template <typename Handle> uint64_t handleNumber(Handle handle) {
+    if constexpr (std::is_pointer_v<Handle>) {
+        return reinterpret_cast<uintptr_t>(handle);
+    } else {
+        return handle;
+    }
 }
 
 } // namespace
@@ -51,17 +62,57 @@ VkfResult Pipelines::initialize(VkfMessage* message) {
     return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreatePipelineLayout");
 }
 
-VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
-    const std::lock_guard lock(mutex_);
-    const auto [entry, isNew] = pipelines_.try_emplace(variant, VK_NULL_HANDLE);
-    if (isNew) {
-        if (const VkfResult result = compile(variant, &entry->second, message); result != VKF_SUCCESS) {
-            pipelines_.erase(entry);
-            return result;
+VkPipeline Pipelines::findOrReserve(const Variant& variant) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        const auto [entry, isNew] = pipelines_.try_emplace(variant, VK_NULL_HANDLE);
+        if (isNew || entry->second != VK_NULL_HANDLE) {
+            return entry->second;
+        }
+        // If the other thread's compilation fails, this thread tries again and gets an error of its own.
+        settled_.wait(lock);
+    }
+}
+
+void Pipelines::settle(const Variant& variant, VkPipeline pipeline) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (pipeline != VK_NULL_HANDLE) {
+            pipelines_.at(variant) = pipeline;
+        } else {
+            pipelines_.erase(variant);
         }
     }
-    *pipeline = entry->second;
-    return VKF_SUCCESS;
+    settled_.notify_all();
+}
+
+VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+    *pipeline = findOrReserve(variant);
+    if (*pipeline != VK_NULL_HANDLE) {
+        return VKF_SUCCESS;
+    }
+    VkfResult result = VKF_SUCCESS;
+    try {
+        result = compile(variant, pipeline, message);
+    } catch (...) {
+        settle(variant, VK_NULL_HANDLE);
+        throw;
+    }
+    settle(variant, result == VKF_SUCCESS ? *pipeline : VK_NULL_HANDLE);
+    return result;
+}
+
+void Pipelines::setName(VkPipeline pipeline, const std::string& name) const {
+    if (functions_.vkSetDebugUtilsObjectNameEXT == nullptr) {
+        return;
+    }
+    const std::string full = "vkflash " + name;
+    VkDebugUtilsObjectNameInfoEXT info{};
+    info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+    info.objectType = VK_OBJECT_TYPE_PIPELINE;
+    info.objectHandle = handleNumber(pipeline);
+    info.pObjectName = full.c_str();
+    functions_.vkSetDebugUtilsObjectNameEXT(device_, &info); // a name that is lost changes nothing
 }
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
@@ -108,7 +159,11 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     }
     result = functions_.vkCreateComputePipelines(device_, cache_, 1, &info, allocator_, pipeline);
     functions_.vkDestroyShaderModule(device_, module, allocator_);
-    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreateComputePipelines");
+    if (result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkCreateComputePipelines");
+    }
+    setName(*pipeline, name);
+    return VKF_SUCCESS;
 }
 
 } // namespace vkf

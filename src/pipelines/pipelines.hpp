@@ -3,8 +3,10 @@
 // The pipelines of a context: compiled on first use, kept until the context goes.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "device/functions.hpp"
 #include "pipelines/variant.hpp"
@@ -21,21 +23,30 @@ public:
 
     // Creates what all pipelines share.
     VkfResult initialize(VkfMessage* message);
-    // The pipeline of a variant, compiled if it is new. Thread-safe.
+    // The pipeline of a variant, compiled if it is new. Thread-safe: several threads compile different variants side by
+    // side, each variant is compiled once, and a pipeline that is there never waits for one that is not.
     VkfResult get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message);
 
     VkPipelineLayout layout() const { return layout_; }
 
 private:
+    // Returns the pipeline, or nothing after it has reserved the variant for the caller to compile. Waits while another
+    // thread compiles the variant.
+    VkPipeline findOrReserve(const Variant& variant);
+    // Ends the reservation: keeps the pipeline, or forgets the variant if there is none.
+    void settle(const Variant& variant, VkPipeline pipeline);
     VkfResult compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const;
+    // For debuggers and profilers, where the application enabled VK_EXT_debug_utils.
+    void setName(VkPipeline pipeline, const std::string& name) const;
 
     const DeviceFunctions& functions_;
     VkDevice device_;
     VkPipelineCache cache_;
     const VkAllocationCallbacks* allocator_;
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
-    std::mutex mutex_; // guards pipelines_ and the application's pipeline cache
-    std::map<Variant, VkPipeline> pipelines_;
+    std::mutex mutex_; // guards pipelines_; nobody compiles under it
+    std::condition_variable settled_;
+    std::map<Variant, VkPipeline> pipelines_; // null while a thread compiles the variant
 };
 
 } // namespace vkf

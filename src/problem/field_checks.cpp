@@ -81,6 +81,10 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window is (%lld, %lld); both must be -1 (unlimited) or more",
                     static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
     }
+    if (p.causal != 0 && p.window.enabled != 0 && p.window.right > 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld beside causal; it must be 0 or -1",
+                    static_cast<long long>(p.window.right));
+    }
     if (p.alibiCustom != 0 && p.alibi == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
     }

@@ -3,6 +3,7 @@
 // Random combinations of everything with everything. A failing case is found again by its seed.
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iterator>
@@ -49,6 +50,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         p.window.enabled = 1;
         p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
         p.window.right = static_cast<int64_t>(dice.below(120)) - 1;
+        p.window.right = p.causal != 0 ? std::min<int64_t>(p.window.right, 0) : p.window.right;
     }
     if (dice.oneIn(3)) {
         p.keyLengths = 1;

@@ -59,8 +59,9 @@ void window(VkfProblem& p) {
 }
 void lengths(VkfProblem& p) { p.keyLengths = 1; }
 void everything(VkfProblem& p) {
-    causal(p);
     window(p);
+    causal(p);
+    p.window.right = 0;
     lengths(p);
     p.softcap = 20;
     p.scale = -0.2F;

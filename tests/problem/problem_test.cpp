@@ -67,6 +67,13 @@ const Refusal refusals[] = {
          p.window.left = -2;
      },
      VKF_ERROR_INVALID_ARGUMENT, "window is (-2, 0)"},
+    {"a causal mask beside a window that reaches to the right",
+     [](VkfProblem& p) {
+         p.causal = 1;
+         p.window.enabled = 1;
+         p.window.right = 3;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "window.right is 3 beside causal; it must be 0 or -1"},
     {"a boolean that is neither 0 nor 1", [](VkfProblem& p) { p.causal = 2; }, VKF_ERROR_INVALID_ARGUMENT,
      "causal is 2"},
     {"an unknown path", [](VkfProblem& p) { p.path = static_cast<VkfPath>(77); }, VKF_ERROR_INVALID_ARGUMENT,

@@ -150,6 +150,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {usual + " --dropout half", "--dropout half|finite"},
                 {usual + " --window 5", "--window 5|LEFT,RIGHT"},
                 {usual + " --window 5,-2", "--window 5,-2|LEFT,RIGHT"},
+                {usual + " --causal --window 5,2", "--window 5,2|0 or -1"},
                 {usual + " --window 5,1,1", "--window 5,1,1|LEFT,RIGHT"},
                 {usual + " --window 99999999999999999999,0", "--window 99999999999999999999,0"},
                 {usual + " --causal sideways", "--causal sideways|bottom-right, top-left"},

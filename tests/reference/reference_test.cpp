@@ -117,7 +117,7 @@ const Case cases[] = {
      .alignment = topLeft,
      .left = 20,
      .right = 4},
-    {.name = "window and causal", .shape = {1, 2, 1, 33, 70, 8, 0}, .causal = true, .left = 11, .right = 9},
+    {.name = "window and causal", .shape = {1, 2, 1, 33, 70, 8, 0}, .causal = true, .left = 11, .right = -1},
     {.name = "lengths", .shape = {6, 2, 2, 7, 50, 16, 0}, .lengths = {0, 1, -4, 49, 50, 1000}},
     {.name = "lengths and causal", .shape = {5, 2, 1, 9, 50, 16, 0}, .causal = true, .lengths = {0, 3, 9, 37, 51}},
     {.name = "lengths, top-left window",

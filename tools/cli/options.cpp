@@ -127,6 +127,8 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     }
     if (!options.window.empty())
         problem.window = parseWindow(options.window);
+    if (problem.causal != 0 && problem.window.right > 0)
+        failInput("--window {}: RIGHT must be 0 or -1 beside --causal", options.window);
     if (options.firstKeys != 0 && options.window.empty())
         failInput("--first-keys {}: needs a --window", options.firstKeys);
     problem.window.firstKeys = options.firstKeys;
