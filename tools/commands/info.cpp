@@ -13,6 +13,7 @@
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
 #include "vkflash/inspect.h"
+#include "vkflash/tuning.h"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
