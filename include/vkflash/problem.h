@@ -599,7 +599,7 @@ VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole
  *     1 0 1       word 0x00000005      rows 0 to 63 see keys 0 to 63 and 128 to 149
  *     0 1 0       word 0x00000002      rows 64 to 99 see keys 64 to 127
  *
- * Time falls with the share of open blocks, because paths scalar and coopmat visit no key tile without an open block.
+ * Time falls with the share of open blocks, because the kernels visit no key tile without an open block.
  * The library chooses tiles that divide blocks. Where none suits, a tile lies in several blocks: the kernel visits it
  * if one of them is open, and looks at each block. Tiles of few rows and keys are slow, so blocks of 64 and more,
  * powers of two, are best. */
