@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/append.h: what it is to append to a cache of K and V, shared by the library and the CPU reference. It
- * knows no Vulkan.
+ * vkflash/append.h: appends new rows to a cache of K and V. The library and the CPU reference share this description,
+ * which knows no Vulkan. vkfCreateAppend and vkfCmdAppend (vkflash.h) run it on the device. vkfReferenceAppend
+ * (reference.h) runs it on the CPU.
  *
- * Each sequence of a batch has a length, int32, read on the device: the rows that its cache holds. New row i of it
- * stands at position length + i, is rotated if asked (k, and q beside it; v never), converted to the cache's type and
- * written to that row of the cache. Lengths outside [0, keys] are clamped into it. A row at position `keys` or past it,
- * or in a page that is none, is dropped: nothing is written out of bounds.
+ * Binding lengths, int32 [batch], read on the device, says how many rows the cache of each sequence holds. New row i of
+ * sequence b stands at position p = lengths[b] + i. The append does the following:
  *
- * A decode step is then one command buffer that can be submitted again and again: each layer appends at `lengths`
- * and attends with newLengths, which the append wrote, as its keyLengths; after the last layer vkfCmdAdvance
- * brings lengths to newLengths.
+ * 1. It rotates the new row of k by its position, and a row of q too, if asked. It never rotates v.
+ * 2. It converts the row to the cache's type.
+ * 3. It writes the row to row p of the sequence's cache.
+ * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), if newLengths is bound.
+ *
+ * Nothing is written outside of the cache:
+ *
+ * - Lengths outside of [0, keys] are clamped into it.
+ * - A row at position `keys` or past it is dropped.
+ * - A row is dropped if its entry of the block table is not in [0, pages).
+ *
+ * q is rotated also where rows of k and v are dropped.
+ *
+ * One command buffer can be a decode step, and can be submitted again and again. Each layer appends at `lengths`, and
+ * then attends with newLengths as its keyLengths. After the last layer vkfCmdAdvance brings lengths to newLengths.
+ *
+ * The rules for all structs in problem.h hold here too: zero is the default, structSize, VkfBool, the short names of
+ * errors.
  */
 #ifndef VKFLASH_APPEND_H
 #define VKFLASH_APPEND_H
@@ -22,65 +36,96 @@
 extern "C" {
 #endif
 
-/* Which two elements of a head make up pair t. */
+/* Which two elements of a head make up pair t. dim is VkfRotary::dim. */
 typedef enum VkfRotaryPairs VKF_INT32_ENUM {
-    VKF_ROTARY_OFF = 0,
-    VKF_ROTARY_HALVES = 1,      /* t and t + dim / 2, as GPT-NeoX and most published checkpoints have it */
+    VKF_ROTARY_OFF = 0,         /* nothing is rotated */
+    VKF_ROTARY_HALVES = 1,      /* t and t + dim / 2, as in GPT-NeoX and most published checkpoints */
     VKF_ROTARY_INTERLEAVED = 2, /* 2 t and 2 t + 1 */
     VKF_ROTARY_FORCE_INT32 = 0x7fffffff
 } VkfRotaryPairs;
 
-/* Rotary position embedding (Su et al. 2021, arXiv 2104.09864): at position p the elements (x, y) of pair t become
+/* Rotary position embedding (Su et al. 2021, arXiv 2104.09864). At position p the elements (x, y) of pair t become
  *
  *     (x cos a - y sin a, x sin a + y cos a)        a = p * base^(-2 t / dim)
  *
- * in fp32, with cos and sin to about 1e-7 at any position, or as the caller's tables have them. */
+ * in fp32. The kernel's own cos and sin are off by about 1e-7 at any position. */
 typedef struct VkfRotary {
+    /* The kind of pairs. 0 = no rotation; the other fields are ignored then. A value that is no VkfRotaryPairs is
+     * INVALID_ARGUMENT. */
     VkfRotaryPairs pairs;
-    uint32_t dim;       /* the first elements of a head, which are rotated, even; 0 = headDim. The others stay. */
-    float base;         /* 0 = 10000; else over 1 */
-    uint32_t tableRows; /* 0 = cos and sin are computed. Else bindings cos and sin, fp32 [tableRows, dim / 2], have
-                           them, row p for position p; a position past the last row counts as the last. */
+    /* Number of elements at the beginning of a head that are rotated. The others stay. 0 = headDim. Must be even and at
+     * most headDim, else INVALID_ARGUMENT. */
+    uint32_t dim;
+    /* Base of the angles. 0 = 10000. Must be finite and over 1, else INVALID_ARGUMENT. */
+    float base;
+    /* Rows of the tables of cosines and sines. 0 = the kernel computes cos and sin. Otherwise bindings cos and sin,
+     * fp32 [tableRows, dim / 2], have them: row p is for position p. A position past the last row takes the last
+     * row. */
+    uint32_t tableRows;
 } VkfRotary;
 
-/* Tensors are as those of VkfProblem. New rows and q are of type F32, F16 or BF16, and so is rotatedQ; k and v of those
- * types, of Q8_0 or Q4_0. Conversions round to nearest, ties to even, as vkfStoreElement tells; block types are made
- * as by vkfQuantizeBlocks, in blocks of one row. */
+/* One append. VkfTensor (problem.h) describes strides and their limits.
+ *
+ *     tensors                  types
+ *     newK, newV, q, rotatedQ  F32, F16, BF16
+ *     k, v                     F32, F16, BF16, Q8_0, Q4_0
+ *
+ * Another type is UNSUPPORTED. Types other than F32 need storageBuffer16BitAccess: vkfCreateAppend returns UNSUPPORTED
+ * without it.
+ *
+ * Conversions round to nearest, ties to even, as vkfStoreElement (reference.h) does. Block types are made as by
+ * vkfQuantizeBlocks (reference.h), in blocks of one row.
+ *
+ * `rows`, `batch` and the strides of newK, newV, q and rotatedQ are push constants. Another value of any other field
+ * leads to new pipelines. */
 typedef struct VkfAppendProblem {
-    size_t structSize;
+    size_t structSize; /* sizeof(VkfAppendProblem) */
+    /* Number of sequences. 0 makes an append that does nothing. At most 65535, else UNSUPPORTED. batch * kvHeads *
+     * rows and batch * queryHeads * rows are at most 2^30 - 1, else UNSUPPORTED. */
     uint32_t batch;
-    uint32_t kvHeads;
-    uint32_t rows;       /* new rows of each sequence, at least 1 */
-    uint32_t keys;       /* rows of the cache for each sequence: VkfProblem::keys of the calls that read it */
-    uint32_t headDim;    /* at most 1024 */
-    uint32_t valueDim;   /* 0 = headDim */
-    uint32_t queryHeads; /* of q, which is rotated too; 0 = no q */
-    uint32_t reserved;   /* 0 */
-    VkfTensor newK;      /* [batch, kvHeads, rows, headDim] */
-    VkfTensor newV;      /* [batch, kvHeads, rows, valueDim] */
-    VkfTensor k;         /* the cache: [batch, kvHeads, keys, headDim], or pages; elements must not overlap */
-    VkfTensor v;         /* [batch, kvHeads, keys, valueDim], or pages */
-    VkfTensor q;         /* [batch, queryHeads, rows, headDim] */
-    VkfTensor rotatedQ;  /* the same; elements must not overlap. In place if it is bound where q is, with the same
-                            type and strides. */
-    VkfPaging paging;    /* as VkfProblem's. An entry of the table that is not in [0, pages) drops its rows. */
-    VkfRotary rotary;
+    uint32_t kvHeads; /* heads of newK, newV, k and v; 0 is INVALID_ARGUMENT; at most 65535, else UNSUPPORTED */
+    uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 1, else UNSUPPORTED */
+    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 1, else
+     * UNSUPPORTED. */
+    uint32_t keys;
+    uint32_t headDim;  /* columns of newK, k, q and rotatedQ; 0 is INVALID_ARGUMENT; at most 1024, else UNSUPPORTED */
+    uint32_t valueDim; /* columns of newV and v; 0 = headDim; at most 1024, else UNSUPPORTED */
+    /* Heads of q, which is rotated too. 0 = there is no q. Over 0 it is INVALID_ARGUMENT without rotary.pairs. At most
+     * 65535, else UNSUPPORTED. */
+    uint32_t queryHeads;
+    uint32_t reserved;  /* 0; else INVALID_ARGUMENT */
+    VkfTensor newK;     /* new rows of k: [batch, kvHeads, rows, headDim] */
+    VkfTensor newV;     /* new rows of v: [batch, kvHeads, rows, valueDim] */
+    VkfTensor k;        /* the cache of k: [batch, kvHeads, keys, headDim], with paging [pages, kvHeads, pageSize,
+                           headDim]. Elements must not overlap, else INVALID_ARGUMENT. */
+    VkfTensor v;        /* the cache of v: as k, with valueDim columns; its type may differ from k's */
+    VkfTensor q;        /* queries: [batch, queryHeads, rows, headDim]; zeroed without queryHeads */
+    VkfTensor rotatedQ; /* rotated queries: the shape of q; zeroed without queryHeads. Elements must not overlap, else
+                           INVALID_ARGUMENT. The rotation is in place if q and rotatedQ have the same type and
+                           strides, and are bound to the same address. */
+    VkfPaging paging;   /* as in VkfProblem, but an entry of the table that is not in [0, pages) drops its rows */
+    VkfRotary rotary;   /* of k and q; zeroed = none */
 } VkfAppendProblem;
 
-/* VKF_SUCCESS if the problem is well formed. Thread-safe, needs no device. */
+/* Both functions are thread-safe, need no device, allocate nothing and do not block. */
+
+/* Checks that the append is well formed.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT, VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED, as the fields say. The message
+ * names the first field that is wrong. */
 VKF_API VkfResult vkfCheckAppend(const VkfAppendProblem* problem, VkfMessage* message);
 
-/* The problem's tensors with defaults filled in; those of q are zero without q. vkfStoredBytes tells their bytes. */
+/* The tensors of an append with defaults filled in. vkfStoredBytes gives the bytes of their elements. */
 typedef struct VkfAppendLayout {
-    VkfTensorLayout newK;
-    VkfTensorLayout newV;
-    VkfTensorLayout k;
-    VkfTensorLayout v;
-    VkfTensorLayout q;
-    VkfTensorLayout rotatedQ;
+    VkfTensorLayout newK;     /* as VkfAppendProblem::newK */
+    VkfTensorLayout newV;     /* as VkfAppendProblem::newV */
+    VkfTensorLayout k;        /* as VkfAppendProblem::k; with paging, batch is the number of pages */
+    VkfTensorLayout v;        /* as VkfAppendProblem::v; with paging, batch is the number of pages */
+    VkfTensorLayout q;        /* as VkfAppendProblem::q; all zeros without queryHeads */
+    VkfTensorLayout rotatedQ; /* as VkfAppendProblem::rotatedQ; all zeros without queryHeads */
 } VkfAppendLayout;
 
-/* For a problem that vkfCheckAppend accepts, else all zeros. Thread-safe. */
+/* Returns the layout of an append. All zeros if vkfCheckAppend refuses the problem. */
 VKF_API VkfAppendLayout vkfAppendLayout(const VkfAppendProblem* problem);
 
 #ifdef __cplusplus

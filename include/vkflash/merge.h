@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/merge.h: what a merge of partial results is, shared by the library and the CPU reference. It
- * knows no Vulkan.
+ * vkflash/merge.h: merges partial results of attention. The library and the CPU reference share this description, which
+ * knows no Vulkan. vkfCreateMerge and vkfCmdMerge (vkflash.h) run it on the device, vkfReferenceMerge on the CPU.
  *
- * Attention over some of the keys leaves o and lse. Results over any number of such parts, made by whatever
- * computed them, are one result over all keys:
+ * Attention over some of the keys gives a partial result: o_k and lse_k. Partial results over disjoint keys, made by
+ * any library, merge into one result over all keys:
  *
  *     lse = ln sum exp(lse_k)        o = sum exp(lse_k - lse) o_k
  *
- * lse is the natural logarithm. A part with lse = -infinity is empty and counts nothing, whatever its o holds, NaN
- * included; an lse of +infinity, which some libraries give an empty row, counts as -infinity. Where all parts
- * are empty, o = 0 and lse = -infinity. So a long prompt shared by many requests can be attended to once, and
- * keys may lie on several devices.
+ * lse is the natural logarithm. Two uses: many requests share a long prompt, which is attended to once; or the keys lie
+ * on several devices.
+ *
+ * - A partial result with lse_k = -infinity is empty. It counts nothing, whatever its o_k holds, NaN included.
+ * - An lse_k of +infinity counts as -infinity. Some libraries give it to an empty row.
+ * - Where all partial results are empty, o = 0 and lse = -infinity.
+ * - An lse_k that is NaN makes its row NaN.
+ *
+ * The rules for all structs in problem.h hold here too: zero is the default, structSize, VkfBool, the short names of
+ * errors.
  */
 #ifndef VKFLASH_MERGE_H
 #define VKFLASH_MERGE_H
@@ -23,38 +29,64 @@
 extern "C" {
 #endif
 
-/* The parts lie in one array, at a fixed distance. For results of two attention calls with B = 2, H = 8, Nq = 1, Dv =
- * 128, all dense, the second call's o is bound 2 * 8 * 1 * 128 elements behind the first's, its lse 2 * 8 * 1
- * floats, and parts = 2, batch = 2, heads = 8, rows = 1, dim = 128, all else zero. */
+/* One merge. All partial results lie in one array, at a fixed distance.
+ *
+ * Example: two attention calls with B = 2, H = 8, Nq = 1, Dv = 128, all dense.
+ *
+ *     the second call's o      is bound 2 * 8 * 1 * 128 elements behind the first call's o
+ *     the second call's lse    is bound 2 * 8 * 1 floats behind the first call's lse
+ *     the merge                has parts = 2, batch = 2, heads = 8, rows = 1, dim = 128, structSize; all else is zero
+ *
+ * Types other than F32 need storageBuffer16BitAccess: vkfCreateMerge returns UNSUPPORTED without it.
+ *
+ * The types of part and o, and `lse`, are specialization constants: another value leads to a new pipeline. `dim` and
+ * `parts` do so only in large steps: the kernel's shape takes dim / 4 and parts / 8, rounded up to powers of two. All
+ * other fields are push constants. */
 typedef struct VkfMergeProblem {
-    size_t structSize;
-    uint32_t parts; /* at least 1 */
+    size_t structSize; /* sizeof(VkfMergeProblem) */
+    /* Number of partial results. 0 is INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+    uint32_t parts;
+    /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 1, else
+     * UNSUPPORTED. */
     uint32_t batch;
-    uint32_t heads;         /* query heads */
-    uint32_t rows;          /* query rows */
-    uint32_t dim;           /* valueDim of the parts */
-    VkfBool lse;            /* lse is an output too: fp32, dense [batch, heads, rows] */
-    VkfTensor part;         /* each o_k: [batch, heads, rows, dim], of type F32, F16 or BF16 */
-    VkfTensor o;            /* the same; elements must not overlap */
-    uint64_t partStride;    /* elements from one o_k to the next; 0 = as far as one reaches */
-    uint64_t lsePartStride; /* floats from one lse_k, dense [batch, heads, rows], to the next; 0 = batch * heads *
-                               rows */
+    uint32_t heads; /* query heads; 0 makes an empty output */
+    uint32_t rows;  /* query rows; 0 makes an empty output */
+    /* Columns of o and of the partial results: VkfProblem::valueDim. 0 is INVALID_ARGUMENT. At most 65536, else
+     * UNSUPPORTED. */
+    uint32_t dim;
+    VkfBool lse; /* 1 = lse is an output too: fp32, dense [batch, heads, rows] */
+    /* Each o_k: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. */
+    VkfTensor part;
+    /* The merged o: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. The type may differ from
+     * that of `part`. Elements must not overlap, else INVALID_ARGUMENT. */
+    VkfTensor o;
+    /* Elements from one o_k to the next. 0 = as many as one o_k reaches over. All of them together reach over at most
+     * 2^62 - 1 elements, else INVALID_ARGUMENT. */
+    uint64_t partStride;
+    /* Floats from one lse_k to the next. Each lse_k is fp32, dense [batch, heads, rows]. 0 = batch * heads * rows.
+     * Limit as for partStride. */
+    uint64_t lsePartStride;
 } VkfMergeProblem;
 
-/* VKF_SUCCESS if the problem is well formed. Thread-safe, needs no device. */
+/* Both functions are thread-safe, need no device, allocate nothing and do not block. */
+
+/* Checks that the merge is well formed.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT, VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED, as the fields say. The message
+ * names the first field that is wrong. */
 VKF_API VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message);
 
-/* The problem's tensors with defaults filled in. */
+/* The tensors and strides of a merge with defaults filled in. */
 typedef struct VkfMergeLayout {
-    VkfTensorLayout part; /* of one part */
-    VkfTensorLayout o;
-    uint64_t partStride;
-    uint64_t lsePartStride;
-    uint64_t partElements; /* from the first of all parts to one past the last; 0 if empty */
-    uint64_t lseElements;  /* the same of lse_k */
+    VkfTensorLayout part;   /* of one o_k */
+    VkfTensorLayout o;      /* of the merged o */
+    uint64_t partStride;    /* elements from one o_k to the next */
+    uint64_t lsePartStride; /* floats from one lse_k to the next */
+    uint64_t partElements;  /* elements from the first of all o_k to one past the last; 0 if empty */
+    uint64_t lseElements;   /* floats from the first of all lse_k to one past the last; 0 if empty */
 } VkfMergeLayout;
 
-/* For a problem that vkfCheckMerge accepts, else all zeros. Thread-safe. */
+/* Returns the layout of a merge. All zeros if vkfCheckMerge refuses the problem. */
 VKF_API VkfMergeLayout vkfMergeLayout(const VkfMergeProblem* problem);
 
 #ifdef __cplusplus

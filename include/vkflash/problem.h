@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/problem.h: the description of one attention call, shared by the library and the CPU
- * reference. It knows no Vulkan and holds no addresses: the same problem serves every call of its
- * shape.
+ * vkflash/problem.h: VkfProblem, the description of one attention call. The library and the CPU reference share it.
  *
- * For query row i of Nq and key j of Nk, head h of H over Hkv, in this order:
+ * A problem holds no addresses, and this header knows no Vulkan. One problem serves every call of its shape.
+ * VkfBindings (vkflash.h) has the addresses of one call, VkfReferenceInputs (reference.h) those of the reference.
+ *
+ *
+ * DEFINITION
+ *
+ * i is a query row of Nq = queryRows. j is a key of Nk = keys. b is a sequence, h a query head. The order of steps is:
  *
  *     s = scale * dot(q[i], k[j])
  *     s = softcap * tanh(s / softcap)             if softcap > 0
  *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi
  *     s = s + factor[h] * bias[b, h, i, j]        if bias; the factor is 1 without biasFactors
  *     key j is dropped                            if causal, window, lengths or a mask say so
- *     p = softmax over the keys that are left, a sink logit joining the denominator once
- *     o[i] = sum p[j] v[j],  lse[i] = ln sum exp(s)          with dropout some p[j] are 0 here, the others larger
+ *     p = softmax over the keys that are left     a sink logit joins the denominator once
+ *     o[i] = sum p[j] v[j]                        with dropout some p[j] are 0 here, the others larger
+ *     lse[i] = ln sum exp(s)
  *
- * Scores, the softmax state and o accumulate in fp32 whatever the storage types. The bytes of
- * dropped keys and values never reach a result, NaN and infinity included. A row with no visible
- * key gives o = 0 exactly and lse = -infinity (with a sink: the sink).
+ * - Scores, the softmax state and o accumulate in fp32, whatever the storage types are.
+ * - The bytes of dropped keys and values never reach a result, NaN and infinity included.
+ * - A row without a visible key gives o = 0 exactly and lse = -infinity. With a sink, its lse is the sink.
  *
  * Causal alignment, shown for (Nq, Nk) = (2, 5) and (5, 2), 1 = visible:
  *
@@ -26,11 +31,77 @@
  *                               1 0                              1 1
  *                               1 1                              1 1
  *
- * The definition is that of FlashAttention (Dao et al. 2022, arXiv 2205.14135) with the alignment
- * of its version 2.1; docs/semantics.md has the whole contract.
+ * The definition is that of FlashAttention (Dao et al. 2022, arXiv 2205.14135), with the alignment of its version 2.1.
+ * docs/semantics.md has the whole contract.
  *
- * Every struct starts with structSize where a caller fills it on its own: set it to sizeof. Zero in
- * a field means its documented default, so start from a zeroed struct.
+ *
+ * RULES FOR ALL STRUCTS
+ *
+ * - Start from a zeroed struct. Zero in a field is the field's documented default.
+ * - structSize, where a struct has it, is sizeof the struct. The library also takes the smaller structs of older
+ *   headers and sets the missing fields to zero. Other sizes are VKF_ERROR_STRUCT_SIZE.
+ * - The library checks every VkfBool, also where another field makes it meaningless. Fields of a disabled VkfWindow,
+ *   VkfBroadcastArray or VkfPaging are ignored otherwise.
+ * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
+ * - vkfCheckProblem finds the errors that the comments name. "(device)" marks errors that need a device, which
+ *   vkfCheckSupport, vkfCheckDeviceSupport and vkfCreatePlan find.
+ *
+ *
+ * FEATURES AND PATHS
+ *
+ * Every path has every feature of this header, except for those in this table. A dash is UNSUPPORTED. VKF_PATH_AUTO
+ * takes a path that has the features. VkfPath says what each path needs of types and devices.
+ *
+ *                                            scalar   standard   coopmat   decode     key_outer
+ *     headDim, valueDim at most              256      256        256       576, 512   256
+ *     mask, documents, window.firstKeys      yes      -          yes       yes        yes
+ *     maskBlock                              yes      -          yes       -          yes
+ *     packed, paging, k or v of block types  yes      -          yes       yes        -
+ *     kvSplits over 1                        yes      -          yes       yes        -
+ *
+ * These pairs are UNSUPPORTED on every path: maskBlock with packed, maskBlock with paging, packed with probabilities.
+ *
+ *
+ * PLANS AND PIPELINES
+ *
+ * A new pipeline costs a compilation in the driver. Plans of one context share every pipeline whose specialization
+ * constants agree. vkfCreatePlan compiles the others.
+ *
+ * These fields are specialization constants. Another value leads to a new pipeline:
+ *
+ *     path, headDim, valueDim, types of q, k, v and o
+ *     0 or not 0: softcap, keyLengths, lse, alibi, alibiCustom, sinks, biasFactors, documents, packed
+ *     enabled, and type: bias, mask, dropoutMask
+ *     causal, whether there is a window, window.firstKeys, alignment
+ *     maskBlock, blockMaskBatchStride, blockMaskHeadStride
+ *     paging.enabled, paging.pageSize, paging.maxPages
+ *     dropout.probability, dropout.deviceSeed
+ *     kvSplits
+ *     probabilities, and whether probabilityRows is 0
+ *     queryHeads / kvHeads, on paths coopmat and decode without a maskBlock
+ *     batch, on path key_outer
+ *     window.left and window.right, if there are also: maskBlock, packed, paging, alibiCustom, sinks, bias, mask,
+ *         documents or dropout
+ *     whether mask.headStride is 0
+ *     strides of q, k, v and o: whether rows are whole words (VkfPlanInfo::inputAlignment), or strides pass 4 GiB
+ *
+ * These fields are push constants, or numbers in memory. On their own they lead to no new pipeline:
+ *
+ *     batch, queryHeads and kvHeads with the same quotient, queryRows, keys, other strides of q, k, v and o
+ *     scale, softcap over 0, window.left and window.right of other problems than above
+ *     strides of bias, mask and dropoutMask, except for a 0 in mask.headStride
+ *     dropout.seed, paging.pages, longestRows, longestKeys, probabilityRows over 0, maxStepOperations
+ *
+ * The library chooses path, tile, key splits and order of work from sizes, types, masks and precision. If a new size
+ * leads to another choice, it leads to a new pipeline. `path` and `kvSplits` fix two of these choices.
+ *
+ * Advice for a cache that grows: make one plan, in which `keys` is the capacity of the cache. Set keyLengths, and bring
+ * the length of each sequence on the device for each call.
+ *
+ * - Neither the plan nor a recorded command buffer changes from token to token then.
+ * - The library chooses tiles and key splits for the capacity.
+ * - vkfCmdAppend (append.h) writes the lengths on the device.
+ * - A plan of packed sequences also serves calls with fewer rows and sequences: see VkfProblem::packed.
  */
 #ifndef VKFLASH_PROBLEM_H
 #define VKFLASH_PROBLEM_H
@@ -41,22 +112,40 @@
 extern "C" {
 #endif
 
+/* 0 = no, 1 = yes. Any other value is INVALID_ARGUMENT. */
 typedef uint32_t VkfBool;
 
-/* Storage type of a tensor's elements. Block types, of k and v alone, hold 32 elements along the head dimension in
- * the GGUF layouts, little-endian: an fp16 scale d; of q4_1 and q5_1 an fp16 minimum m; of q5_0 and q5_1 four bytes of
- * fifth bits, bit e of element e; then codes. Those of q8_0 are signed bytes, of the others nibbles, element e in the
- * low half of byte e, element e + 16 in its high half. In fp32 an element is
+/* Storage type of the elements of a tensor, a bias or a mask.
+ *
+ *     use                                   types
+ *     q and o                               F32, F16, BF16
+ *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1
+ *     VkfProblem::bias                      F32, F16, BF16
+ *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
+ *
+ * Another type is UNSUPPORTED. In q, k, v and o, a number that is no VkfType is INVALID_ARGUMENT. Tensors of other
+ * types than F32 need storageBuffer16BitAccess: UNSUPPORTED without it (device).
+ *
+ * Block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block are, in
+ * this order:
+ *
+ *     an fp16 scale d
+ *     q4_1, q5_1: an fp16 minimum m
+ *     q5_0, q5_1: four bytes of fifth bits; bit e belongs to element e
+ *     the codes: in q8_0 signed bytes; in other types nibbles, element e in the low half of byte e, element e + 16 in
+ *         its high half
+ *
+ * An element is, in fp32:
  *
  *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
  *                                         d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
  *
- * vkfQuantizeBlocks (reference.h) makes them on the CPU. */
+ * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend makes q8_0 and q4_0 on the device. */
 typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_F32 = 0,
     VKF_TYPE_F16 = 1,
     VKF_TYPE_BF16 = 2,
-    VKF_TYPE_F8_E4M3 = 3,
+    VKF_TYPE_F8_E4M3 = 3, /* UNSUPPORTED everywhere in this version */
     VKF_TYPE_Q8_0 = 4,
     VKF_TYPE_Q4_0 = 5,
     VKF_TYPE_Q4_1 = 6,
@@ -67,53 +156,77 @@ typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_FORCE_INT32 = 0x7fffffff
 } VkfType;
 
-/* Where the diagonal of a causal mask or window lies when Nq and Nk differ. */
+/* Where the diagonal of a causal mask or of a window lies if Nq and Nk differ. Nk is the sequence's own length. */
 typedef enum VkfAlignment VKF_INT32_ENUM {
-    VKF_ALIGNMENT_BOTTOM_RIGHT = 0, /* row i stands at key i + Nk - Nq */
+    VKF_ALIGNMENT_BOTTOM_RIGHT = 0, /* row i stands at key i + Nk - Nq: the last row at the last key */
     VKF_ALIGNMENT_TOP_LEFT = 1,     /* row i stands at key i */
     VKF_ALIGNMENT_FORCE_INT32 = 0x7fffffff
 } VkfAlignment;
 
-/* The kernels. A path name is also what the program's --path takes. */
+/* The kernels. vkfPathName gives the names in quotes, which the program's --path takes. */
 typedef enum VkfPath VKF_INT32_ENUM {
-    VKF_PATH_AUTO = 0,     /* the fastest path that supports the problem on the device */
-    VKF_PATH_SCALAR = 1,   /* "scalar": fused, plain fp32 arithmetic, any device */
-    VKF_PATH_STANDARD = 2, /* "standard": unfused, scores in memory; the baseline, never automatic; any device */
-    VKF_PATH_COOPMAT = 3,  /* "coopmat": fused, on cooperative matrices; q, k, v all fp16 or all bf16 */
-    VKF_PATH_DECODE = 4,   /* "decode": fused, for few query rows: all heads of a KV head at once, keys split */
-    /* "key_outer": fused, the loop order of the first FlashAttention: K/V tiles outside, query tiles inside, m, l and o
-     * in scratch memory in between; for study, never automatic */
+    VKF_PATH_AUTO = 0, /* "auto": the path that is expected to be the fastest on the device */
+    /* "scalar": fused, plain fp32 arithmetic. Runs on any device. */
+    VKF_PATH_SCALAR = 1,
+    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
+     * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    VKF_PATH_STANDARD = 2,
+    /* "coopmat": fused, on cooperative matrices. q is fp16 or bf16; k and v are each of q's type or of a block type.
+     * UNSUPPORTED otherwise, with VKF_PRECISION_FP32, and on devices without such matrices or full
+     * subgroups (device). */
+    VKF_PATH_COOPMAT = 3,
+    /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
+     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO
+     * also takes it for head dimensions over 256. Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    VKF_PATH_DECODE = 4,
+    /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
+     * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
     VKF_PATH_KEY_OUTER = 5,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
 
-/* How much precision the products may give up. Accumulation is fp32 in all of them. */
+/* How much precision the products may give up. Accumulation is fp32 in any case. */
 typedef enum VkfPrecision VKF_INT32_ENUM {
     VKF_PRECISION_DEFAULT = 0, /* products in the storage type's precision or better */
-    VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never matrix units of a narrower type */
+    VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never on matrix units of a narrower type */
     VKF_PRECISION_FORCE_INT32 = 0x7fffffff
 } VkfPrecision;
 
-/* One tensor of logical shape [batch, heads, rows, dim]. Strides are in elements; the innermost
- * dimension is contiguous. All three strides zero means the dense layout [batch, heads, rows, dim].
- * For [batch, rows, heads, dim] give rowStride = heads * dim and headStride = dim. A stride of zero
- * beside nonzero ones repeats that dimension (inputs only). Every element address, as base +
- * element offset * element size, is computed in 64 bits. Of block types strides are in elements too, and
- * they and the dim are multiples of 32, so that they are whole blocks. */
+/* One tensor of logical shape [batch, heads, rows, dim]. The innermost dimension is contiguous.
+ *
+ * - All three strides 0: the dense layout [batch, heads, rows, dim].
+ * - A stride of 0 next to a nonzero one repeats the dimension. Only inputs may repeat one.
+ * - [batch, rows, heads, dim] has rowStride = heads * dim and headStride = dim.
+ *
+ * Element addresses, base + element offset * element size, are computed in 64 bits.
+ *
+ * Limits:
+ * - Block types: dim and all three strides are multiples of 32, so that they are whole blocks. INVALID_ARGUMENT.
+ * - A tensor reaches over at most 2^62 - 1 elements. INVALID_ARGUMENT.
+ * - Elements of an output do not overlap. INVALID_ARGUMENT. The check sorts the dimensions by stride: each one must
+ *   step over all elements that the smaller ones reach.
+ * - A row stride is at most 2^32 - 1 bytes. UNSUPPORTED (device). This limit and the next one hold for attention, not
+ *   for appends and merges.
+ * - Head and batch strides may be over 2^32 - 1 bytes. The head and batch strides of all tensors must then be multiples
+ *   of 2^n bytes. 2^n is the smallest power of two that divides the largest of them into 32 bits. UNSUPPORTED
+ *   (device). */
 typedef struct VkfTensor {
-    VkfType type;
-    uint32_t reserved; /* 0 */
-    uint64_t batchStride;
-    uint64_t headStride;
-    uint64_t rowStride;
+    VkfType type;         /* of the stored elements; default F32 */
+    uint32_t reserved;    /* 0; else INVALID_ARGUMENT */
+    uint64_t batchStride; /* elements from one sequence to the next; for k and v in pages, from page to page */
+    uint64_t headStride;  /* elements from one head to the next */
+    uint64_t rowStride;   /* elements from one row to the next */
 } VkfTensor;
 
-/* Keys visible around the diagonal: with p = i + offset of the alignment, keep p - left <= j <= p +
- * right, both inclusive. -1 = unlimited. "W keys including itself" is left = W - 1, right = 0.
+/* A sliding window: the keys around the diagonal. Row i stands at p, as VkfAlignment says. It sees the keys p - left <=
+ * j <= p + right, both ends included. A window of W keys that counts the row's own has left = W - 1 and right = 0.
  *
- * firstKeys: every row sees these too, wherever its window is, as far as other masks let it: beside `causal` no row
- * sees keys after its own, which is what streaming with attention sinks wants; without it the first keys are a prefix
- * that all rows see. With Nq = Nk = 6 and two first keys:
+ * firstKeys adds the first keys to what every row sees, wherever its window is. Other masks still hold:
+ *
+ * - With `causal` no row sees a first key after its own position. Streaming with attention sinks needs this.
+ * - Without `causal` the first keys are a prefix that all rows see.
+ *
+ * With Nq = Nk = 6, two first keys and these (left, right):
  *
  *     (1, 0), causal   1 0 0 0 0 0     (1, 0)   1 1 0 0 0 0     (-1, 0)   1 1 0 0 0 0
  *                      1 1 0 0 0 0              1 1 0 0 0 0               1 1 0 0 0 0
@@ -123,53 +236,71 @@ typedef struct VkfTensor {
  *                      1 1 0 0 1 1              1 1 0 0 1 1               1 1 1 1 1 1
  */
 typedef struct VkfWindow {
-    VkfBool enabled;
-    uint32_t firstKeys; /* this many first keys are visible beside the window; 0 = none. Not on path standard. */
-    int64_t left;
-    int64_t right;
+    VkfBool enabled;    /* 0 = no window; the other fields are ignored then */
+    uint32_t firstKeys; /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
+                           UNSUPPORTED on path standard. */
+    int64_t left;       /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
+                           struct has left = 0, the row's own key. */
+    int64_t right;      /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
+                           `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
 } VkfWindow;
 
-/* An additive bias, or a boolean mask of which true keeps a key, logically [batch, queryHeads, queryRows, keys], keys
- * being contiguous: strides, in elements, may have any value, and 0 repeats. [1, 1, Nq, Nk] for all sequences and heads
- * has rowStride = Nk and zeros; all zeros are one row for everybody. Rows of BOOL1 may begin within a byte. With a mask
- * of two rows,
+/* An array of logical shape [batch, queryHeads, queryRows, keys] in which strides of 0 repeat: an additive bias, or a
+ * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,
+ * longestRows, longestKeys].
+ *
+ * - Strides may have any value. [1, 1, Nq, Nk] for all sequences and heads has rowStride = Nk, the others 0.
+ * - Three strides of 0 are one row for all: 0 does not mean dense here.
+ * - Each stride times its number of entries is at most 2^56 elements. INVALID_ARGUMENT.
+ * - The kernels read words of 4 bytes. The address is a multiple of 4, and the size is rounded up to 4 bytes;
+ *   vkfBroadcastBytes has the size.
+ * - Rows of BOOL1 may begin within a byte, because strides count elements: bits.
+ *
+ * With a mask of two rows:
  *
  *     1 1 0 1     bytes 1, 1, 0, 1, 0, 1, 1, 1     bits 0xeb     row 0 drops key 2
  *     0 1 1 1                                                    row 1 drops key 0
- *
- * Both are read in words of 4 bytes. */
+ */
 typedef struct VkfBroadcastArray {
-    VkfBool enabled;
-    VkfType type;
-    uint64_t batchStride;
-    uint64_t headStride;
-    uint64_t rowStride;
+    VkfBool enabled;      /* 0 = there is no such array; the other fields are ignored then */
+    VkfType type;         /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    uint64_t batchStride; /* elements from one sequence to the next; 0 = all sequences share */
+    uint64_t headStride;  /* elements from one query head to the next; 0 = all heads share */
+    uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
 } VkfBroadcastArray;
 
-/* K and V in pages: logical key j of sequence b lies in page table[b * maxPages + j / pageSize], row
- * j % pageSize, of both. The table is binding blockTable, int32 [batch, maxPages], read on the device. k and v are then
- * [pages, kvHeads, pageSize, dim]: batchStride is the stride from page to page. For [pages, pageSize, kvHeads, dim]
- * give rowStride = kvHeads * dim, headStride = dim and batchStride = pageSize * kvHeads * dim.
+/* K and V in pages. Logical key j of sequence b is row j % pageSize of page table[b * maxPages + j / pageSize]. This
+ * holds for k and v alike.
  *
- * Sequences may share pages. An entry is not used unless its page holds a key under the sequence's length, so that the
- * others may hold anything. One that is used and not in [0, pages) makes the device read outside of k and v, which is
- * undefined; nothing can check it there. */
+ * - The table is binding blockTable: int32 [batch, maxPages], read on the device.
+ * - k and v are [pages, kvHeads, pageSize, dim]; their batchStride goes from page to page.
+ * - [pages, pageSize, kvHeads, dim] has rowStride = kvHeads * dim, headStride = dim and batchStride = pageSize *
+ *   kvHeads * dim.
+ * - Sequences may share pages.
+ * - The device uses an entry only if the entry's page holds a key under the sequence's length. Other entries may hold
+ *   anything.
+ * - An entry that attention uses must be in [0, pages). Another value makes the device read outside of k and v, which
+ *   is undefined. No check can find it. An append drops such rows instead.
+ *
+ * UNSUPPORTED on paths standard and key_outer, and with a maskBlock. */
 typedef struct VkfPaging {
-    VkfBool enabled;
-    uint32_t pageSize; /* rows, a power of two */
-    uint32_t maxPages; /* entries of the block table for each sequence; maxPages * pageSize >= keys */
-    uint32_t pages;    /* that k and v have, at least 1 if there are keys */
+    VkfBool enabled;   /* 0 = no pages; the other fields are ignored then */
+    uint32_t pageSize; /* rows of a page: a power of two, else INVALID_ARGUMENT */
+    uint32_t maxPages; /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
+                          else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+    uint32_t pages;    /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
 } VkfPaging;
 
-/* Probabilities are left out of o, each with this probability, by a counter-based generator over (sequence b, query
- * head h, query row i, key j); the others are multiplied by 1 / (1 - probability). Row sums, lse and probabilities are
- * those of all probabilities:
+/* Dropout: leaves probabilities out of o, each with the same probability. The kept ones are multiplied by
+ * 1 / (1 - probability). A counter-based generator decides for each (sequence b, query head h, query row i, key j):
  *
  *     o[i] = sum p[j] kept(b, h, i, j) / (1 - probability) v[j]
  *
- * A key that is left out is still a visible one, of weight 0: what is NaN or infinite in its v makes a NaN in o. The
- * same call leaves out the same keys on every path and device, however keys are split. In integers of 32 bits, that
- * wrap around:
+ * - Row sums, lse and the output `probabilities` are as without dropout.
+ * - A key that is left out is still visible, with a factor of 0: a NaN or an infinity in its v makes a NaN in o.
+ * - The same call leaves out the same keys on every path and device, however the keys are split.
+ *
+ * The generator, in integers of 32 bits that wrap around:
  *
  *     (a, b', ...) = Philox4x32-10 of counter (i, h, b, 0) and key (seed mod 2^32, seed / 2^32)
  *     x = j * 0x9e3779b9 + a
@@ -178,15 +309,15 @@ typedef struct VkfPaging {
  *     x = x ^ (x >> 15)
  *     kept if x >= floor(probability * 2^32)
  *
- * where Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter
- * (c0, c1, c2, c3) and key (k0, k1) ten times to
+ * Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter (c0, c1, c2, c3) and
+ * key (k0, k1) ten times to
  *
  *     c0, c1 = hi(0xcd9e8d57 c2) ^ c1 ^ k0,  lo(0xcd9e8d57 c2)      all from the old c0 to c3
  *     c2, c3 = hi(0xd2511f53 c0) ^ c3 ^ k1,  lo(0xd2511f53 c0)
  *     k0, k1 = k0 + 0x9e3779b9,  k1 + 0xbb67ae85
  *
- * hi and lo being the halves of a product of 64 bits. vkfDropoutKeeps (reference.h) is this on the CPU. Seed 1,
- * probability 0.5, of the first sequence and head, rows and keys 0 to 3, 1 = kept:
+ * where hi and lo are the halves of a product of 64 bits. vkfDropoutKeeps (reference.h) computes it on the CPU. Seed 1,
+ * probability 0.5, first sequence and head, rows and keys 0 to 3, 1 = kept:
  *
  *     1 0 1 1
  *     0 1 0 1
@@ -194,67 +325,113 @@ typedef struct VkfPaging {
  *     1 0 1 0
  */
 typedef struct VkfDropout {
-    float probability;  /* in [0, 1); 0 = off, unless there is a dropoutMask */
-    VkfBool deviceSeed; /* 1 = binding dropoutSeed, uint64, read on the device, in the place of the seed below */
-    uint64_t seed;
+    float probability;  /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
+                           dropoutMask. */
+    VkfBool deviceSeed; /* 1 = the device reads the seed from binding dropoutSeed, one uint64 at a multiple of 8 bytes.
+                           Each run of a recorded command buffer can have a seed of its own then. 0 = field `seed`. A
+                           dropoutMask needs no seed. */
+    uint64_t seed;      /* of the generator, unless deviceSeed is 1; any value */
 } VkfDropout;
 
+/* One attention call. The bindings that the fields name are members of VkfBindings (vkflash.h), in device memory. */
 typedef struct VkfProblem {
-    size_t structSize;
+    size_t structSize; /* sizeof(VkfProblem) */
 
-    /* Shape. A zero batch, queryHeads or queryRows makes an empty output, which is right and records
-     * nothing. keys = 0 makes every row empty: o = 0, lse = -infinity. */
+    /* Number of sequences. 0 makes an empty output, which is no error: the plan has no steps then.
+     *
+     * The product of batch, queryHeads and queryRows is at most 2^32 - 1, else UNSUPPORTED (device). If keys are split,
+     * the limit holds for this product times the number of key splits. With packed sequences the product has no
+     * batch. */
     uint32_t batch;
+    /* Heads of q and o. 0 makes an empty output. At most 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
-    uint32_t kvHeads; /* query head h reads KV head h / (queryHeads / kvHeads); divides queryHeads */
+    /* Heads of k and v. Query head h reads KV head h / (queryHeads / kvHeads). Must divide queryHeads, else
+     * INVALID_ARGUMENT. At most 65535, else UNSUPPORTED. */
+    uint32_t kvHeads;
+    /* Nq: query rows of each sequence; with packed sequences the rows of all together. 0 makes an empty output. At most
+     * 2^30 - 1, else UNSUPPORTED. */
     uint32_t queryRows;
+    /* Nk: keys of each sequence, or the capacity of a cache with keyLengths. With packed sequences the keys of all
+     * together; with paging the most that a sequence has. 0 makes every row empty: o = 0, lse = -infinity. At most
+     * 2^30 - 1, else UNSUPPORTED. */
     uint32_t keys;
-    uint32_t headDim;  /* D of q and k, 1 to 256 in this version; to 576 on path decode */
-    uint32_t valueDim; /* D of v and o; 0 = headDim; the same limit, on path decode 512 */
+    /* D: columns of q and k. 0 is INVALID_ARGUMENT. At most 256, on path decode 576, else UNSUPPORTED. AUTO without a
+     * maskBlock has the limit of path decode. */
+    uint32_t headDim;
+    /* Dv: columns of v and o. 0 = headDim. At most 256, on path decode 512, else UNSUPPORTED; AUTO as for headDim. */
+    uint32_t valueDim;
+    /* The kernel. 0 = VKF_PATH_AUTO. A value that is no VkfPath is INVALID_ARGUMENT. */
     VkfPath path;
 
-    VkfTensor q; /* [batch, queryHeads, queryRows, headDim] */
-    VkfTensor k; /* [batch, kvHeads, keys, headDim], or pages */
-    /* [batch, kvHeads, keys, valueDim], or pages; its type may be another than that of k. v may be the first columns of
-     * k, as in latent attention: bind the address of k and give the strides of k, in numbers. Then path decode reads
-     * the rows of a headDim over 256 once. */
+    /* Queries: [batch, queryHeads, queryRows, headDim]; with packed sequences the batch is 1. F32, F16 or BF16. */
+    VkfTensor q;
+    /* Keys: [batch, kvHeads, keys, headDim]; with packed sequences the batch is 1; with paging [pages, kvHeads,
+     * pageSize, headDim]. F32, F16, BF16 or a block type. */
+    VkfTensor k;
+    /* Values: as k, with valueDim columns. The type may differ from k's.
+     *
+     * v may be the first columns of k, as in latent attention: bind the address of k, and give the strides of k as
+     * numbers. Path decode then reads the rows once if headDim is over 256. */
     VkfTensor v;
-    VkfTensor o; /* [batch, queryHeads, queryRows, valueDim]; elements must not overlap */
+    /* Output: [batch, queryHeads, queryRows, valueDim]; with packed sequences the batch is 1. F32, F16 or BF16.
+     * Elements must not overlap, else INVALID_ARGUMENT. */
+    VkfTensor o;
 
-    float scale;   /* 0 = 1 / sqrt(headDim) */
-    float softcap; /* 0 = off */
+    /* Factor of q . k. 0 = 1 / sqrt(headDim). May be negative. INVALID_ARGUMENT if not finite. */
+    float scale;
+    /* Limits scores to (-softcap, softcap), by tanh. 0 = off. INVALID_ARGUMENT if negative or not finite. */
+    float softcap;
 
-    VkfBool causal; /* the same as a window with right = 0 */
+    /* 1 = a row sees no key after its own position. Without firstKeys the results are those of a window with right = 0.
+     * A window together with `causal` limits the left side: its right must be 0 or -1, else INVALID_ARGUMENT. */
+    VkfBool causal;
+    /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is no VkfAlignment is
+     * INVALID_ARGUMENT. */
     VkfAlignment alignment;
+    /* Sliding window. Zeroed = none. */
     VkfWindow window;
 
-    /* Per-sequence key lengths: binding keyLengths holds int32 [batch], read on the device. Keys at
-     * and past the length are dropped, and the bottom-right alignment uses the length for Nk.
-     * Values outside [0, keys] are clamped into it. */
+    /* 1 = each sequence has a length of its own: binding keyLengths, int32 [batch], read on the device. Keys at and
+     * past the length are dropped, and the length stands for Nk in alignment, ALiBi and documents. Values outside of
+     * [0, keys] are clamped into it. With packed sequences the length is at most the packed one. */
     VkfBool keyLengths;
 
-    /* lse, natural logarithm, fp32, dense [batch, queryHeads, queryRows]. */
+    /* 1 = lse is an output too: binding lse, fp32, dense [batch, queryHeads, queryRows], natural logarithm. With packed
+     * sequences [queryHeads, queryRows]. */
     VkfBool lse;
 
-    VkfBroadcastArray bias; /* of F32, F16 or BF16; -infinity gives a key no weight */
-    VkfBroadcastArray mask; /* of BOOL8 or BOOL1; not on path standard */
-    /* ALiBi: scores fall by a slope times the distance between row i and key j, |i + Nk - Nq - j| whatever the
-     * alignment, Nk being the sequence's own length. The usual slopes of H heads are 2^(-8 (h + 1) / n) for the first n
-     * of them, the largest power of two in H, and 2^(-4 (2 (h - n) + 1) / n) for the others: 1/2, 1/4, ... 1/256 for
-     * eight. */
-    VkfBool alibi;
-    VkfBool alibiCustom; /* beside alibi: slopes from binding alibiSlopes, fp32 [queryHeads] */
-    VkfBool sinks;       /* binding sinks, fp32 [queryHeads]: a logit that joins the softmax of every row of its head,
-                            neither scaled nor capped nor masked, and has no value. -infinity = none. */
-    /* Sequences of any lengths, one after the other. Each is a problem of its own: masks, bias and ALiBi count rows and
-     * keys from its beginning, and its own lengths stand for Nq and Nk. `batch` is their number; queryRows and keys are
-     * those of all of them together, and so are the rows of q, k, v and o, which have a batch of 1, whatever their
-     * batchStride: [total rows, heads, dim] has rowStride = heads * dim and headStride = dim. lse is dense [queryHeads,
-     * queryRows].
+    /* Additive bias: binding bias, of F32, F16 or BF16. -infinity gives a key no weight. Unlike with a mask, the key's
+     * value is still multiplied by that weight. Zeroed = none. */
+    VkfBroadcastArray bias;
+    /* Boolean mask: binding mask, of BOOL8 or BOOL1. It drops keys, whose bytes then never reach a result. Zeroed =
+     * none. UNSUPPORTED on path standard. */
+    VkfBroadcastArray mask;
+    /* 1 = ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does
+     * not depend on `alignment`. Nk is the sequence's own length.
      *
-     * Bindings cuSeqlensQ and cuSeqlensK say on the device where sequences begin and end, as FlashAttention's
-     * cu_seqlens do: int32 [batch + 1], sequence b having rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys alike.
-     * A sequence may have no rows, or no keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
+     * The usual slopes of H heads, with n the largest power of two that is at most H, are
+     *
+     *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
+     *     2^(-4 (2 (h - n) + 1) / n)        for the others */
+    VkfBool alibi;
+    /* 1 = slopes from binding alibiSlopes, fp32 [queryHeads], read on the device. 0 = the usual slopes.
+     * INVALID_ARGUMENT without alibi. */
+    VkfBool alibiCustom;
+    /* 1 = binding sinks, fp32 [queryHeads], read on the device. Each is a logit that joins the softmax of every row of
+     * its head once. It is neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes
+     * the head's rows NaN. */
+    VkfBool sinks;
+    /* 1 = packed sequences of any lengths, one after the other. Each is a problem of its own: masks, bias and ALiBi
+     * count rows and keys from its beginning, and its own lengths stand for Nq and Nk.
+     *
+     * - `batch` is the number of sequences.
+     * - queryRows and keys count all sequences together, and so do the rows of q, k, v and o.
+     * - These tensors have a batch of 1, and their batchStride is ignored. [total rows, heads, dim] has rowStride =
+     *   heads * dim and headStride = dim.
+     *
+     * Bindings cuSeqlensQ and cuSeqlensK are the cu_seqlens of FlashAttention: int32 [batch + 1], read on the device.
+     * Sequence b has rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys alike. A sequence may have no rows, or no
+     * keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
      *
      *     cuSeqlensQ 0 2 2 5       1 1 0 . . . . . .
      *     cuSeqlensK 0 3 5 9       1 1 1 . . . . . .
@@ -262,68 +439,96 @@ typedef struct VkfProblem {
      *                              . . . . . 1 1 1 0
      *                              . . . . . 1 1 1 1
      *
-     * Entries should not fall from one to the next. What lies outside of [0, queryRows] or [0, keys] is clamped, a
-     * sequence that ends before it begins is empty, and rows and keys past longestRows and longestKeys of a sequence do
-     * not exist, so that nothing outside of the tensors is read or written. Of rows that belong to no sequence o and
-     * lse are unspecified, and so are those of rows that belong to several.
+     * No entries make the device read or write outside of the tensors:
      *
-     * keyLengths shortens sequences: min(length, keyLengths[b]). With paging, q and o alone are packed; k and v are
+     * - Entries outside of [0, queryRows] or [0, keys] are clamped.
+     * - A sequence that ends before it begins is empty. Entries should not fall from one to the next.
+     * - Rows and keys of a sequence past longestRows and longestKeys do not exist.
+     *
+     * o and lse are unspecified for rows that belong to no sequence, and for rows that belong to several. A plan for
+     * the most rows and sequences therefore serves smaller calls: let cuSeqlensQ end early, and repeat its last entry.
+     *
+     * keyLengths shortens sequences: min(length, keyLengths[b]). With paging only q and o are packed. k and v are
      * pages, `keys` is the most that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * Not on paths standard and key_outer, and not with a maskBlock or probabilities. */
+     * UNSUPPORTED on paths standard and key_outer, with a maskBlock, and with probabilities. */
     VkfBool packed;
-    /* Binding documentIds, int32 [batch, keys], of packed keys [keys], gives each key's document, in any order and with
-     * any numbers. A row sees the keys of its own alone, that of the key at i + Nk - Nq whatever the alignment, Nk
-     * being the sequence's own length; a row before the first key sees nothing. Not on path standard. With Nq = Nk = 5
-     * and documents 7 7 3 3 3:
+    /* 1 = binding documentIds, int32 [batch, keys], read on the device, gives each key's document. Packed keys have
+     * int32 [keys]; packed rows with paging have [batch, keys]. Numbers may be any, in any order.
+     *
+     * A row sees only the keys of its own document. Its document is that of the key at i + Nk - Nq, whatever the
+     * alignment; Nk is the sequence's own length. A row before the first key sees nothing. With Nq = Nk = 5 and
+     * documents 7 7 3 3 3:
      *
      *     1 1 0 0 0
      *     1 1 0 0 0
      *     0 0 1 1 1
      *     0 0 1 1 1
      *     0 0 1 1 1
-     */
+     *
+     * UNSUPPORTED on path standard. */
     VkfBool documents;
-    /* Binding probabilities: probabilities exp(s - lse), 0 exactly for dropped keys; fp32, dense [batch, queryHeads, W,
-     * keys], W = queryRows or probabilityRows. A row sums to 1, beside a sink to less. Scores are made once more from q and
-     * k after o and lse are there, in fp32, and lse is rounded to fp32, so that probabilities are off by about |lse| 2^-23 of
-     * their value; all rows on path standard are written by its softmax and are not. */
+    /* 1 = the probabilities exp(s - lse) are an output too: binding probabilities, fp32, dense [batch, queryHeads, W,
+     * keys]. W is probabilityRows, or queryRows if that is 0. Dropped keys have exactly 0. A row sums to 1, with a sink
+     * to less. Dropout does not change them.
+     *
+     * Path standard writes the probabilities of all rows in its softmax. In all other cases a kernel computes the
+     * scores a second time from q and k, in fp32, after o and lse are done. lse is rounded to fp32, so these
+     * probabilities are off by about |lse| 2^-23 of their value.
+     *
+     * UNSUPPORTED with packed sequences, and over 2^62 bytes (device). A plan whose problem has
+     * no lse output keeps lse in scratch memory. */
     VkfBool probabilities;
+    /* K and V in pages. Zeroed = no pages. */
     VkfPaging paging;
+    /* Dropout. Zeroed = none. */
     VkfDropout dropout;
 
-    /* Block-sparse mask: rows and keys of a block, a multiple of 16 from 16 to 65536; 0 = off. Binding
-     * blockMask says which blocks are open, as vkfBlockMaskLayout tells; keys of closed ones are dropped.
-     * On the fused paths alone. */
+    /* Block-sparse mask: rows and keys of a block. 0 = off. Binding blockMask says which blocks are open, as
+     * VkfBlockMaskLayout describes; keys of closed blocks are dropped. A multiple of 16, at most 65536, else
+     * UNSUPPORTED. Built on paths scalar, coopmat and key_outer: UNSUPPORTED on the others, with packed sequences, and
+     * with paging. */
     uint32_t maskBlock;
-    uint32_t kvSplits; /* 0 = chosen by the library; n = the keys are split into n parts, computed side by side
-                          in scratch memory and merged. At most 1024; over 1 not on paths standard and
-                          key_outer, and not without storageBuffer16BitAccess. */
+    /* Number of key splits: the keys are divided into so many shares, which workgroups compute side by side. Partial
+     * results lie in scratch memory and are merged. 0 = the library chooses. At most 1024, else UNSUPPORTED. Over 1 it
+     * is UNSUPPORTED on paths standard and key_outer, and without storageBuffer16BitAccess (device). */
+    uint32_t kvSplits;
 
+    /* Precision of products. 0 = VKF_PRECISION_DEFAULT. A value that is no VkfPrecision is INVALID_ARGUMENT. */
     VkfPrecision precision;
 
-    /* Most operations (multiply and add counted apart) in one step of the plan, so that no single
-     * submission runs into a watchdog. 0 = VKF_DEFAULT_STEP_OPERATIONS, on path coopmat
-     * VKF_DEFAULT_MATRIX_STEP_OPERATIONS. */
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* 0; else INVALID_ARGUMENT */
+    /* Most operations in one step of the plan, so that no submission runs into a watchdog. A multiplication and an
+     * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat and
+     * standard, VKF_DEFAULT_STEP_OPERATIONS for other kernels. A step has at least one workgroup, however small the
+     * limit is. */
     uint64_t maxStepOperations;
 
-    /* Words of the block mask from one sequence's part to the next, and from one query head's; 0 = all have
-     * the same. At most 2^32 - 1. */
+    /* Words of 4 bytes from one sequence's part of the block mask to the next. 0 = all sequences share. At most
+     * 2^32 - 1, else UNSUPPORTED. Nonzero without a maskBlock is INVALID_ARGUMENT. */
     uint64_t blockMaskBatchStride;
+    /* Words of 4 bytes from one query head's part of the block mask to the next. 0 = all heads share. Limits as for
+     * blockMaskBatchStride. batch and queryHeads times their strides must add up to at most 2^60, else
+     * INVALID_ARGUMENT. */
     uint64_t blockMaskHeadStride;
 
-    /* Of packed sequences: rows and keys of the longest one; 0 = not known. For them tiles and splits are chosen, else
-     * for the mean, and so far reach bias and mask, logically [batch, queryHeads, longestRows, longestKeys], else as
-     * far as the rows and keys of all. */
+    /* Rows of the longest packed sequence. 0 = not known. The library chooses tiles for this length, or else for the
+     * mean length. bias, mask and dropoutMask reach this far, or else as far as queryRows. INVALID_ARGUMENT if over
+     * queryRows, or nonzero without packed. */
     uint32_t longestRows;
+    /* Keys of the longest packed sequence. 0 = not known. The library chooses tiles and key splits for this length, or
+     * else for the mean length, with paging for `keys`. bias, mask and dropoutMask reach this far, or else as far as
+     * `keys`. INVALID_ARGUMENT if over `keys`, or nonzero without packed. */
     uint32_t longestKeys;
-    VkfBroadcastArray dropoutMask; /* of BOOL8 or BOOL1: says which probabilities are kept, in the place of dropout's generator.
-                            Those are multiplied by 1 / (1 - dropout.probability) as well. */
-    /* Beside probabilities: 0 = probabilities of all rows; n = of n chosen ones. Binding probabilityRows, int32 [probabilityRows], read on
-     * the device, has their numbers, the same for all sequences and heads, in any order and repeated if wished; one
-     * outside of [0, queryRows) gives a row of zeros. Of a causal mask with Nq = Nk = 4 and numbers 3 1 1 9, scores
-     * being equal, the probabilities are
+    /* Dropout by a mask instead of the generator: binding dropoutMask, of BOOL8 or BOOL1, true = kept. Kept
+     * probabilities are multiplied by 1 / (1 - dropout.probability) as with the generator. Zeroed = none. */
+    VkfBroadcastArray dropoutMask;
+    /* Number of rows that have probabilities. 0 = all rows. Binding probabilityRows, int32 [probabilityRows], read on
+     * the device, has the numbers of the chosen rows, the same for all sequences and heads. Numbers may come in any
+     * order and repeat. A number outside of [0, queryRows) gives a row of zeros. At most 2^30 - 1, else UNSUPPORTED.
+     * INVALID_ARGUMENT without probabilities.
+     *
+     * With a causal mask, Nq = Nk = 4, numbers 3 1 1 9 and equal scores, the probabilities are:
      *
      *     1/4 1/4 1/4 1/4
      *     1/2 1/2  0   0
@@ -331,26 +536,32 @@ typedef struct VkfProblem {
      *      0   0   0   0
      */
     uint32_t probabilityRows;
-    uint32_t reserved2; /* 0 */
+    uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
 
-    /* Beside bias: one factor for each query head, which multiplies the elements of the bias. Binding biasFactors, fp32
-     * [queryHeads], read on the device. An element of -infinity gives its key no weight whatever the factor is; the
-     * other products are those of fp32. */
+    /* 1 = one factor for each query head multiplies the elements of the bias: binding biasFactors, fp32 [queryHeads],
+     * read on the device. Any factor is allowed. A bias of -infinity gives its key no weight whatever the factor is;
+     * every other product is the fp32 product. INVALID_ARGUMENT without bias. */
     VkfBool biasFactors;
-    uint32_t reserved3; /* 0 */
+    uint32_t reserved3; /* 0; else INVALID_ARGUMENT */
 } VkfProblem;
 
-/* Two seconds on a device that reaches half a TFLOP/s, the watchdog's usual limit. */
+/* Default limit of a step. A device that reaches half a TFLOP/s takes two seconds, a watchdog's usual limit. */
 #define VKF_DEFAULT_STEP_OPERATIONS UINT64_C(1000000000000)
-/* The same on one that reaches ten with its matrix units. */
+/* Default limit of a step on matrix units. A device that reaches ten TFLOP/s with them takes two seconds. */
 #define VKF_DEFAULT_MATRIX_STEP_OPERATIONS UINT64_C(20000000000000)
 
-/* VKF_SUCCESS if the problem is well formed and within what this version can do on some device.
- * Thread-safe, needs no device. */
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+/* Every function of this header is thread-safe, needs no device, allocates nothing and does not block. */
+
+/* Checks that the problem is well formed, and that this version can do it on some device. vkfCheckSupport and
+ * vkfCheckDeviceSupport (vkflash.h) answer for one device.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT, VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED. The message names the first field
+ * that is wrong. */
 VKF_API VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message);
 
-/* The strides of one of the problem's tensors with the dense default filled in, and how far it
- * reaches. Of k and v in pages, batch is the number of pages and rows those of a page. */
+/* One of the problem's four tensors. */
 typedef enum VkfTensorRole VKF_INT32_ENUM {
     VKF_TENSOR_Q = 0,
     VKF_TENSOR_K = 1,
@@ -359,69 +570,81 @@ typedef enum VkfTensorRole VKF_INT32_ENUM {
     VKF_TENSOR_FORCE_INT32 = 0x7fffffff
 } VkfTensorRole;
 
+/* Shape and strides of a tensor with all defaults filled in, and how far it reaches. */
 typedef struct VkfTensorLayout {
-    VkfType type;
-    uint32_t batch;
-    uint32_t heads;
-    uint32_t rows;
-    uint32_t dim;
-    uint32_t reserved;
-    uint64_t batchStride;
-    uint64_t headStride;
-    uint64_t rowStride;
-    uint64_t elements; /* from the first to one past the last that is touched; 0 if empty. vkfStoredBytes tells
-                          their bytes. */
+    VkfType type;         /* as in VkfTensor */
+    uint32_t batch;       /* sequences; 1 with packed sequences; for k and v in pages the number of pages */
+    uint32_t heads;       /* query heads of q and o, KV heads of k and v */
+    uint32_t rows;        /* query rows of q and o, keys of k and v; in pages the rows of a page */
+    uint32_t dim;         /* elements of a row */
+    uint32_t reserved;    /* 0 */
+    uint64_t batchStride; /* elements; 0 for packed tensors */
+    uint64_t headStride;  /* elements */
+    uint64_t rowStride;   /* elements */
+    uint64_t elements;    /* from the first one to one past the last one that is touched; 0 if the tensor is empty.
+                             vkfStoredBytes gives their bytes. */
 } VkfTensorLayout;
 
-/* For a problem that vkfCheckProblem accepts. Thread-safe. */
+/* Returns the layout of a tensor. All zeros if vkfCheckProblem refuses the problem, or `role` is no VkfTensorRole. */
 VKF_API VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role);
 
-/* A block mask in memory: uint32 words, logically [batch, queryHeads, rowBlocks, rowWords], of which the inner two
- * are dense. Bit b of word w says whether the rows of its row of blocks see the keys of block 32 w + b, from
- * (32 w + b) maskBlock on: 1 = open. Bits past keyBlocks are ignored. Other masks hold inside open blocks too. With
- * 100 rows, 150 keys and maskBlock 64 there are 2 x 3 blocks, the last ones of each row and column cut short:
+/* A block mask in memory: uint32 words, logically [batch, queryHeads, rowBlocks, rowWords]. The inner two dimensions
+ * are dense. VkfProblem::blockMaskBatchStride and blockMaskHeadStride are the strides of the outer two.
+ *
+ * Bit b of word w belongs to key block 32 w + b, whose first key is (32 w + b) * maskBlock. 1 = open: the rows of the
+ * row block see these keys. Bits past keyBlocks are ignored. Other masks hold inside open blocks too.
+ *
+ * With 100 rows, 150 keys and maskBlock 64 there are 2 x 3 blocks. The last ones of each row and column are cut short:
  *
  *     1 0 1       word 0x00000005      rows 0 to 63 see keys 0 to 63 and 128 to 149
  *     0 1 0       word 0x00000002      rows 64 to 99 see keys 64 to 127
  *
- * Time falls with the share of open blocks. The fused paths visit no tile of keys without an open block, and
- * choose tiles that divide blocks; where they find none, a tile that lies in several blocks is visited if one of them
- * is open, and each block looked at. Tiles of few rows and keys are slow, so blocks of 64 and more, powers of two,
- * serve best. */
+ * Time falls with the share of open blocks, because the kernels visit no key tile without an open block.
+ * The library chooses tiles that divide blocks. Where none suits, a tile lies in several blocks: the kernel visits it
+ * if one of them is open, and looks at each block. Tiles of few rows and keys are slow, so blocks of 64 and more,
+ * powers of two, are best. */
 typedef struct VkfBlockMaskLayout {
     uint32_t rowBlocks; /* queryRows / maskBlock, rounded up; 0 without a block mask */
-    uint32_t keyBlocks; /* keys / maskBlock, rounded up */
-    uint32_t rowWords;  /* keyBlocks / 32, rounded up */
-    uint32_t reserved;
-    uint64_t words; /* from the first to one past the last that is read; 0 if none is */
+    uint32_t keyBlocks; /* keys / maskBlock, rounded up; 0 without a block mask */
+    uint32_t rowWords;  /* words of one row of blocks: keyBlocks / 32, rounded up */
+    uint32_t reserved;  /* 0 */
+    uint64_t words;     /* from the first one to one past the last one that is read; 0 if none is read */
 } VkfBlockMaskLayout;
 
-/* For a problem that vkfCheckProblem accepts. Thread-safe. */
+/* Returns the layout of the block mask. All zeros without a block mask, or if vkfCheckProblem refuses the problem. */
 VKF_API VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem);
 
-/* For who has the lengths of packed sequences on the host: that both start at 0, never fall, end at queryRows and keys,
- * and that no sequence is longer than longestRows and longestKeys. cuSeqlensK is not looked at with paging. For a
- * problem that vkfCheckProblem accepts; one that is not packed passes. Thread-safe. */
+/* Checks the lengths of packed sequences that are on the host. Both arrays, int32 [batch + 1], must start at 0, never
+ * fall, and end at queryRows and keys. No sequence may be longer than longestRows and longestKeys, where these are
+ * not 0. The device takes more than this check: see VkfProblem::packed.
+ *
+ * With paging the function ignores cuSeqlensK. If the problem is not packed, or batch is 0, it ignores both arrays and
+ * returns VKF_SUCCESS.
+ *
+ * Errors: those of vkfCheckProblem; VKF_ERROR_INVALID_ARGUMENT for null, or for a wrong entry, whose index the
+ * message has. */
 VKF_API VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ, const int32_t* cuSeqlensK,
                                     VkfMessage* message);
 
-/* Bytes of the problem's bias or mask from the first to one past the last that is read, in whole words of 4; 0 if none
- * is. For a problem that vkfCheckProblem accepts. Thread-safe. */
+/* Returns the bytes of a bias or mask of the problem, rounded up to 4. They reach from the first byte to one past the
+ * last one that is read. `bias` points to the problem's bias, mask or dropoutMask. 0 if the array is disabled or
+ * nothing of it is read, if `bias` is null, or if vkfCheckProblem refuses the problem. */
 VKF_API uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBroadcastArray* bias);
 
-/* Bytes of one element of F32, F16 or BF16; 0 for other types. */
+/* Returns the bytes of one element of F32, F16 or BF16. 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);
 
-/* Elements that are stored together: 32 of block types, 1 of F32, F16 and BF16; 0 for other types. */
+/* Returns how many elements are stored together: 32 for block types, 1 for F32, F16 and BF16. 0 for other types. */
 VKF_API uint32_t vkfBlockElements(VkfType type);
 
-/* Bytes of that many neighbouring elements, a multiple of vkfBlockElements; 0 for other types than it knows. */
+/* Returns the bytes of so many neighbouring elements. `elements` is a multiple of vkfBlockElements. 0 for types of
+ * which vkfBlockElements is 0. */
 VKF_API uint64_t vkfStoredBytes(VkfType type, uint64_t elements);
 
-/* "f32", "f16", ...; never NULL. */
+/* Returns a static string: "f32", "f16", ... Never NULL; "unknown type" for other values. */
 VKF_API const char* vkfTypeName(VkfType type);
 
-/* "auto", "scalar", ...; never NULL. */
+/* Returns a static string: "auto", "scalar", ... Never NULL; "unknown path" for other values. */
 VKF_API const char* vkfPathName(VkfPath path);
 
 #ifdef __cplusplus
