@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash/host.hpp: the convenience layer for programs without Vulkan code of their own. Opens a
-// device in one line, moves data, and computes attention on host arrays in one call. Programs that
-// own a VkDevice use vkflash.h alone.
+// vkflash/host.hpp: the convenience layer for programs without Vulkan code of their own. It opens a device in one line,
+// moves data, and computes attention on host arrays in one call. Programs that own a VkDevice use vkflash.h alone.
 //
 //     vkf::host::Device device;
 //     vkf::host::attention(device, problem, {q, k, v, nullptr, o});
 //
-// Errors are exceptions of type vkf::host::Error; std::bad_alloc where host memory runs out. A Device
-// and everything made from it belongs to one thread at a time; different Devices are independent. The
-// Vulkan loader is loaded at run time, and no environment variable is read here. C++17.
+// - C++17. The layer loads the Vulkan loader at run time, and reads no environment variable.
+// - Threads: a Device and everything made from it belong to one thread at a time. Different Devices are independent.
+// - Lifetimes: Buffer, Plan and Attention share the device. It lives until the last of them and the last Device that
+//   shares it are gone, so that they may be destroyed in any order.
+// - Blocking: each function that moves data or runs commands waits until the device has finished. Creating a Plan or an
+//   Attention waits while the driver compiles.
+//
+// Errors are exceptions of type vkf::host::Error, whose result() is a VkfResult. std::bad_alloc is thrown where the C++
+// runtime has no host memory. Any function that calls Vulkan can throw an Error with these results:
+// - VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_OUT_OF_DEVICE_MEMORY
+// - VKF_ERROR_DEVICE_LOST
+// - VKF_ERROR_VULKAN: another Vulkan call failed; what() names it.
+// Functions below list other results only. Functions marked noexcept throw nothing.
 #ifndef VKFLASH_HOST_HPP
 #define VKFLASH_HOST_HPP
 
@@ -25,75 +34,89 @@
 
 namespace vkf::host {
 
+// What this layer throws. what() is one sentence for people.
 class Error : public std::runtime_error {
 public:
     Error(VkfResult result, const std::string& text) : std::runtime_error(text), result_(result) {}
+    // The code that the same failure has in the C interface; never VKF_SUCCESS.
     VkfResult result() const noexcept { return result_; }
 
 private:
     VkfResult result_;
 };
 
+// Kinds of devices, best first: DeviceOptions::select = "" prefers them in this order.
 enum class DeviceKind { discrete, integrated, virtualGpu, cpu, other };
 
+// A memory heap of a device.
 struct MemoryHeap {
-    uint64_t bytes;
-    bool deviceLocal;
+    uint64_t bytes;   // size of the heap
+    bool deviceLocal; // the heap has VK_MEMORY_HEAP_DEVICE_LOCAL_BIT
 };
 
-// What a physical device is and whether vkflash can run on it.
+// What a physical device is, and whether vkflash can run on it.
 struct DeviceSummary {
-    uint32_t index = 0; // as DeviceOptions::select takes it
-    std::string name;
-    DeviceKind kind = DeviceKind::other;
-    std::string driver; // name and version, "NVIDIA 580.159.04"
-    uint32_t apiVersion = 0;
-    uint32_t sharedMemoryBytes = 0;
-    uint32_t maxInvocations = 0;
-    uint32_t maxGroupCountX = 0;
-    uint32_t subgroupSize = 0;
-    uint32_t maxPushConstantBytes = 0;
-    float timestampPeriod = 0;
-    std::vector<MemoryHeap> heaps;
-    std::vector<std::string> extensions; // supported by the device
-    VkfFeatures features = 0;            // usable by vkflash
-    VkfResult usable = VKF_SUCCESS;
-    std::string reason; // why not, if not usable
-    uint32_t vendorId = 0;
-    uint32_t deviceId = 0;
-    VkDriverId driverId{};
+    uint32_t index = 0;                  // number of the device, as DeviceOptions::select takes it
+    std::string name;                    // the driver's name for the device
+    DeviceKind kind = DeviceKind::other; // kind of the device
+    std::string driver;                  // driver's name and version: "NVIDIA 580.159.04"; empty below Vulkan 1.2
+    uint32_t apiVersion = 0;             // Vulkan version of the device, as VK_MAKE_API_VERSION packs it
+    uint32_t sharedMemoryBytes = 0;      // limit of shared memory for each workgroup
+    uint32_t maxInvocations = 0;         // limit of invocations of a workgroup
+    uint32_t maxGroupCountX = 0;         // limit of workgroups of a dispatch, in its first dimension
+    uint32_t subgroupSize = 0;           // invocations of a subgroup; 0 below Vulkan 1.2
+    uint32_t maxPushConstantBytes = 0;   // limit of push constants
+    float timestampPeriod = 0;           // nanoseconds of one timestamp tick
+    std::vector<MemoryHeap> heaps;       // memory heaps, in the order of Vulkan
+    std::vector<std::string> extensions; // device extensions that the device supports
+    VkfFeatures features = 0;            // features that vkflash can use; 0 if the device is not usable
+    VkfResult usable = VKF_SUCCESS;      // what vkfGetDeviceRequirements returned; VKF_SUCCESS = vkflash can run here
+    std::string reason;                  // why the device is not usable; empty if it is usable
+    uint32_t vendorId = 0;               // VkPhysicalDeviceProperties::vendorID
+    uint32_t deviceId = 0;               // VkPhysicalDeviceProperties::deviceID
+    VkDriverId driverId{};               // driver; 0 below Vulkan 1.2
 };
 
-// Every physical device of the system; none if no driver is installed. Throws
-// Error(VKF_ERROR_UNSUPPORTED) if there is no Vulkan loader.
+// Lists every physical device of the system. Returns an empty list if no driver is installed. Creates a Vulkan instance
+// and destroys it before it returns.
+//
+// Throws Error: VKF_ERROR_UNSUPPORTED (no Vulkan loader, or a loader older than Vulkan 1.2).
 std::vector<DeviceSummary> listDevices();
 
+// How to open a device. The defaults open the best device with everything that it has.
 struct DeviceOptions {
-    // "" = the best that vkflash can use: discrete before integrated before virtual before CPU. A
-    // number = that index of listDevices. Else: the first device whose name contains the text, letter
-    // case ignored. An error lists the devices there are.
+    // Which device to open. An error lists the devices that there are.
+    // - "": the best device. Usable devices come first, then the order is that of DeviceKind.
+    // - a number: the device with this DeviceSummary::index
+    // - other text: the first device whose name contains the text; letter case does not matter
     std::string select;
-    // Load the Khronos validation layer with core and synchronization checks; error if not installed.
+    // true = load the Khronos validation layer with core and synchronization checks.
     bool validation = false;
-    // Receives every validation warning and error, on the thread whose Vulkan call caused it, destroying
-    // the device included. Exceptions that it throws are dropped. Without it messages are counted only.
+    // Called with every validation warning and error, on the thread whose Vulkan call caused it. Destroying the device
+    // can cause some too. Exceptions that it throws are dropped. Empty = messages are counted only.
     std::function<void(const std::string&)> onValidationMessage;
-    VkfFeatures withoutFeatures = 0; // do not enable these, as if the device lacked them
+    // Features that are not enabled, as if the device lacked them. VKF_FEATURE_BUFFER_DEVICE_ADDRESS is an error.
+    VkfFeatures withoutFeatures = 0;
+    // VkfContextCreateInfo::quirks: quirks to add to the built-in ones.
     VkfQuirks quirks = 0;
-    uint32_t maxSharedMemoryBytes = 0; // 0 = the device's
-    std::string tuning;                // a tuning file's content (VkfContextCreateInfo::tuning); empty = none
-    // A submission that has not finished after this time counts as a lost device. Steps of a plan are
-    // far shorter; this is here so that no program hangs forever.
+    // VkfContextCreateInfo::maxSharedMemoryBytes. 0 = the device's limit.
+    uint32_t maxSharedMemoryBytes = 0;
+    // Content of a tuning file (VkfContextCreateInfo::tuning). Empty = no tuning data.
+    std::string tuning;
+    // Seconds after which a submission that has not finished counts as a lost device. Steps of a plan are far shorter;
+    // the limit keeps a program from hanging forever. Negative values count as 0, values over a year as a year.
     double submitTimeoutSeconds = 600;
 };
 
-// Where a buffer lives. `device` is the fastest for kernels; `staging` is mapped, coherent and, where
-// the device has such memory, cached by the host.
+// Where a buffer lives.
+// - device: device-local memory, the fastest for kernels. The host cannot map it.
+// - staging: mapped and coherent memory; cached by the host where the device has such memory.
 enum class Memory { device, staging };
 
 class DeviceState; // what Device, Buffer and Plan share; the last of them to go destroys it
 
-// A buffer with a device address, a multiple of 256. Move-only. An empty one has size 0 and no handle.
+// A buffer with a device address. Move-only. A buffer that was constructed empty, or moved from, has size 0, no handle
+// and no address. The destructor frees the memory; no submission may use it any more.
 class Buffer {
 public:
     Buffer() noexcept;
@@ -101,11 +124,17 @@ public:
     Buffer& operator=(Buffer&& other) noexcept;
     ~Buffer();
 
+    // Bytes that createBuffer was asked for.
     uint64_t size() const noexcept;
+    // The Vulkan buffer. It can be used as storage buffer, as source and target of transfers, and by device address.
     VkBuffer handle() const noexcept;
+    // Device address; a multiple of 256 bytes.
     VkDeviceAddress address() const noexcept;
-    void* mapped() const noexcept;                          // staging only, else nullptr
-    VkfBinding binding(uint64_t offset = 0) const noexcept; // with the size that is left
+    // Host address of Memory::staging; nullptr for Memory::device.
+    void* mapped() const noexcept;
+    // Binding of the bytes from `offset` on, with the size that is left. `offset` should be less than size(): a size of
+    // 0 would mean that the library does not check it.
+    VkfBinding binding(uint64_t offset = 0) const noexcept;
 
 private:
     friend class Device;
@@ -114,66 +143,98 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// An instance, a device, one compute queue, an allocator and a vkflash context. Copies share one
-// device. A moved-from Device may only be assigned to or destroyed.
+// An instance, a device, one compute queue, an allocator and a vkflash context. Copies share one device. A moved-from
+// Device may only be assigned to or destroyed.
 class Device {
 public:
+    // Opens a device.
+    //
+    // Throws Error:
+    // - VKF_ERROR_UNSUPPORTED: no Vulkan loader, a loader older than Vulkan 1.2, no device at all, a validation layer
+    //   that is not installed, or tuning data of an unknown version
+    // - VKF_ERROR_INVALID_ARGUMENT: `select` fits no device, or malformed tuning data
+    // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs, withoutFeatures removes it, or the device has
+    // no
+    //   compute queue
     explicit Device(const DeviceOptions& options = {});
 
+    // What the device is.
     const DeviceSummary& summary() const noexcept;
+    // Context for the functions of vkflash.h. Do not destroy it. Objects made from it must be destroyed before the
+    // device.
     VkfContext context() const noexcept;
+    // Vulkan handles, for Vulkan calls of the program's own. Do not destroy them.
     VkDevice handle() const noexcept;
     VkPhysicalDevice physicalDevice() const noexcept;
     VkInstance instance() const noexcept;
+    // Entry of the Vulkan loader that the device uses.
     PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept;
-    uint32_t queueFamily() const noexcept; // of the queue that submit() uses
-    bool hasShaderClock() const noexcept;  // VK_KHR_shader_clock with shaderSubgroupClock is enabled
+    // Family of the queue that submit() uses. It has compute.
+    uint32_t queueFamily() const noexcept;
+    // Whether VK_KHR_shader_clock with shaderSubgroupClock is enabled. It is wherever the device has it.
+    bool hasShaderClock() const noexcept;
+    // Validation warnings and errors so far. 0 without DeviceOptions::validation.
     uint64_t validationMessageCount() const noexcept;
 
-    // Contents are undefined at first. A buffer of 0 bytes has a handle and an address too. Throws
-    // Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) naming the bytes asked for and left.
+    // Creates a buffer. Its contents are undefined. A buffer of 0 bytes has a handle and an address too.
+    //
+    // Throws Error: VKF_ERROR_OUT_OF_DEVICE_MEMORY (what() says how many bytes were asked for and how many are left).
     Buffer createBuffer(uint64_t bytes, Memory memory = Memory::device);
-    // Through a staging buffer of 16 MiB, however long the data. Throws
-    // Error(VKF_ERROR_INVALID_ARGUMENT) if the range is not within the buffer.
+    // Copies `bytes` bytes from the host to offset `offset` of the buffer. Blocks. Data of any length goes through a
+    // staging buffer of 16 MiB, which the first transfer creates. Memory::staging is written directly.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT (the range is not within the buffer).
     void upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
+    // Copies `bytes` bytes from offset `offset` of the buffer to the host. Otherwise like upload.
     void download(void* to, const Buffer& from, uint64_t bytes, uint64_t offset = 0);
-    // Fills the whole buffer with a 32-bit pattern.
+    // Fills the whole buffer with a 32-bit pattern. Blocks. Does nothing to an empty Buffer.
     void fill(const Buffer& buffer, uint32_t pattern);
 
-    // Records through the callback, submits, waits, and returns the GPU seconds that passed between
-    // its first and last command (0 if the queue has no timestamps). Barriers around the recorded
-    // commands make all earlier writes visible to them and theirs to later submissions and the host.
-    // What the callback throws passes through, and nothing is submitted. Throws
-    // Error(VKF_ERROR_DEVICE_LOST) if the device is lost or submitTimeoutSeconds have passed; after
-    // that every further submission throws, and objects of a device that hangs are left to the end of
-    // the process.
+    // Records commands through the callback, submits them, and waits until they have finished. Returns the GPU seconds
+    // between the first and the last command; 0 if the queue has no timestamps.
+    // - Barriers around the commands make all earlier writes visible to them. Later submissions and the host see what
+    //   they write.
+    // - What the callback throws passes through, and nothing is submitted.
+    // - After submitTimeoutSeconds every further submission throws. Objects that a hanging device may still use are
+    // kept
+    //   until the process ends.
+    //
+    // Throws Error: VKF_ERROR_DEVICE_LOST (the device is lost, or submitTimeoutSeconds have passed).
     double submit(const std::function<void(VkCommandBuffer)>& record);
-    // Two parts in one submission, the second behind a barrier. Returns the GPU seconds of each, by timestamps of its
-    // own: the first part's are those that it has alone.
+    // Submits two parts in one submission, the second behind a barrier. Returns the GPU seconds of each part, which are
+    // measured separately: the first number does not contain the second part. Otherwise like the other submit.
     std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
                                  const std::function<void(VkCommandBuffer)>& recordBehind);
 
-    // Bytes of the buffers made by createBuffer that are alive, as they were asked for, and the most
-    // that has been. The device's own staging buffer is not counted.
+    // Bytes of all buffers of createBuffer that are alive, as they were asked for. The staging buffer of the transfers
+    // does not count.
     uint64_t bytesInUse() const noexcept;
+    // Largest bytesInUse() since the device was opened or resetPeakBytes() was called.
     uint64_t peakBytes() const noexcept;
-    void resetPeakBytes() noexcept; // to the bytes in use now
+    // Sets peakBytes() to bytesInUse().
+    void resetPeakBytes() noexcept;
 
 private:
     friend class Plan;
     std::shared_ptr<DeviceState> state_;
 };
 
-// Owns a VkfPlan. Throws what vkfCreatePlan refuses.
+// Owns a VkfPlan. Move-only. A moved-from Plan has a null handle.
 class Plan {
 public:
+    // Creates a plan. Blocks while the driver compiles.
+    //
+    // Throws Error: the results of vkfCreatePlan.
     Plan(const Device& device, const VkfProblem& problem);
     Plan(Plan&& other) noexcept;
     Plan& operator=(Plan&& other) noexcept;
     ~Plan();
 
+    // The plan, for the functions of vkflash.h. Do not destroy it.
     VkfPlan handle() const noexcept { return plan_; }
+    // The problem, as it was given.
     const VkfProblem& problem() const noexcept { return problem_; }
+    // What vkfGetPlanInfo says.
     const VkfPlanInfo& info() const noexcept { return info_; }
 
 private:
@@ -183,45 +244,60 @@ private:
     VkfPlanInfo info_;
 };
 
-// Host memory of one call, laid out as the problem's tensors and strides say (vkfTensorLayout tells how
-// many elements). What the problem does not ask for may be null.
+// Host memory of one call. vkfTensorLayout says how many elements q, k, v and o have. Members that the problem does not
+// use may be null.
 struct HostTensors {
-    const void* q = nullptr;
-    const void* k = nullptr;
-    const void* v = nullptr;
-    const int32_t* keyLengths = nullptr;
-    void* o = nullptr;
-    float* lse = nullptr;
-    const uint32_t* blockMask = nullptr;
-    float* probabilities = nullptr;
-    const int32_t* blockTable = nullptr;
-    const float* sinks = nullptr;
-    const float* alibiSlopes = nullptr;
-    const void* bias = nullptr; // whole words of 4 bytes, as of the mask
-    const void* mask = nullptr;
-    const int32_t* documentIds = nullptr;
-    const int32_t* cuSeqlensQ = nullptr; // of packed problems, as vkfCheckSequences wants them
-    const int32_t* cuSeqlensK = nullptr;
-    const void* dropoutMask = nullptr; // as of the mask
-    const uint64_t* dropoutSeed = nullptr;
-    const int32_t* probabilityRows = nullptr;
-    const float* biasFactors = nullptr;
+    const void* q = nullptr;                  // queries, as VkfProblem::q says
+    const void* k = nullptr;                  // keys, as VkfProblem::k says
+    const void* v = nullptr;                  // values, as VkfProblem::v says
+    const int32_t* keyLengths = nullptr;      // [batch]
+    void* o = nullptr;                        // output, as VkfProblem::o says
+    float* lse = nullptr;                     // output, [batch, queryHeads, queryRows]; packed [queryHeads, queryRows]
+    const uint32_t* blockMask = nullptr;      // [VkfBlockMaskLayout::words]
+    float* probabilities = nullptr;           // output, [batch, queryHeads, queryRows or probabilityRows, keys]
+    const int32_t* blockTable = nullptr;      // [batch, paging.maxPages]
+    const float* sinks = nullptr;             // [queryHeads]
+    const float* alibiSlopes = nullptr;       // [queryHeads]
+    const void* bias = nullptr;               // as VkfProblem::bias says; vkfBroadcastBytes must be readable
+    const void* mask = nullptr;               // as VkfProblem::mask says; vkfBroadcastBytes must be readable
+    const int32_t* documentIds = nullptr;     // [batch, keys]; for packed sequences without paging [keys]
+    const int32_t* cuSeqlensQ = nullptr;      // [batch + 1], for packed sequences; vkfCheckSequences must accept it
+    const int32_t* cuSeqlensK = nullptr;      // [batch + 1], for packed sequences without paging; like cuSeqlensQ
+    const void* dropoutMask = nullptr;        // as VkfProblem::dropoutMask says; vkfBroadcastBytes must be readable
+    const uint64_t* dropoutSeed = nullptr;    // one number, for dropout.deviceSeed
+    const int32_t* probabilityRows = nullptr; // [probabilityRows]
+    const float* biasFactors = nullptr;       // [queryHeads]
 };
 
-// A plan with its tensors on the device, to run any number of times.
+// A plan with its tensors on the device, to run any number of times. Move-only.
 class Attention {
 public:
+    // Creates the plan, and buffers for all tensors, optional inputs and scratch memory. Blocks while the driver
+    // compiles.
+    //
+    // Throws Error: the results of vkfCreatePlan; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
     Attention(Device& device, const VkfProblem& problem);
 
+    // The plan.
     const Plan& plan() const noexcept { return plan_; }
-    // All inputs. The bytes between rows are uploaded too, so they must be readable.
+    // Copies all inputs to the device. Blocks. Copies the bytes between rows of strided tensors too, so they must be
+    // readable.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT (an input that the problem uses is null, or vkfCheckSequences refuses
+    // the lengths of packed sequences).
     void upload(const HostTensors& tensors);
-    // Runs every step, each in a submission of its own, and returns the GPU seconds of all. progress
-    // is called after each step with the share done, 1 at the end.
+    // Runs every step in a submission of its own, and returns the GPU seconds of all steps. Blocks. Calls progress
+    // after each step with the share that is done; the last share is 1. A plan without steps calls nothing and returns
+    // 0.
+    //
+    // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});
-    // o, lse, probabilities. Elements between the rows of a strided o keep their values; such an o takes a temporary
-    // copy in host memory.
+    // Copies o, lse and probabilities to the host. Blocks. Elements between the rows of a strided o keep their values;
+    // for that, a strided o takes a temporary copy in host memory.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT (an output that the problem has is null).
     void download(const HostTensors& tensors);
+    // Bindings of all buffers, for vkfCmdAttention. Valid as long as the Attention lives.
     VkfBindings bindings() const noexcept;
 
 private:
@@ -231,12 +307,16 @@ private:
     std::vector<Buffer> optional_; // the optional inputs and outputs, in the order of a table of the library
 };
 
+// What attention() did.
 struct AttentionReport {
-    VkfPlanInfo plan{};
-    double seconds = 0; // on the GPU
+    VkfPlanInfo plan{}; // the plan
+    double seconds = 0; // GPU seconds of all steps; 0 if the queue has no timestamps
 };
 
-// Everything in one call: upload, run, download.
+// Computes attention on host arrays: creates an Attention, uploads, runs and downloads. Blocks. progress is as for
+// Attention::run. Checks the outputs of `tensors` before the work starts.
+//
+// Throws Error: the results of Attention and its functions.
 AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
                           const std::function<void(double)>& progress = {});
 

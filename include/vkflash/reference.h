@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/reference.h: attention on the CPU, the yardstick for every kernel. It takes the same
- * VkfProblem as the library, knows no Vulkan, and follows the contract to the letter in fp64.
+ * vkflash/reference.h: attention on the CPU. It is the yardstick for every kernel, takes the same VkfProblem as the
+ * library, and follows docs/semantics.md to the letter in fp64. It knows no Vulkan.
+ *
+ * - vkfReferenceAttention computes attention by one of several algorithms.
+ * - vkfReferenceVerify and vkfReferenceVerifyProbabilities judge the outputs of a kernel.
+ * - vkfReferenceMerge and vkfReferenceAppend do on the CPU what vkfCmdMerge and vkfCmdAppend do on the device.
+ * - Small functions: online softmax, dropout generator, conversion of elements and blocks.
+ *
+ * All functions are thread-safe, as long as no two threads write the same memory. Functions that return a VkfResult
+ * compute before they return, so they block for as long as the work takes. They return:
+ * - VKF_SUCCESS
+ * - VKF_ERROR_INVALID_ARGUMENT: a pointer that is needed is NULL, or a field is wrong. The message names it.
+ * - VKF_ERROR_UNSUPPORTED: this version cannot do the problem. The message says why.
+ * - VKF_ERROR_STRUCT_SIZE: a structSize that this version does not know. vkflash.h says what structSize is for.
+ * - VKF_ERROR_OUT_OF_HOST_MEMORY: an allocation failed. Outputs may have been written in part.
+ * - VKF_ERROR_VULKAN: an unexpected failure in the C++ runtime.
+ *
+ * Host arrays of numbers need the alignment of their C type. Tensors given as `const void*` may have any alignment.
  */
 #ifndef VKFLASH_REFERENCE_H
 #define VKFLASH_REFERENCE_H
@@ -15,173 +31,231 @@
 extern "C" {
 #endif
 
-/* How the reference computes. All agree; they differ in order and rounding. */
+/* How the reference computes. All algorithms agree; they differ in order and rounding. They compute in fp64 unless
+ * their comment says fp32. */
 typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
-    /* Row by row: all scores, their maximum, the sum, the weighted sum. fp64. A score of -infinity
-     * has weight 0 and a row of nothing else is empty; a score of +infinity makes its row NaN. */
+    /* Row by row: all scores, their maximum, the sum, the weighted sum. A score of -infinity has probability 0. A row
+     * in which all scores are -infinity is empty. A score of +infinity makes its row NaN. */
     VKF_REFERENCE_DIRECT = 0,
-    /* FlashAttention's tiled online softmax, outer loop over query tiles, inner loop over K/V tiles,
-     * state (m, l, o) (Dao 2023, arXiv 2307.08691, algorithm 1). fp64. */
+    /* FlashAttention's tiled online softmax (Dao 2023, arXiv 2307.08691, algorithm 1): outer loop over query tiles,
+     * inner loop over K/V tiles, state (m, l, o). */
     VKF_REFERENCE_TILED = 1,
-    /* The same rounding where the portable kernel rounds: fp32 everywhere, dot products and weighted
-     * sums by fused multiply-add in the order of the index, base-2 exponentials, o rounded to its
-     * storage type. Its error is the yardstick for the kernels' errors. (The kernel sums l up in
-     * another order.) With a productType, each p is rounded to it on its way into the product p v,
-     * and enters l unrounded, as in a kernel on matrix units; elements of k and v of block types are
-     * rounded to it on their way into both products, and of fp16 infinite past the largest. */
+    /* VKF_REFERENCE_TILED with the roundings of the portable kernel, in fp32. Its error is the yardstick for the errors
+     * of kernels.
+     * - Dot products and weighted sums use fused multiply-add, in the order of the index.
+     * - Exponentials have base 2.
+     * - o is rounded to its storage type.
+     * - l is summed up in another order than in the kernel.
+     * - With a productType, p is rounded to it on its way into the product p v, and enters l unrounded. Kernels on
+     *   matrix units do so too.
+     * - With a productType, elements of k and v of block types are rounded to it on their way into both products. An
+     *   fp16 element past the largest finite fp16 becomes infinite. */
     VKF_REFERENCE_TILED_FP32 = 2,
-    /* The same, but every product is rounded before it is added: a device may carry out GLSL's fma in
-     * one rounding or in two. */
+    /* VKF_REFERENCE_TILED_FP32, with every product rounded before it is added. A device may carry out GLSL's fma in one
+     * rounding or in two. */
     VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS = 3,
-    /* Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5): outer loop over tiles of keys, as
-     * large as the blocks of the block mask, inner loop over rows; closed blocks are passed over. fp64. (The
-     * others take block masks too; the tiled ones pass over closed blocks.) */
+    /* Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5): outer loop over tiles of keys that
+     * are as large as the blocks of the block mask, inner loop over rows. Skips closed blocks. The other algorithms
+     * take block masks too, and the tiled ones skip closed blocks. */
     VKF_REFERENCE_BLOCK_SPARSE = 4,
-    /* The rest are the steps from standard attention to the kernels, as docs/algorithm.md tells them. fp64.
-     *
-     * Standard attention, three steps with both matrices between them in memory: S = scale q k^T, P =
-     * softmax(S), o = P v. Writes P to options.probabilities, if given. */
+
+    /* The other algorithms are the steps from standard attention to the kernels, as docs/algorithm.md describes them.
+     */
+
+    /* Standard attention, in three steps with both matrices in memory between them: S = scale q k^T, P = softmax(S), o
+     * = P v. Writes P to options.probabilities, if given. */
     VKF_REFERENCE_STANDARD = 5,
-    /* Row by row, key by key, with vkfOnlineSoftmaxUpdate: no row of S is ever there as a whole (Milakov and
+    /* Row by row and key by key, with vkfOnlineSoftmaxUpdate. No row of S is ever in memory as a whole (Milakov and
      * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o beside m and l). */
     VKF_REFERENCE_ONLINE = 6,
-    /* FlashAttention's first version: outer loop over K/V tiles, inner loop over query tiles; m, l and o of every
-     * row are read and written once for each K/V tile, and o is normalised each time (Dao et al. 2022, arXiv
-     * 2205.14135, algorithm 1). */
+    /* The first version of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 1): outer loop over K/V tiles,
+     * inner loop over query tiles. Reads and writes m, l and o of every row once for each K/V tile, and normalises o
+     * each time. */
     VKF_REFERENCE_TILED_KEYS_OUTER = 7,
-    /* o = P v with P recomputed from options.savedLse, as a backward pass does that kept lse and not P: P[i, j] =
-     * exp(s[i, j] - lse[i]) (the same paper, section 3.1 and appendix B.2). Returns the saved lse as lse. Writes P
-     * to options.probabilities, if given. */
+    /* o = P v, with P recomputed from options.savedLse: P[i, j] = exp(s[i, j] - lse[i]). A backward pass does so if it
+     * kept lse and not P (Dao et al. 2022, arXiv 2205.14135, section 3.1 and appendix B.2). Returns the saved lse as
+     * lse. Writes P to options.probabilities, if given. */
     VKF_REFERENCE_RECOMPUTE = 8,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
 
-/* Host memory of one call, laid out as the problem's tensors and strides say. What the problem does not have
- * may be NULL. An entry of the block table that is used must be in [0, paging.pages). */
+/* Host memory of one call. Inputs that the problem does not use may be NULL. An input that it uses and that is NULL is
+ * VKF_ERROR_INVALID_ARGUMENT, unless the output is empty or the call reads none of the input. */
 typedef struct VkfReferenceInputs {
     size_t structSize;
-    const void* q;
-    const void* k;
-    const void* v;
-    const int32_t* keyLengths;
-    const uint32_t* blockMask;
-    const int32_t* blockTable;
-    const float* sinks;       /* [queryHeads] */
-    const float* alibiSlopes; /* [queryHeads] */
-    const void* bias;
-    const void* mask;
-    const int32_t* documentIds; /* [batch, keys]; of packed keys [keys] */
-    const int32_t* cuSeqlensQ;  /* [batch + 1], of packed problems, as vkfCheckSequences wants them */
-    const int32_t* cuSeqlensK;
-    const void* dropoutMask;
-    const uint64_t* dropoutSeed; /* one */
-    const int32_t* probabilityRows;   /* [probabilityRows] */
-    const float* biasFactors;    /* [queryHeads] */
+    const void* q;              /* queries, as VkfProblem::q says */
+    const void* k;              /* keys, as VkfProblem::k says */
+    const void* v;              /* values, as VkfProblem::v says */
+    const int32_t* keyLengths;  /* [batch] */
+    const uint32_t* blockMask;  /* [VkfBlockMaskLayout::words] */
+    const int32_t* blockTable;  /* [batch, paging.maxPages]. An entry that is used and not in [0, paging.pages) is
+                                   VKF_ERROR_INVALID_ARGUMENT. */
+    const float* sinks;         /* [queryHeads] */
+    const float* alibiSlopes;   /* [queryHeads] */
+    const void* bias;           /* as VkfProblem::bias says */
+    const void* mask;           /* as VkfProblem::mask says */
+    const int32_t* documentIds; /* [batch, keys]; for packed sequences without paging [keys] */
+    const int32_t* cuSeqlensQ;  /* [batch + 1], for packed sequences. What vkfCheckSequences refuses is refused here. */
+    const int32_t* cuSeqlensK;  /* [batch + 1], for packed sequences without paging. Checked like cuSeqlensQ. */
+    const void* dropoutMask;    /* as VkfProblem::dropoutMask says */
+    const uint64_t* dropoutSeed;    /* one number, for dropout.deviceSeed */
+    const int32_t* probabilityRows; /* [probabilityRows] */
+    const float* biasFactors;       /* [queryHeads] */
 } VkfReferenceInputs;
 
+/* How the reference computes a call. All fields 0 = the default of each field. */
 typedef struct VkfReferenceOptions {
     size_t structSize;
+    /* Default VKF_REFERENCE_DIRECT. Other values than those of the enumeration are VKF_ERROR_INVALID_ARGUMENT. */
     VkfReferenceAlgorithm algorithm;
-    uint32_t tileRows; /* Br; 0 = 64; changes the speed, never a bit of the result */
-    uint32_t tileKeys; /* Bc, of the tiled algorithms; 0 = 64 */
-    uint32_t threads;  /* 0 = one for each processor */
-    /* Compute query rows rowBegin, rowBegin + rowStride, ... only; the rest of the output is left
-     * alone. rowStride 0 = all rows, and rowBegin must be 0. For checking a sample of a large problem. */
+    /* Query rows of a tile. 0 = 64. Changes the speed, and no bit of the result. */
+    uint32_t tileRows;
+    /* Keys of a tile, for the tiled algorithms, and for VKF_REFERENCE_BLOCK_SPARSE without a block mask. 0 = 64.
+     * Changes roundings. */
+    uint32_t tileKeys;
+    /* Threads that compute, the calling thread among them. 0 = one for each processor. Values over 256 count as 256. */
+    uint32_t threads;
+    /* First query row to compute. Must be 0 if rowStride is 0. */
     uint32_t rowBegin;
+    /* Computes query rows rowBegin, rowBegin + rowStride, ... only, and leaves the rest of the output alone. 0 = all
+     * rows. For checking a sample of a large problem. */
     uint32_t rowStride;
-    /* Called now and then from the calling thread with the share done, 0 to 1. Optional. */
+    /* Called from the calling thread with the share that is done, 0 to 1, at most a thousand times. Must not throw.
+     * NULL = not called. */
     void (*progress)(void* user, double share);
+    /* First argument of `progress`. */
     void* user;
-    /* Type in which p, and k and v of block types, enter products, of the plan that made o (VkfPlanInfo::productType):
-     * VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16, VKF_TYPE_BF16. The fp64 algorithms ignore it. */
+    /* Type in which p enters the product p v, and k and v of block types enter products. Set it to the
+     * VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or VKF_TYPE_BF16;
+     * other values are VKF_ERROR_INVALID_ARGUMENT. The fp64 algorithms ignore it. */
     VkfType productType;
-    uint32_t reserved; /* 0 */
-    /* The softmax's probabilities P, fp64, dense [batch, queryHeads, rows that are selected, keys]: 0 where a key is dropped,
-     * rows sum to 1, or to 0 if they see no key. Of a problem with probabilityRows dense [batch, queryHeads, probabilityRows,
-     * keys], for which all rows must be selected. Refused by the algorithms that do not hold P. Optional. */
+    /* 0 */
+    uint32_t reserved;
+    /* Output: the probabilities P = softmax(s), before dropout. fp64, dense [batch, queryHeads, selected rows, keys].
+     * NULL = not written.
+     * - The probability of a dropped key is 0.
+     * - A row sums to 1, with a sink to less, and to 0 if it sees no key.
+     * - With VkfProblem::probabilityRows: dense [batch, queryHeads, probabilityRows, keys], and all rows must be
+     *   selected. A rowStride over 1 is VKF_ERROR_INVALID_ARGUMENT.
+     * - Only for VKF_REFERENCE_STANDARD and VKF_REFERENCE_RECOMPUTE. Other algorithms do not hold P, and return
+     *   VKF_ERROR_INVALID_ARGUMENT.
+     * - Not for packed sequences: VKF_ERROR_UNSUPPORTED. */
     double* probabilities;
-    /* Of VKF_REFERENCE_RECOMPUTE, which needs it: dense [batch, queryHeads, queryRows], all rows. +infinity, which some
-     * libraries save for an empty row, counts as -infinity. */
+    /* Input of VKF_REFERENCE_RECOMPUTE, which returns VKF_ERROR_INVALID_ARGUMENT if it is NULL. Other algorithms ignore
+     * it. fp64, dense [batch, queryHeads, queryRows], all rows. +infinity, which some libraries save for an empty row,
+     * counts as -infinity. */
     const double* savedLse;
 } VkfReferenceOptions;
 
-/* o: fp64, dense [batch, queryHeads, queryRows, valueDim]. lse: fp64, dense [batch, queryHeads,
- * queryRows], or NULL. Packed sequences have a batch of 1 in both. options may be NULL. Refuses what vkfCheckProblem
- * refuses. Allocates fp32 copies of one KV head; any number of threads may call it at once. */
+/* Computes attention on the CPU.
+ *
+ * - o: fp64, dense [batch, queryHeads, queryRows, valueDim]. Must not be NULL unless the output is empty.
+ * - lse: fp64, dense [batch, queryHeads, queryRows]; natural logarithm. NULL = not written. VkfProblem::lse does not
+ *   matter.
+ * - For packed sequences both have a batch of 1.
+ * - options: NULL = all defaults.
+ *
+ * Allocates fp32 copies of k and v of one KV head, and working memory for each thread. Starts threads that end before
+ * the call returns.
+ *
+ * Errors: those at the top of this file. What vkfCheckProblem refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                         const VkfReferenceOptions* options, double* o, double* lse,
                                         VkfMessage* message);
 
 /* ---- Online softmax -------------------------------------------------------------------------- */
 
-/* The state after some keys of one row: m = maximum score so far, l = sum exp(s - m), o = sum exp(s -
- * m) v, not yet divided by l (Milakov and Gimelshein 2018, arXiv 1805.02867). Empty: m = -infinity,
- * l = 0, o = 0. o has room for `dim` numbers and belongs to the caller. With dim = 0 it is the softmax
- * alone: Update takes the scores piece by piece (values may be NULL), Compute gives the probabilities. */
+/* The state of one row after some of its keys (Milakov and Gimelshein 2018, arXiv 1805.02867). The empty state is m =
+ * -infinity, l = 0, o = 0. The functions below allocate nothing and check nothing: pointers must not be NULL unless the
+ * comment says so. */
 typedef struct VkfOnlineSoftmax {
-    double m;
-    double l;
-    double* o;
-    uint32_t dim;
+    double m;     /* running maximum: the largest score so far */
+    double l;     /* running sum: sum exp(s - m) */
+    double* o;    /* [dim]: sum exp(s - m) v, not yet divided by l. Belongs to the caller. May be NULL if dim is 0. */
+    uint32_t dim; /* numbers of o and of a value. 0 = the softmax alone: vkfOnlineSoftmaxUpdate takes scores piece by
+                     piece, vkfOnlineSoftmaxCompute gives the probabilities. */
 } VkfOnlineSoftmax;
 
-/* Makes the state empty. */
+/* Makes the state empty. The caller sets o and dim before. */
 VKF_API void vkfOnlineSoftmaxReset(VkfOnlineSoftmax* state);
-/* Adds `count` keys: scores[count], values as rows of `dim` numbers, valueStride apart. A score of
- * -infinity is a dropped key; its value is not read. */
+
+/* Adds `count` keys to the state.
+ * - scores: [count]. A score of -infinity is a dropped key, whose value is not read.
+ * - values: `count` rows of `dim` numbers. May be NULL if dim is 0.
+ * - valueStride: numbers from one row of values to the next. */
 VKF_API void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint32_t count, const double* values,
                                     size_t valueStride);
-/* Adds another state over other keys of the same row. Associative; the empty state is neutral. */
+
+/* Adds another state, over other keys of the same row and with the same dim. The operation is associative, and the
+ * empty state is neutral. */
 VKF_API void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other);
-/* probabilities[count] = exp(s - m) / l, the softmax of these scores among all that the state has seen; 0 for a score of
- * -infinity and in an empty state. `probabilities` may be `scores`. Before or after Finish. */
+
+/* Writes probabilities[i] = exp(scores[i] - m) / l for `count` scores: their softmax among all scores that the state
+ * has seen. Writes 0 for a score of -infinity, and 0 everywhere if the state is empty. `probabilities` may be `scores`.
+ * May be called before or after vkfOnlineSoftmaxFinish. */
 VKF_API void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count,
                                      double* probabilities);
-/* Divides o by l (o = 0 if no key was added) and returns lse = m + ln l. */
+
+/* Divides o by l and returns lse = m + ln l. An empty state gives o = 0 and -infinity. Add no keys to the state
+ * afterwards. */
 VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
-/* Whether the generator of VkfDropout keeps a key of a query row. Thread-safe. */
+/* Returns 1 if the generator of VkfDropout keeps key `key` of query row `row`, and 0 if it leaves the key out. Takes
+ * the seed from dropout->seed, whatever dropout->deviceSeed is. Rows and keys of packed sequences count from the start
+ * of their sequence, and `batch` is the number of the sequence. `dropout` must not be NULL. Allocates nothing. */
 VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
 
 /* ---- Merge ----------------------------------------------------------------------------------- */
 
-/* Merges partial results, laid out as the problem says, in fp64. o: dense [batch, heads, rows, dim]; lse: dense [batch,
- * heads, rows], or NULL. Refuses what vkfCheckMerge refuses. Thread-safe. */
+/* Merges partial results in fp64. merge.h says what a merge computes.
+ *
+ * - parts, partLse: laid out as the problem says. Must not be NULL.
+ * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL.
+ * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VkfMergeProblem::lse does not matter.
+ *
+ * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
+ *
+ * Errors: those at the top of this file. What vkfCheckMerge refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
                                     double* lse, VkfMessage* message);
 
 /* ---- Append ---------------------------------------------------------------------------------- */
 
-/* Host memory of one append, laid out as the problem says. Those that the problem does not use, and newLengths, may be
- * NULL. q may be rotatedQ, and lengths newLengths. */
+/* Host memory of one append. Members that the problem does not use may be NULL. Outputs must not overlap inputs, except
+ * that rotatedQ may be q, and newLengths may be lengths. */
 typedef struct VkfAppendBuffers {
     size_t structSize;
-    const void* newK;
-    const void* newV;
-    void* k;
-    void* v;
-    const int32_t* lengths;
-    int32_t* newLengths;
-    const int32_t* blockTable;
-    const void* q;
-    void* rotatedQ;
-    const float* cos;
-    const float* sin;
+    const void* newK;          /* new rows of k, as VkfAppendProblem::newK says */
+    const void* newV;          /* new rows of v, as VkfAppendProblem::newV says */
+    void* k;                   /* output: the cache of k, as VkfAppendProblem::k says */
+    void* v;                   /* output: the cache of v, as VkfAppendProblem::v says */
+    const int32_t* lengths;    /* [batch]: rows that each sequence's cache holds before the append */
+    int32_t* newLengths;       /* output, [batch]: min(length + rows, keys). NULL = not written. */
+    const int32_t* blockTable; /* [batch, paging.maxPages], with paging */
+    const void* q;             /* queries, as VkfAppendProblem::q says; if queryHeads is not 0 */
+    void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; if queryHeads is not 0 */
+    const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with a rotation, if tableRows is not 0 */
+    const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with a rotation, if tableRows is not 0 */
 } VkfAppendBuffers;
 
-/* What vkfCmdAppend does, on the CPU. Rotations are in fp64 and rounded once; without rotation the bytes are those of
- * the kernels. Refuses what vkfCheckAppend refuses. Thread-safe. */
+/* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of
+ * the kernels. Computes on the calling thread. Allocates a row at a time.
+ *
+ * Errors: those at the top of this file. What vkfCheckAppend refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceAppend(const VkfAppendProblem* problem, const VkfAppendBuffers* buffers,
                                      VkfMessage* message);
 
 /* ---- Types ------------------------------------------------------------------------------------ */
 
-/* Reads and writes one element of F32, F16 or BF16; of block types it reads. Writing rounds to nearest, ties to even;
- * a finite value past the largest finite fp16 or bf16 stores that largest value, an infinity stays one. Of other
- * types nothing is written and NaN is read. */
+/* Reads element number `element` of an array of fp32, fp16, bf16 or a block type. Returns NaN for other types, and if
+ * `base` is NULL. Allocates nothing. */
 VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
+
+/* Writes element number `element` of an array of fp32, fp16 or bf16. Rounds to nearest, ties to even. A finite value
+ * past the largest finite fp16 or bf16 stores that largest value, with its sign; an infinity stays an infinity. Writes
+ * nothing for other types, and if `base` is NULL. Allocates nothing. */
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
 
 /* Makes `count` blocks of a block type from 32 * count values, in fp32 as ggml does:
@@ -191,59 +265,89 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
  *                 equals, with its sign / -8, or / -16                trunc(x / d + 16.5), at most 31
  *     q4_1, q5_1  m = min x, d = (max x - m) / 15, or / 31     code = trunc((x - m) / d + 0.5), at most 15, or 31
  *
- * where x / d is x * (1 / d), and x * 0 if |d| < 2^-126; d and m are stored rounded as by vkfStoreElement. A block
- * with a value, or a d, that is not finite gets a NaN for d, and zeros: all its elements are NaN. Of other types
- * nothing is written. */
+ * - x / d means x * (1 / d), and x * 0 if |d| < 2^-126.
+ * - d and m are stored rounded as by vkfStoreElement.
+ * - A block with a value or a d that is not finite gets a NaN for d, and zeros. All its elements are then NaN.
+ *
+ * Writes nothing for other types. Allocates nothing. */
 VKF_API void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks);
-/* Reads them: 32 * count values, exactly the elements that the kernels see. Of other types they are NaN. */
+
+/* Reads `count` blocks of a block type into 32 * count values: exactly the elements that the kernels see. Writes NaN
+ * for other types. Allocates nothing. */
 VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float* values);
 
 /* ---- Verdict ---------------------------------------------------------------------------------- */
 
-/* Result of comparing an output with the fp64 reference. Bound: twice the largest error of
- * the two fp32 algorithms against fp64 on the same inputs, plus a floor of a few units in the last
- * place of the output type at the largest magnitude of the exact output (for lse: fp32's, at 1 at least).
- * NaN and infinity must stand where the reference has them, or an fp32 run where fp32 itself overflows;
- * rows without visible keys must be 0 exactly; else the error is infinite. */
+/* Result of comparing o and lse with the fp64 reference. An error is finite or infinite:
+ * - NaN and infinity must stand where the reference has them. Where fp32 itself overflows, they may also stand as in
+ * one of the fp32 runs.
+ * - A row of o without visible keys must be exactly 0.
+ * - Otherwise the error is infinite.
+ *
+ * A bound is the sum of:
+ * - twice the largest error of the two fp32 algorithms against fp64, on the same inputs
+ * - 4 units in the last place of the output type, at the largest magnitude of the exact output; for lse, units of fp32
+ *   at a magnitude of 1 or more */
 typedef struct VkfVerdict {
     size_t structSize;
-    VkfBool passed;
-    double oError; /* largest |o - reference| */
-    double oBound;
-    double lseError; /* 0 without lse */
-    double lseBound;
+    VkfBool passed;        /* 1 = no error is over its bound */
+    double oError;         /* largest |o - reference|; may be infinite */
+    double oBound;         /* bound of oError */
+    double lseError;       /* largest |lse - reference|; may be infinite; 0 if lse is NULL */
+    double lseBound;       /* bound of lseError; 0 if lse is NULL */
     double oRms;           /* root mean square of the reference's o, for scale */
-    uint64_t worstElement; /* dense index into o of the largest error */
-    double worstValue;
-    double worstReference;
+    uint64_t worstElement; /* element of o with the largest error: index into dense [batch, heads, rows, dim] */
+    double worstValue;     /* value of that element in o */
+    double worstReference; /* value of that element in the reference. 16-bit types end at their largest finite value. */
 } VkfVerdict;
 
-/* Compares o (the problem's type and strides) and lse (fp32, dense, or NULL) with the reference on the
- * rows that options select. tileKeys and productType in options should be the plan's; algorithm is ignored.
- * An output that does not pass is no failure of the call. */
+/* Compares the outputs of a kernel with the reference, on the rows that the options select. Fills *verdict; the caller
+ * sets its structSize. An output that does not pass is no failure of the call.
+ *
+ * - o: type and strides as VkfProblem::o says. Must not be NULL unless the output is empty.
+ * - lse: fp32, dense [batch, queryHeads, queryRows]; for packed sequences [queryHeads, queryRows]. NULL = not compared.
+ * - options: NULL = all defaults. tileKeys and productType should be those of the plan. `algorithm` is ignored; leave
+ *   algorithm, probabilities and savedLse 0.
+ *
+ * Runs three algorithms, and allocates o and lse of the selected rows in fp64 for each of them.
+ *
+ * Errors: those of vkfReferenceAttention. */
 VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                      const VkfReferenceOptions* options, const void* o, const float* lse,
                                      VkfVerdict* verdict, VkfMessage* message);
 
-/* The same of VkfProblem::probabilities. The fp32 runs are those of o for all rows on path standard; else each makes probabilities
- * from its own unrounded scores and the other's lse, rounded to fp32, as the kernels do whose lse comes from one and
- * whose scores from another. The floor is fp32's at the largest probability, in the latter case and what the floor of lse
- * and sums of headDim products in another order make of that probability; the probability of a dropped key must be 0 exactly. */
+/* Result of comparing probabilities with the fp64 reference. NaN and infinity are judged as in VkfVerdict. The
+ * probability of a dropped key must be exactly 0; otherwise the error is infinite.
+ *
+ * A bound is twice the largest error of two fp32 runs, plus a floor. There are two cases:
+ * - All rows on path standard, where the softmax writes the probabilities. The fp32 runs are those for o. The floor is
+ * 4 units in the last place of fp32, at the largest probability.
+ * - Otherwise kernels make probabilities from scores of one kernel and lse of another. Each fp32 run takes its own
+ *   unrounded scores and the other run's lse. The floor also has what an error of lse, and the order of the sums of
+ *   headDim products, make of the largest probability. */
 typedef struct VkfProbabilitiesVerdict {
     size_t structSize;
-    VkfBool passed;
-    double error; /* largest |probability - reference| */
-    double bound;
-    uint64_t worstElement; /* dense index into probabilities of the largest error */
-    double worstValue;
-    double worstReference;
+    VkfBool passed;        /* 1 = the error is not over the bound */
+    double error;          /* largest |probability - reference|; may be infinite */
+    double bound;          /* bound of `error` */
+    uint64_t worstElement; /* element of `probabilities` with the largest error: dense index */
+    double worstValue;     /* value of that element in `probabilities` */
+    double worstReference; /* value of that element in the reference */
 } VkfProbabilitiesVerdict;
 
-/* Compares probabilities (fp32, dense) as vkfReferenceVerify does o; of chosen rows the options select some of the list,
- * whose numbers out of range must have zeros. Allocates some rows of fp64 probabilities. */
+/* Compares the probabilities that a kernel wrote with the reference, as vkfReferenceVerify compares o.
+ *
+ * - probabilities: fp32, dense [batch, queryHeads, queryRows or probabilityRows, keys]. Must not be NULL unless it has
+ *   no elements.
+ * - options: as for vkfReferenceVerify. With VkfProblem::probabilityRows, rowBegin and rowStride select entries of that
+ *   list. An entry outside [0, queryRows) must have a row of zeros.
+ *
+ * Allocates fp64 probabilities of some rows at a time.
+ *
+ * Errors: those of vkfReferenceAttention. */
 VKF_API VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfReferenceInputs* inputs,
-                                            const VkfReferenceOptions* options, const float* probabilities,
-                                            VkfProbabilitiesVerdict* verdict, VkfMessage* message);
+                                                  const VkfReferenceOptions* options, const float* probabilities,
+                                                  VkfProbabilitiesVerdict* verdict, VkfMessage* message);
 
 #ifdef __cplusplus
 }

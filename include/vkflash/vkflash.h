@@ -1,25 +1,52 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/vkflash.h: exact fused attention recorded into an application's own command buffer.
+ * vkflash/vkflash.h: exact fused attention, recorded into an application's own command buffer.
  *
- * The library borrows and never owns: the application gives it instance, physical device, device
- * and vkGetInstanceProcAddr. It has no queue, submits nothing, waits for nothing, and owns no
- * device memory; a context owns pipelines and nothing else. Use in order:
+ * The application owns everything: instance, physical device, device, queues, command buffers and memory. The library
+ * has no queue. It submits nothing, waits for nothing on the device, and owns no device memory. A context owns
+ * pipelines and one pipeline layout, and nothing else. Use in this order:
  *
- *     vkfGetDeviceRequirements   before vkCreateDevice: extensions and features to enable
- *     vkfCreateContext           once a device
- *     vkfCreatePlan              once a problem (shape, types, masks): checks it, picks kernel and
+ *     vkfGetDeviceRequirements   before vkCreateDevice: which extensions and features to enable
+ *     vkfCreateContext           once for each device
+ *     vkfCreatePlan              once for each problem (shape, types, masks): checks the problem, chooses kernel and
  *                                tiles, creates or reuses pipelines
- *     vkfGetPlanInfo             scratch bytes, steps, what was chosen
- *     vkfCmdAttention            any number of times, with the addresses of this call
+ *     vkfGetPlanInfo             scratch bytes, steps, and what was chosen
+ *     vkfCmdAttention            any number of times, with the addresses of the call
  *
- * Threads: a context may be used from several threads at once. A plan is immutable: any number of
- * threads may record it at once, each into its own command buffer. Destroying needs that nobody
- * else uses the object, and that no submitted command buffer still uses the plan's context.
+ * merge.h and append.h describe two more kinds of object. They are created, recorded and destroyed like plans.
  *
- * Structs start with structSize = sizeof(struct): a larger one than this version knows is refused
- * with VKF_ERROR_STRUCT_SIZE, so that programs built against older headers keep working.
- * Messages may be NULL everywhere.
+ * Device memory. The kernels read and write memory through device addresses and use no descriptors. Hence:
+ * - Create each buffer with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. The library needs no other usage flag. The
+ *   programs under examples/ and host.hpp set VK_BUFFER_USAGE_STORAGE_BUFFER_BIT too.
+ * - Bind the buffer to memory that was allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, in
+ *   VkMemoryAllocateFlagsInfo::flags.
+ * - Enable the feature bufferDeviceAddress, which vkfGetDeviceRequirements asks for.
+ *
+ * Threads:
+ * - Several threads may use one context at once. While one thread compiles pipelines in a create function, other
+ *   create functions of the context wait.
+ * - Plans, merges and appends are immutable. Any number of threads may record one of them at once, each thread into a
+ *   command buffer of its own.
+ * - A destroy function needs that no other thread uses the object.
+ * - Functions on different contexts are independent. "Thread-safe" below means that any number of threads may call the
+ *   function at once.
+ *
+ * Lifetimes, from the object that goes first to the object that goes last:
+ * 1. Plans, merges and appends: destroy all of them before their context. Recorded command buffers stay valid, because
+ *    the pipelines belong to the context.
+ * 2. The context: destroy it when no command buffer that uses its pipelines is pending. Do not submit such a command
+ *    buffer afterwards.
+ * 3. VkfContextCreateInfo::pipelineCache and VkfContextCreateInfo::allocator, then the device and the instance.
+ *
+ * Structs start with structSize. Set it to sizeof(struct), and set fields that you do not use to 0. A smaller struct
+ * comes from an older header, and its missing fields count as 0, so that programs built against older headers keep
+ * working. A struct that is larger than this version knows is refused with VKF_ERROR_STRUCT_SIZE. A struct that is
+ * smaller than in the first version with it is refused with that code too.
+ *
+ * Errors. A call that fails has changed nothing: no handle is written, no output struct is filled, no command is
+ * recorded. Every `message` may be NULL. Otherwise a call that fails writes one sentence to it.
+ * - VKF_ERROR_OUT_OF_HOST_MEMORY: an allocation of host memory failed, in the library or in the driver.
+ * - VKF_ERROR_VULKAN: another Vulkan call failed, or the C++ runtime did.
  */
 #ifndef VKFLASH_VKFLASH_H
 #define VKFLASH_VKFLASH_H
@@ -35,266 +62,457 @@
 extern "C" {
 #endif
 
-typedef struct VkfContext_T* VkfContext;
-typedef struct VkfPlan_T* VkfPlan;
-typedef struct VkfMerge_T* VkfMerge;
-typedef struct VkfAppend_T* VkfAppend;
+typedef struct VkfContext_T* VkfContext; /* a device with its pipelines */
+typedef struct VkfPlan_T* VkfPlan;       /* one problem, ready to be recorded */
+typedef struct VkfMerge_T* VkfMerge;     /* one merge of partial results, ready to be recorded */
+typedef struct VkfAppend_T* VkfAppend;   /* one append to a KV cache, ready to be recorded */
 
 /* ---- Device requirements ------------------------------------------------------------------- */
 
-/* Device features this library can use. A bit set in VkfContextCreateInfo::features promises that
- * the device was created with the feature (and the extension it belongs to) enabled. */
+/* Device features that the library can use. A bit in VkfContextCreateInfo::features promises that the application
+ * enabled the feature, and its extension if there is one, when it created the device. */
 typedef enum VkfFeatureBits VKF_INT32_ENUM {
-    VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0, /* needed always */
-    VKF_FEATURE_STORAGE_16BIT = 1 << 1,         /* storageBuffer16BitAccess: fp16, bf16 and block
-                                                   types, paths decode and standard */
-    VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,        /* subgroupSizeControl and computeFullSubgroups: reductions
-                                                   by subgroup operations instead of shared memory */
-    VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,    /* VK_KHR_cooperative_matrix, vulkanMemoryModel, shaderFloat16:
-                                                   path coopmat */
-    VKF_FEATURE_BFLOAT16_MATRIX = 1 << 4,       /* VK_KHR_shader_bfloat16 with cooperative matrices: path coopmat
-                                                   for bf16 */
+    /* bufferDeviceAddress. Always needed. */
+    VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0,
+    /* storageBuffer16BitAccess. Needed for tensors of fp16, bf16 and block types, for paths decode and standard, and
+     * for more than one key split. */
+    VKF_FEATURE_STORAGE_16BIT = 1 << 1,
+    /* subgroupSizeControl and computeFullSubgroups. Kernels then reduce by subgroup operations instead of through
+     * shared memory, if the device also has shuffles and can require a subgroup size in compute shaders. */
+    VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,
+    /* VK_KHR_cooperative_matrix with cooperativeMatrix, vulkanMemoryModel and shaderFloat16. Needed for path coopmat,
+     * together with VKF_FEATURE_FULL_SUBGROUPS. Paths decode and standard use it if it is there. */
+    VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,
+    /* VK_KHR_shader_bfloat16 with shaderBFloat16Type and shaderBFloat16CooperativeMatrix, beside
+     * VKF_FEATURE_COOPERATIVE_MATRIX. Needed for path coopmat with bf16. */
+    VKF_FEATURE_BFLOAT16_MATRIX = 1 << 4,
     VKF_FEATURE_FORCE_INT32 = 0x7fffffff
 } VkfFeatureBits;
-typedef uint32_t VkfFeatures;
+typedef uint32_t VkfFeatures; /* bits of VkfFeatureBits */
 
-/* A physical device, before or after a VkDevice exists. */
+/* A physical device, before or after a VkDevice exists. No field may be null. */
 typedef struct VkfDeviceQuery {
     size_t structSize;
-    PFN_vkGetInstanceProcAddr getInstanceProcAddr;
-    VkInstance instance; /* created for Vulkan 1.2 or later */
-    VkPhysicalDevice physicalDevice;
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr; /* the application's loader entry; used during the call only */
+    VkInstance instance;                           /* created for Vulkan 1.2 or later */
+    VkPhysicalDevice physicalDevice;               /* of that instance; must support Vulkan 1.2 or later */
 } VkfDeviceQuery;
 
-#define VKF_MAX_DEVICE_EXTENSIONS 16
+#define VKF_MAX_DEVICE_EXTENSIONS 16 /* room in VkfDeviceRequirements::extensions */
 
-/* What to enable on the device. The feature structs are linked into a chain that starts at
- * `features` (pass &requirements.features as VkDeviceCreateInfo::pNext, pEnabledFeatures = NULL) and
- * points into this struct: do not copy or move it before vkCreateDevice. An application with a
- * chain of its own enables the same members there. */
+/* What to enable on the device. vkfGetDeviceRequirements fills all fields but structSize.
+ *
+ * The feature structs form a chain that starts at `features`. Pass &requirements.features as VkDeviceCreateInfo::pNext,
+ * with pEnabledFeatures = NULL. The chain points into this struct, so do not copy or move the struct before
+ * vkCreateDevice. An application that has a feature chain of its own enables the same members there. */
 typedef struct VkfDeviceRequirements {
     size_t structSize;
-    VkfFeatures usableFeatures; /* supported by the device and enabled by the chain below */
-    VkfFeatures neededFeatures; /* without these vkfCreateContext fails */
-    uint32_t extensionCount;    /* device extensions that belong to usableFeatures; static strings */
-    const char* extensions[VKF_MAX_DEVICE_EXTENSIONS];
-    VkPhysicalDeviceFeatures2 features;
-    VkPhysicalDevice16BitStorageFeatures storage16;
-    VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress;
-    VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl;
-    VkPhysicalDeviceVulkanMemoryModelFeatures vulkanMemoryModel;
-    VkPhysicalDeviceShaderFloat16Int8Features float16;
-    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix;
-    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+    VkfFeatures usableFeatures; /* features that the device supports and that the chain enables */
+    VkfFeatures neededFeatures; /* features without which vkfCreateContext fails */
+    uint32_t extensionCount;    /* number of entries of `extensions` that are filled */
+    const char* extensions[VKF_MAX_DEVICE_EXTENSIONS]; /* device extensions that belong to usableFeatures; static
+                                                          strings */
+    VkPhysicalDeviceFeatures2 features;                /* start of the chain; enables no core feature of Vulkan 1.0 */
+    VkPhysicalDevice16BitStorageFeatures storage16;    /* storageBuffer16BitAccess; always in the chain */
+    VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress; /* bufferDeviceAddress; always in the chain */
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl; /* subgroupSizeControl and computeFullSubgroups;
+                                                                        in the chain if usable */
+    VkPhysicalDeviceVulkanMemoryModelFeatures vulkanMemoryModel;     /* vulkanMemoryModel; in the chain if cooperative
+                                                                        matrices are usable */
+    VkPhysicalDeviceShaderFloat16Int8Features float16;               /* shaderFloat16; in the chain if cooperative
+                                                                        matrices are usable */
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix;  /* cooperativeMatrix; in the chain if usable */
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;              /* shaderBFloat16Type and
+                                                                        shaderBFloat16CooperativeMatrix; in the chain if
+                                                                        usable */
 } VkfDeviceRequirements;
 
-/* Fills *requirements (structSize set by the caller). VKF_ERROR_MISSING_FEATURE names what the
- * device lacks. Creates nothing. Thread-safe. */
+/* Fills *requirements for a physical device. The caller sets structSize in both structs. Creates no Vulkan object, does
+ * not block, and frees the host memory that it allocates. Thread-safe.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_MISSING_FEATURE (no Vulkan 1.2 or no
+ * bufferDeviceAddress; the message says which), VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_VULKAN. */
 VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements,
                                            VkfMessage* message);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
-/* Driver trouble to work around. The library sets what it knows from the driver's identity; an
- * application can add to it. */
+/* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application
+ * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS give right results on any device. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
-    VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,   /* shuffles give wrong results: reduce in shared memory */
-    VKF_QUIRK_ROLLED_LOOPS = 1 << 1,          /* the driver takes seconds to compile long shaders, or spills where
-                                                 loops are unrolled: leave those of paths coopmat and decode alone */
-    VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2, /* the driver's layout of a cooperative matrix is not the one that was
-                                                 seen: scores of path coopmat pass through shared memory */
-    VKF_QUIRK_LOCKSTEP_SUBGROUPS = 1 << 3,    /* a barrier of a subgroup waits for its whole workgroup, and is not
-                                                 needed because the subgroup runs in lockstep: leave it out */
+    /* Subgroup shuffles give wrong results. Kernels reduce in shared memory and use no cooperative matrices, so that
+     * path coopmat is not available. Set for MoltenVK. */
+    VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,
+    /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Kernels with many
+     * unrolled loops (those of path decode and those on cooperative matrices) keep their loops. Set for llvmpipe. */
+    VKF_QUIRK_ROLLED_LOOPS = 1 << 1,
+    /* The driver's element layout of cooperative matrices is not the one that the library knows for this driver. Scores
+     * of path coopmat pass through shared memory. */
+    VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2,
+    /* A subgroup barrier waits for the whole workgroup, and is not needed because a subgroup runs in lockstep. Kernels
+     * on cooperative matrices leave such barriers out. Results are wrong where subgroups do not run in lockstep. Set
+     * for llvmpipe. */
+    VKF_QUIRK_LOCKSTEP_SUBGROUPS = 1 << 3,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
-typedef uint32_t VkfQuirks;
+typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */
 
+/* What vkfCreateContext makes a context of. */
 typedef struct VkfContextCreateInfo {
     size_t structSize;
+    /* The application's loader entry. Must not be null. The library uses it during vkfCreateContext only. */
     PFN_vkGetInstanceProcAddr getInstanceProcAddr;
+    /* Created for Vulkan 1.2 or later. Must not be null. Must outlive the context. */
     VkInstance instance;
+    /* The physical device of `device`. Must not be null. */
     VkPhysicalDevice physicalDevice;
+    /* Must not be null. Must outlive the context. */
     VkDevice device;
-    VkfFeatures features;                   /* enabled on the device; usually VkfDeviceRequirements::usableFeatures */
-    VkfQuirks quirks;                       /* added to the built-in ones */
-    VkPipelineCache pipelineCache;          /* optional; used under the context's own lock */
-    const VkAllocationCallbacks* allocator; /* optional; handed on to the Vulkan calls */
-    uint32_t maxSharedMemoryBytes;          /* 0 = the device's limit; less forces smaller tiles */
-    const char* tuning;                     /* text that `vkflash tune` wrote (tuning.h); read during the call */
-    size_t tuningBytes;                     /* 0 = no tuning */
+    /* Features that are enabled on `device`; usually VkfDeviceRequirements::usableFeatures. Must contain
+     * VKF_FEATURE_BUFFER_DEVICE_ADDRESS. A bit that the physical device does not support is an error. */
+    VkfFeatures features;
+    /* Quirks to add to the built-in ones. 0 = none. */
+    VkfQuirks quirks;
+    /* Pipeline cache for vkCreateComputePipelines. VK_NULL_HANDLE = none. Must outlive the context, which does not
+     * destroy it. The context uses it under a lock of its own. A cache with
+     * VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT must therefore not be in use elsewhere meanwhile. */
+    VkPipelineCache pipelineCache;
+    /* Allocation callbacks for the Vulkan objects of the context. NULL = the driver's. The library keeps the pointer,
+     * so that the struct must outlive the context. */
+    const VkAllocationCallbacks* allocator;
+    /* Bytes of shared memory that a workgroup may use. 0 = the device's limit, which larger values do not raise. A
+     * small value forces small tiles, or makes problems unsupported. */
+    uint32_t maxSharedMemoryBytes;
+    /* Tuning data: text that `vkflash tune` wrote (tuning.h). Need not end in a zero byte. Read during the call only.
+     */
+    const char* tuning;
+    /* Bytes of `tuning`. 0 = no tuning data. */
+    size_t tuningBytes;
 } VkfContextCreateInfo;
 
-/* Reads the device's limits and prepares an empty pipeline store. Compiles nothing. */
+/* Creates a context: reads the device's limits and tuning data, and creates a pipeline layout. Compiles nothing and
+ * does not block. Allocates host memory. Thread-safe.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or malformed tuning data), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED
+ * (tuning data of a format version other than 1), VKF_ERROR_MISSING_FEATURE (no Vulkan 1.2, no bufferDeviceAddress, or
+ * `features` has bits that the device does not support or lacks needed ones), VKF_ERROR_OUT_OF_HOST_MEMORY,
+ * VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. */
 VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
 
-/* Destroys the pipelines. Every plan of the context must have been destroyed. NULL is ignored. */
+/* Destroys a context with its pipelines. NULL is ignored. All plans, merges and appends of the context must have been
+ * destroyed before. No command buffer that uses its pipelines may be pending. Not thread-safe for one context. */
 VKF_API void vkfDestroyContext(VkfContext context);
 
-/* VKF_SUCCESS if vkfCreatePlan would accept the problem. Creates nothing. Thread-safe. */
+/* Checks whether the context's device, features and tiles can do a problem. vkfCreatePlan gives the same results, but
+ * can also fail because the driver fails, or because this build lacks a shader (inspect.h). Creates nothing, does not
+ * block, and frees the host memory that it allocates. Thread-safe.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_UNSUPPORTED (this version, path or device cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
+ * VKF_ERROR_VULKAN. The message names the field and the limit. */
 VKF_API VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMessage* message);
 
-/* The same for a device that has no VkDevice yet, assuming that every usable feature gets enabled.
- * vkfCheckProblem answers without any device. */
+/* Does what vkfCheckSupport does, for a device that need not have a VkDevice yet. Assumes that every usable feature
+ * gets enabled, and that the context has no tuning data, no added quirks and all shared memory of the device.
+ * vkfCheckProblem needs no device at all. Creates nothing, does not block. Thread-safe.
+ *
+ * Errors: those of vkfCheckSupport, and VKF_ERROR_MISSING_FEATURE as from vkfGetDeviceRequirements. */
 VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */
 
-/* Checks the problem, chooses path and tiles, and creates the pipelines that are not there yet (the
- * only slow part: the driver compiles). The problem is copied. */
+/* Creates a plan: checks the problem, chooses path and tiles, and creates the pipelines that the context does not have
+ * yet. Copies the problem. Allocates host memory, but no device memory except what the driver needs for pipelines.
+ * Thread-safe.
+ *
+ * Blocks while the driver compiles new pipelines, which can take seconds. It also waits for other create functions of
+ * the context. Call it from a worker thread where that matters. A plan whose pipelines exist already takes no
+ * compilation.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
+ * VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. Pipelines that were compiled before the
+ * failure stay in the context. */
 VKF_API VkfResult vkfCreatePlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message);
 
-/* NULL is ignored. Recorded command buffers stay valid: pipelines belong to the context. */
+/* Destroys a plan. NULL is ignored. Recorded command buffers stay valid, because the pipelines belong to the context.
+ * Does not block. Not thread-safe for one plan. */
 VKF_API void vkfDestroyPlan(VkfPlan plan);
 
-#define VKF_TILE_CAPACITY 96
+#define VKF_TILE_CAPACITY 96 /* bytes of the text of a tile, with its zero byte */
 
+/* What a plan needs and what was chosen for it. vkfGetPlanInfo fills all fields but structSize. */
 typedef struct VkfPlanInfo {
     size_t structSize;
-    VkfPath path;              /* the path chosen, never AUTO */
-    uint32_t stepCount;        /* 0 when the output is empty */
-    VkDeviceSize scratchBytes; /* 0, or in fp32: o, m and l of each split; standard: all scores; key_outer: o, m, l;
-                                  lse, for probabilities without it */
+    /* The path that was chosen; never VKF_PATH_AUTO. */
+    VkfPath path;
+    /* Number of steps, for vkfCmdAttentionSteps. 0 if the output is empty. */
+    uint32_t stepCount;
+    /* Bytes of scratch memory that one call needs; 0 = none. It holds:
+     * - with key splits: o, m and l of each split, in fp32
+     * - on path standard: all scores, and m and l of each row
+     * - on path key_outer: o, m and l of each row, in fp32
+     * - for probabilities without lse, where they are not written by the softmax: lse
+     * - with some optional inputs: their addresses and strides, a map of tiles, or a list of packed sequences */
+    VkDeviceSize scratchBytes;
+    /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;
-    uint32_t tileRows;                      /* query rows a workgroup works on, of all its heads */
-    uint32_t tileKeys;                      /* keys of one K/V tile */
-    uint32_t workgroupSize;                 /* invocations */
-    uint32_t sharedMemoryBytes;             /* a workgroup */
-    uint32_t subgroupReductions;            /* 1 = by subgroup operations, 0 = in shared memory */
-    uint32_t kvSplits;                      /* parts that the keys are split into */
-    VkDeviceSize inputAlignment;            /* bytes that q, k and v must be aligned to */
-    VkfType productType;                    /* in which p enters the product p v; F32 = unrounded */
-    double operations;                      /* multiplications and additions of the visible pairs; a plan does not know
-                                               which blocks of a block mask are open and counts all of them, nor how
-                                               long packed sequences are and counts them as of one length */
-    double minimumBytes;                    /* q, k, v read once, o, lse and probabilities written once */
-    char description[VKF_MESSAGE_CAPACITY]; /* the plan in one line, for people and bug reports */
-    char tile[VKF_TILE_CAPACITY];           /* tile and splits as tuning data writes them, or would */
-    uint32_t tuned;                         /* 1 = they are those of the context's tuning */
-    uint32_t reserved;                      /* 0 */
+    /* Query rows that a workgroup works on, those of all its heads together. */
+    uint32_t tileRows;
+    /* Keys of one K/V tile. */
+    uint32_t tileKeys;
+    /* Invocations of a workgroup. */
+    uint32_t workgroupSize;
+    /* Bytes of shared memory for each workgroup. */
+    uint32_t sharedMemoryBytes;
+    /* 1 = kernels reduce by subgroup operations; 0 = in shared memory. */
+    uint32_t subgroupReductions;
+    /* Number of key splits; 1 = the keys are not split. */
+    uint32_t kvSplits;
+    /* Bytes that the addresses of q, k and v must be a multiple of. */
+    VkDeviceSize inputAlignment;
+    /* Type in which p enters the product p v; VKF_TYPE_F32 = unrounded. Goes into VkfReferenceOptions::productType. */
+    VkfType productType;
+    /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. A plan
+     * knows no contents of arrays: all other masks and keyLengths count as if they dropped nothing, and packed
+     * sequences as if all had the same length. */
+    double operations;
+    /* Least bytes of memory traffic: q, k and v read once; o, lse and probabilities written once. */
+    double minimumBytes;
+    /* The plan in one line, for people and bug reports. Ends in a zero byte; cut off at the capacity. */
+    char description[VKF_MESSAGE_CAPACITY];
+    /* Tile and key splits, as tuning data writes them. Other paths use the same spelling. Ends in a zero byte. */
+    char tile[VKF_TILE_CAPACITY];
+    /* 1 = `tile` comes from the context's tuning data; 0 = the library chose it. */
+    uint32_t tuned;
+    /* 0 */
+    uint32_t reserved;
 } VkfPlanInfo;
 
-/* Fills *info (structSize set by the caller). Thread-safe. */
+/* Fills *info. The caller sets structSize. Allocates nothing and does not block. Thread-safe.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message);
 
 /* ---- Record -------------------------------------------------------------------------------- */
 
-/* Device memory of one tensor or array: either an address, or a buffer created with
- * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, plus an offset in bytes. Must be aligned to the element
- * size, 4 bytes at least for fp32, int32 and blockMask, 2 for block types; q, k and v to VkfPlanInfo::inputAlignment.
- * size = bytes available from there, checked if not zero. */
+/* Device memory of one tensor or array: a device address or a buffer, plus an offset. The top of this file says which
+ * flags the buffer and its memory need. The struct that holds a binding says how much memory the call touches and which
+ * alignment it needs. Alignment is that of address + offset.
+ *
+ * A binding that a call does not use, or of which it touches no bytes, is not looked at. For other bindings:
+ * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, or the alignment is wrong.
+ * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. */
 typedef struct VkfBinding {
-    VkDeviceAddress address; /* used if not zero */
-    VkBuffer buffer;         /* used if address is zero */
-    VkDeviceSize offset;     /* bytes, added to either */
-    VkDeviceSize size;       /* bytes from there to the end of what may be touched; 0 = not checked */
+    /* Device address, as vkGetBufferDeviceAddress returns it. 0 = use `buffer`. */
+    VkDeviceAddress address;
+    /* Buffer whose address the library asks the driver for. Used only if `address` is 0. */
+    VkBuffer buffer;
+    /* Bytes from `address`, or from the start of `buffer`, to the first element. Default 0. */
+    VkDeviceSize offset;
+    /* Bytes that the call may touch from address + offset on. 0 = not checked; not allowed for scratch. */
+    VkDeviceSize size;
 } VkfBinding;
 
-/* Addresses of one call. Bindings that the problem does not use are ignored. */
+/* Device memory of one attention call. Bindings that the problem does not use are ignored. `o`, `lse`, `probabilities`
+ * and `scratch` are written; they must overlap neither each other nor any memory that the call reads. The contents of
+ * all other bindings are read on the device, so that they may change between submissions. */
 typedef struct VkfBindings {
     size_t structSize;
+    /* Queries, as VkfProblem::q says. Alignment: VkfPlanInfo::inputAlignment. */
     VkfBinding q;
+    /* Keys, as VkfProblem::k says. Alignment: VkfPlanInfo::inputAlignment. */
     VkfBinding k;
+    /* Values, as VkfProblem::v says. Alignment: VkfPlanInfo::inputAlignment. */
     VkfBinding v;
+    /* Output, as VkfProblem::o says. Alignment: 4 bytes for fp32, 2 bytes for fp16 and bf16. */
     VkfBinding o;
+    /* Output. Used if VkfProblem::lse is 1. fp32, dense [batch, queryHeads, queryRows]; for packed sequences
+     * [queryHeads, queryRows]. Alignment: 4 bytes. */
     VkfBinding lse;
+    /* Used if VkfProblem::keyLengths is 1. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding keyLengths;
-    VkfBinding scratch;     /* VkfPlanInfo::scratchBytes; size must be given. Not shared by calls that may
-                               run at the same time. */
-    VkfBinding blockMask;   /* 4 bytes for each word of vkfBlockMaskLayout */
-    VkfBinding probabilities;     /* fp32 [batch, queryHeads, queryRows or probabilityRows, keys], of problems with probabilities */
-    VkfBinding blockTable;  /* int32 [batch, paging.maxPages], of problems with paging */
-    VkfBinding sinks;       /* fp32 [queryHeads], of problems with sinks */
-    VkfBinding alibiSlopes; /* fp32 [queryHeads], of problems with alibiCustom */
-    VkfBinding documentIds; /* int32 [batch, keys], of packed keys [keys], of problems with documents */
-    VkfBinding bias;        /* as the problem's strides say; read in words of 4 bytes, so that its address is a */
-    VkfBinding mask;        /* multiple of 4 and its bytes are rounded up to one; the same of the mask */
-    VkfBinding cuSeqlensQ;  /* int32 [batch + 1], of packed problems */
-    VkfBinding cuSeqlensK;  /* the same; not of problems with paging */
-    VkfBinding dropoutMask; /* likewise, of problems with a dropoutMask */
-    VkfBinding dropoutSeed; /* uint64, at a multiple of 8 bytes, of problems with dropout.deviceSeed */
-    VkfBinding probabilityRows;  /* int32 [probabilityRows], of problems with probabilities of chosen rows */
-    VkfBinding biasFactors; /* fp32 [queryHeads], of problems with biasFactors */
+    /* Scratch memory of VkfPlanInfo::scratchBytes; used if that is not 0. `size` must be given, or else
+     * VKF_ERROR_BINDING_TOO_SMALL is returned. Alignment: VkfPlanInfo::scratchAlignment. Its contents before and after
+     * a call mean nothing. Calls that may run at the same time must not share it. */
+    VkfBinding scratch;
+    /* Used if VkfProblem::maskBlock is not 0. uint32 [VkfBlockMaskLayout::words]. Alignment: 4 bytes. */
+    VkfBinding blockMask;
+    /* Output. Used if VkfProblem::probabilities is 1. fp32, dense [batch, queryHeads, W, keys], where W is
+     * probabilityRows, or queryRows if that is 0. Alignment: 4 bytes. */
+    VkfBinding probabilities;
+    /* Used if VkfProblem::paging is enabled. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key
+     * under its sequence's length must be in [0, paging.pages). */
+    VkfBinding blockTable;
+    /* Used if VkfProblem::sinks is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    VkfBinding sinks;
+    /* Used if VkfProblem::alibiCustom is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    VkfBinding alibiSlopes;
+    /* Used if VkfProblem::documents is 1. int32 [batch, keys]; for packed sequences without paging [keys]. Alignment: 4
+     * bytes. */
+    VkfBinding documentIds;
+    /* Used if VkfProblem::bias is enabled. Type and strides as VkfProblem::bias says. Alignment: 4 bytes. Size:
+     * vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    VkfBinding bias;
+    /* Used if VkfProblem::mask is enabled. Type and strides as VkfProblem::mask says. Alignment: 4 bytes. Size:
+     * vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    VkfBinding mask;
+    /* Used if VkfProblem::packed is 1. int32 [batch + 1]: where the rows of each sequence start. Alignment: 4 bytes. */
+    VkfBinding cuSeqlensQ;
+    /* Used if VkfProblem::packed is 1 without paging. int32 [batch + 1]: where the keys of each sequence start.
+     * Alignment: 4 bytes. */
+    VkfBinding cuSeqlensK;
+    /* Used if VkfProblem::dropoutMask is enabled. Type and strides as VkfProblem::dropoutMask says. Alignment: 4 bytes.
+     * Size: vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    VkfBinding dropoutMask;
+    /* Used if dropout.deviceSeed is 1, dropout.probability is not 0 and there is no dropoutMask. One uint64. Alignment:
+     * 8 bytes. */
+    VkfBinding dropoutSeed;
+    /* Used if VkfProblem::probabilityRows is not 0. int32 [probabilityRows]: the query rows whose probabilities are
+     * written. Alignment: 4 bytes. */
+    VkfBinding probabilityRows;
+    /* Used if VkfProblem::biasFactors is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    VkfBinding biasFactors;
 } VkfBindings;
 
-/* Records every step of the plan into a command buffer in the recording state, outside a render
- * pass, of a queue family with compute. Allocates nothing; takes under two microseconds.
+/* Records all steps of the plan. A plan with an empty output records nothing and looks at no binding. Allocates
+ * nothing, does not block, and takes under two microseconds. Thread-safe for one plan, as long as no two threads use
+ * one command buffer.
  *
- * Disturbs the compute pipeline binding and push constants, no descriptor sets.
- * Barriers: writes to inputs must have been made available to
- * VK_PIPELINE_STAGE_COMPUTE_SHADER / VK_ACCESS_SHADER_READ before, and so must earlier uses of o, lse,
- * probabilities and scratch have ended; the caller places the barrier from COMPUTE_SHADER / SHADER_WRITE before
- * anything reads o, lse or probabilities. Barriers between the plan's own dispatches are recorded by the library. */
+ * The command buffer must be in the recording state, outside a render pass, and of a queue family with compute. The
+ * call disturbs the compute pipeline binding and push constants. It leaves descriptor sets alone.
+ *
+ * Barriers:
+ * - Before: the application makes writes to inputs available to VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT with
+ *   VK_ACCESS_SHADER_READ_BIT. Earlier uses of o, lse, probabilities and scratch must have ended.
+ * - Between the plan's own dispatches: the library records the barriers.
+ * - After: the application places a barrier from VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT with VK_ACCESS_SHADER_WRITE_BIT
+ *   before anything reads o, lse or probabilities.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
+ * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. A call that fails records nothing. */
 VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                   VkfMessage* message);
 
-/* The same for steps [firstStep, firstStep + stepCount) only, so that a long call can be spread over
- * several submissions. All steps must run, each once, in order, on one queue, with the same bindings
- * and nothing else writing scratch in between; the result then has the same bits. */
+/* Records steps [firstStep, firstStep + stepCount) only, so that a long call can be spread over several submissions.
+ * Everything else is as for vkfCmdAttention. The result has the same bits, if:
+ * - every step runs exactly once, in order, on one queue
+ * - all steps have the same bindings
+ * - nothing else writes the scratch memory in between
+ *
+ * Errors: those of vkfCmdAttention, and VKF_ERROR_INVALID_ARGUMENT if firstStep + stepCount is over
+ * VkfPlanInfo::stepCount. */
 VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                        uint32_t firstStep, uint32_t stepCount, VkfMessage* message);
 
 /* ---- Merge ----------------------------------------------------------------------------------- */
 
-/* Checks the problem and creates the pipeline that goes with it, if it is not there yet. merge.h tells what is
- * merged. Immutable like a plan: any number of threads may record it at once. */
+/* Creates a merge: checks the problem, and creates its pipeline if the context does not have it yet. merge.h says what
+ * a merge computes. Copies the problem. Allocates host memory. Blocks while the driver compiles, like vkfCreatePlan.
+ * Thread-safe. The merge is immutable: any number of threads may record it at once.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_UNSUPPORTED (a limit, a type, 16-bit types without VKF_FEATURE_STORAGE_16BIT, or a shader that this build
+ * lacks), VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. */
 VKF_API VkfResult vkfCreateMerge(VkfContext context, const VkfMergeProblem* problem, VkfMerge* merge,
                                  VkfMessage* message);
 
-/* NULL is ignored. Recorded command buffers stay valid. */
+/* Destroys a merge. NULL is ignored. Recorded command buffers stay valid, because the pipeline belongs to the context.
+ * Does not block. Not thread-safe for one merge. */
 VKF_API void vkfDestroyMerge(VkfMerge merge);
 
-/* Addresses of one merge; outputs overlap no input. */
+/* Device memory of one merge. Outputs must overlap neither inputs nor each other. */
 typedef struct VkfMergeBindings {
     size_t structSize;
-    VkfBinding parts;   /* o_k */
-    VkfBinding partLse; /* lse_k, fp32 */
+    /* The partial outputs o_k, as VkfMergeProblem::part and partStride say. Alignment: the element size. */
+    VkfBinding parts;
+    /* The partial lse_k: fp32, dense [batch, heads, rows] each, lsePartStride apart. Alignment: 4 bytes. */
+    VkfBinding partLse;
+    /* Output, as VkfMergeProblem::o says. Alignment: the element size. */
     VkfBinding o;
-    VkfBinding lse; /* if the problem has it */
+    /* Output. Used if VkfMergeProblem::lse is 1. fp32, dense [batch, heads, rows]. Alignment: 4 bytes. */
+    VkfBinding lse;
 } VkfMergeBindings;
 
-/* Records the merge. Allocates nothing. Parts are added up in an order that their number fixes: the same inputs give
- * the same bits each time. What vkfCmdAttention says of command buffer, disturbed state and barriers holds, with parts
- * and partLse for inputs and o and lse for outputs. */
+/* Records a merge. The number of partial results fixes the order in which they are added up, so that the same inputs
+ * give the same bits each time. Allocates nothing and does not block. Threads, command buffer, disturbed state and
+ * barriers are as for vkfCmdAttention. Inputs are parts and partLse, outputs are o and lse.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
+ * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. */
 VKF_API VkfResult vkfCmdMerge(VkCommandBuffer commandBuffer, VkfMerge merge, const VkfMergeBindings* bindings,
                               VkfMessage* message);
 
 /* ---- Append ---------------------------------------------------------------------------------- */
 
-/* Checks the problem and creates the pipelines that go with it, if they are not there yet. append.h tells what is
- * appended. Objects that differ in rows alone share pipelines. Immutable like a plan: any number of threads may record
- * it at once. */
+/* Creates an append: checks the problem, and creates its pipelines if the context does not have them yet. append.h says
+ * what an append does. Appends that differ in rows alone share pipelines. Copies the problem. Allocates host memory.
+ * Blocks while the driver compiles, like vkfCreatePlan. Thread-safe. The append is immutable: any number of threads may
+ * record it at once.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_UNSUPPORTED (a limit, a type, types other than fp32 without VKF_FEATURE_STORAGE_16BIT, or a shader that
+ * this build lacks), VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST,
+ * VKF_ERROR_VULKAN. */
 VKF_API VkfResult vkfCreateAppend(VkfContext context, const VkfAppendProblem* problem, VkfAppend* append,
                                   VkfMessage* message);
 
-/* NULL is ignored. Recorded command buffers stay valid. */
+/* Destroys an append. NULL is ignored. Recorded command buffers stay valid, because the pipelines belong to the
+ * context. Does not block. Not thread-safe for one append. */
 VKF_API void vkfDestroyAppend(VkfAppend append);
 
-/* Addresses of one append, aligned to the element size, of block types to 2 bytes. Those that the problem does not use
- * are ignored. Outputs overlap no input, but for a q rotated in place. */
+/* Device memory of one append. Bindings that the problem does not use are ignored. Outputs must overlap neither inputs
+ * nor each other, except that rotatedQ may be q. */
 typedef struct VkfAppendBindings {
     size_t structSize;
+    /* New rows of k, as VkfAppendProblem::newK says. Alignment: the element size. */
     VkfBinding newK;
+    /* New rows of v, as VkfAppendProblem::newV says. Alignment: the element size. */
     VkfBinding newV;
-    VkfBinding k; /* the cache */
+    /* Output: the cache of k, as VkfAppendProblem::k says. Alignment: the element size; 2 bytes for block types. */
+    VkfBinding k;
+    /* Output: the cache of v, as VkfAppendProblem::v says. Alignment: the element size; 2 bytes for block types. */
     VkfBinding v;
-    VkfBinding lengths;    /* int32 [batch], before the append */
-    VkfBinding newLengths; /* optional; int32 [batch], written: min(length + rows, keys). Not where lengths is. */
-    VkfBinding blockTable; /* int32 [batch, paging.maxPages] */
+    /* Rows that each sequence's cache holds before the append. int32 [batch]. Alignment: 4 bytes. */
+    VkfBinding lengths;
+    /* Output: min(length + rows, keys) of each sequence. int32 [batch]. Alignment: 4 bytes. Not written if the binding
+     * has neither address nor buffer. Must not be at the address of `lengths`. */
+    VkfBinding newLengths;
+    /* Used if VkfAppendProblem::paging is enabled. int32 [batch, paging.maxPages]. Alignment: 4 bytes. */
+    VkfBinding blockTable;
+    /* Used if VkfAppendProblem::queryHeads is not 0. Queries, as VkfAppendProblem::q says. Alignment: the element
+     * size. */
     VkfBinding q;
+    /* Output. Used if VkfAppendProblem::queryHeads is not 0. Rotated queries, as VkfAppendProblem::rotatedQ says. May
+     * be bound where q is, with the same type and strides. Alignment: the element size. */
     VkfBinding rotatedQ;
-    VkfBinding cos; /* fp32 [rotary.tableRows, rotary.dim / 2] */
+    /* Used with a rotation if rotary.tableRows is not 0. Cosines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
+     * bytes. */
+    VkfBinding cos;
+    /* Used with a rotation if rotary.tableRows is not 0. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
+     * bytes. */
     VkfBinding sin;
 } VkfAppendBindings;
 
-/* Records the append: a dispatch for k and v and one for q, which may run side by side. Allocates nothing. What
- * vkfCmdAttention says of command buffer, disturbed state and barriers holds; k, v, newLengths and rotatedQ are the
- * outputs. Rows that are dropped leave the cache as it is. */
+/* Records an append: one dispatch for k and v, and one for q. The two dispatches have no barrier between them. Rows
+ * that are dropped leave the cache as it is. Allocates nothing and does not block. Threads, command buffer, disturbed
+ * state and barriers are as for vkfCmdAttention. Outputs are k, v, newLengths and rotatedQ.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, a binding without memory or with a wrong alignment, or newLengths at the
+ * address of lengths), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. */
 VKF_API VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, const VkfAppendBindings* bindings,
                                VkfMessage* message);
 
-/* Records lengths[b] = min(lengths[b] + rows, keys), for the end of a step. All that reads the old lengths must have
- * ended: place a barrier before, from COMPUTE_SHADER to COMPUTE_SHADER, and one after, before anything reads the
- * new ones. */
+/* Records lengths[b] = min(lengths[b] + rows, keys), in place, for the end of a decode step. A length outside [0, keys]
+ * is clamped first. `lengths` is int32 [batch], aligned to 4 bytes. Allocates nothing and does not block. Threads,
+ * command buffer and disturbed state are as for vkfCmdAttention.
+ *
+ * The application places two barriers from VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT to
+ * VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT: one before, so that everything that reads the old lengths has ended; and one
+ * after, before anything reads the new lengths.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
+ * VKF_ERROR_BINDING_TOO_SMALL. */
 VKF_API VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
                                 VkfMessage* message);
 
