@@ -95,7 +95,8 @@ struct DeviceOptions {
     // Called with every validation warning and error, on the thread whose Vulkan call caused it. Destroying the device
     // can cause some too. Exceptions that it throws are dropped. Empty = messages are counted only.
     std::function<void(const std::string&)> onValidationMessage;
-    // Features that are not enabled, as if the device lacked them. VKF_FEATURE_BUFFER_DEVICE_ADDRESS is an error.
+    // Features that are not enabled, as if the device lacked them. 0 = none. Must not contain
+    // VKF_FEATURE_BUFFER_DEVICE_ADDRESS.
     VkfFeatures withoutFeatures = 0;
     // VkfContextCreateInfo::quirks: quirks to add to the built-in ones.
     VkfQuirks quirks = 0;
@@ -150,18 +151,17 @@ public:
     // Opens a device.
     //
     // Throws Error:
-    // - VKF_ERROR_UNSUPPORTED: no Vulkan loader, a loader older than Vulkan 1.2, no device at all, a validation layer
-    //   that is not installed, or tuning data of an unknown version
+    // - VKF_ERROR_UNSUPPORTED: no Vulkan loader, a loader older than Vulkan 1.2, or no device at all
+    // - VKF_ERROR_UNSUPPORTED: a validation layer that is not installed, or tuning data of an unknown version
     // - VKF_ERROR_INVALID_ARGUMENT: `select` fits no device, or malformed tuning data
-    // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs, withoutFeatures removes it, or the device has
-    // no
-    //   compute queue
+    // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs, or withoutFeatures removes it
+    // - VKF_ERROR_MISSING_FEATURE: the device has no compute queue
     explicit Device(const DeviceOptions& options = {});
 
     // What the device is.
     const DeviceSummary& summary() const noexcept;
-    // Context for the functions of vkflash.h. Do not destroy it. Objects made from it must be destroyed before the
-    // device.
+    // Context for the functions of vkflash.h. Do not destroy it. Destroy objects that are made from it before the
+    // device goes.
     VkfContext context() const noexcept;
     // Vulkan handles, for Vulkan calls of the program's own. Do not destroy them.
     VkDevice handle() const noexcept;
@@ -195,9 +195,8 @@ public:
     // - Barriers around the commands make all earlier writes visible to them. Later submissions and the host see what
     //   they write.
     // - What the callback throws passes through, and nothing is submitted.
-    // - After submitTimeoutSeconds every further submission throws. Objects that a hanging device may still use are
-    // kept
-    //   until the process ends.
+    // - After a timeout every further submission throws. Objects that the device may still use are kept until the
+    //   process ends.
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST (the device is lost, or submitTimeoutSeconds have passed).
     double submit(const std::function<void(VkCommandBuffer)>& record);
@@ -219,7 +218,7 @@ private:
     std::shared_ptr<DeviceState> state_;
 };
 
-// Owns a VkfPlan. Move-only. A moved-from Plan has a null handle.
+// Owns a VkfPlan. Move-only. Move construction leaves a null handle behind; move assignment swaps the plans.
 class Plan {
 public:
     // Creates a plan. Blocks while the driver compiles.
@@ -287,8 +286,7 @@ public:
     // the lengths of packed sequences).
     void upload(const HostTensors& tensors);
     // Runs every step in a submission of its own, and returns the GPU seconds of all steps. Blocks. Calls progress
-    // after each step with the share that is done; the last share is 1. A plan without steps calls nothing and returns
-    // 0.
+    // after each step with the share that is done; the last share is 1. Returns 0 for a plan without steps.
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});

@@ -59,8 +59,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * take block masks too, and the tiled ones skip closed blocks. */
     VKF_REFERENCE_BLOCK_SPARSE = 4,
 
-    /* The other algorithms are the steps from standard attention to the kernels, as docs/algorithm.md describes them.
-     */
+    /* The other algorithms are steps from standard attention to the kernels. docs/algorithm.md describes them. */
 
     /* Standard attention, in three steps with both matrices in memory between them: S = scale q k^T, P = softmax(S), o
      * = P v. Writes P to options.probabilities, if given. */
@@ -120,8 +119,8 @@ typedef struct VkfReferenceOptions {
     /* Computes query rows rowBegin, rowBegin + rowStride, ... only, and leaves the rest of the output alone. 0 = all
      * rows. For checking a sample of a large problem. */
     uint32_t rowStride;
-    /* Called from the calling thread with the share that is done, 0 to 1, at most a thousand times. Must not throw.
-     * NULL = not called. */
+    /* Called from the calling thread with the share that is done, 0 to 1, now and then. Must not throw. NULL = not
+     * called. */
     void (*progress)(void* user, double share);
     /* First argument of `progress`. */
     void* user;

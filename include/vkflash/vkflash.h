@@ -40,8 +40,8 @@
  *
  * Structs start with structSize. Set it to sizeof(struct), and set fields that you do not use to 0. A smaller struct
  * comes from an older header, and its missing fields count as 0, so that programs built against older headers keep
- * working. A struct that is larger than this version knows is refused with VKF_ERROR_STRUCT_SIZE. A struct that is
- * smaller than in the first version with it is refused with that code too.
+ * working. VKF_ERROR_STRUCT_SIZE refuses a struct that is larger than this version knows, or smaller than the struct
+ * was in its first version.
  *
  * Errors. A call that fails has changed nothing: no handle is written, no output struct is filled, no command is
  * recorded. Every `message` may be NULL. Otherwise a call that fails writes one sentence to it.
@@ -77,8 +77,8 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
     /* storageBuffer16BitAccess. Needed for tensors of fp16, bf16 and block types, for paths decode and standard, and
      * for more than one key split. */
     VKF_FEATURE_STORAGE_16BIT = 1 << 1,
-    /* subgroupSizeControl and computeFullSubgroups. Kernels then reduce by subgroup operations instead of through
-     * shared memory, if the device also has shuffles and can require a subgroup size in compute shaders. */
+    /* subgroupSizeControl and computeFullSubgroups. Kernels then reduce by subgroup operations instead of in shared
+     * memory. The device must also have shuffles, and be able to require a subgroup size, in compute shaders. */
     VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,
     /* VK_KHR_cooperative_matrix with cooperativeMatrix, vulkanMemoryModel and shaderFloat16. Needed for path coopmat,
      * together with VKF_FEATURE_FULL_SUBGROUPS. Paths decode and standard use it if it is there. */
@@ -183,7 +183,7 @@ typedef struct VkfContextCreateInfo {
     /* Bytes of shared memory that a workgroup may use. 0 = the device's limit, which larger values do not raise. A
      * small value forces small tiles, or makes problems unsupported. */
     uint32_t maxSharedMemoryBytes;
-    /* Tuning data: text that `vkflash tune` wrote (tuning.h). Need not end in a zero byte. Read during the call only.
+    /* Tuning data: text that `vkflash tune` wrote (tuning.h). Needs no zero byte at its end. Read during the call only.
      */
     const char* tuning;
     /* Bytes of `tuning`. 0 = no tuning data. */
@@ -193,10 +193,13 @@ typedef struct VkfContextCreateInfo {
 /* Creates a context: reads the device's limits and tuning data, and creates a pipeline layout. Compiles nothing and
  * does not block. Allocates host memory. Thread-safe.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or malformed tuning data), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED
- * (tuning data of a format version other than 1), VKF_ERROR_MISSING_FEATURE (no Vulkan 1.2, no bufferDeviceAddress, or
- * `features` has bits that the device does not support or lacks needed ones), VKF_ERROR_OUT_OF_HOST_MEMORY,
- * VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. */
+ * Errors:
+ * - VKF_ERROR_INVALID_ARGUMENT: null, or malformed tuning data (the message has the line and the field)
+ * - VKF_ERROR_STRUCT_SIZE
+ * - VKF_ERROR_UNSUPPORTED: tuning data of a format version other than 1
+ * - VKF_ERROR_MISSING_FEATURE: the device has no Vulkan 1.2 or no bufferDeviceAddress
+ * - VKF_ERROR_MISSING_FEATURE: `features` has bits that the device does not support, or lacks a needed one
+ * - VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN */
 VKF_API VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context, VkfMessage* message);
 
 /* Destroys a context with its pipelines. NULL is ignored. All plans, merges and appends of the context must have been
