@@ -52,8 +52,8 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
                                    or its `value` rows are far fewer. If no tile fits better, the library looks at the
                                    list a second time with weaker limits. */
     VKF_TILE_FEW_ROWS = 9,      /* the tile is for more rows of a KV head than `limit`; here `value` */
-    VKF_TILE_MANY_KEYS = 10,    /* the tile is for few keys; here larger tiles give `value` workgroups, at least `limit` */
-    VKF_TILE_LAYOUT = 11,       /* the kernel cannot fill in matrices of this device's element layout */
+    VKF_TILE_MANY_KEYS = 10, /* the tile is for few keys; here larger tiles give `value` workgroups, at least `limit` */
+    VKF_TILE_LAYOUT = 11,    /* the kernel cannot fill in matrices of this device's element layout */
     /* The tile can be used. The plan takes it if no later tile is better: */
     VKF_TILE_REGISTERS = 16,      /* about `value` registers an invocation; compilers spill above `limit` */
     VKF_TILE_HALF_EMPTY = 17,     /* the tile has at least twice as many rows as the problem, `limit` or more */
@@ -75,11 +75,11 @@ typedef struct VkfTileCandidate {
     uint32_t sharedMemoryBytes; /* bytes for each workgroup */
     uint32_t registers;         /* registers for an invocation's share of s and o, and of q, k and v where the kernel
                                    keeps them in registers */
-    uint32_t kvSplits;          /* key splits that go with the tile. VkfProblem::kvSplits, if not 0, takes precedence. */
-    uint32_t reserved;          /* 0 */
-    uint64_t workgroups;        /* workgroups of all key splits together */
-    uint64_t value;             /* see VkfTileReason */
-    uint64_t limit;             /* see VkfTileReason */
+    uint32_t kvSplits;   /* key splits that go with the tile. VkfProblem::kvSplits, if not 0, takes precedence. */
+    uint32_t reserved;   /* 0 */
+    uint64_t workgroups; /* workgroups of all key splits together */
+    uint64_t value;      /* see VkfTileReason */
+    uint64_t limit;      /* see VkfTileReason */
     char tile[VKF_TILE_CAPACITY]; /* the tile as tuning data writes it. Other paths use the same spelling. */
 } VkfTileCandidate;
 

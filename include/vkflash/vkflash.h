@@ -23,8 +23,8 @@
  * - Enable the feature bufferDeviceAddress, which vkfGetDeviceRequirements asks for.
  *
  * Threads:
- * - Several threads may use one context at once. While one thread compiles pipelines in a create function, other
- *   create functions of the context wait.
+ * - Several threads may use one context at once. Threads compile different pipelines side by side. Each pipeline is
+ *   compiled once: a second thread that needs it waits for the first one.
  * - Plans, merges and appends are immutable. Any number of threads may record one of them at once, each thread into a
  *   command buffer of its own.
  * - A destroy function needs that no other thread uses the object.
@@ -174,8 +174,8 @@ typedef struct VkfContextCreateInfo {
     /* Quirks to add to the built-in ones. 0 = none. */
     VkfQuirks quirks;
     /* Pipeline cache for vkCreateComputePipelines. VK_NULL_HANDLE = none. Must outlive the context, which does not
-     * destroy it. The context uses it under a lock of its own. A cache with
-     * VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT must therefore not be in use elsewhere meanwhile. */
+     * destroy it. The context's threads may use it at the same time. It must therefore not have
+     * VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT. */
     VkPipelineCache pipelineCache;
     /* Allocation callbacks for the Vulkan objects of the context. NULL = the driver's. The library keeps the pointer,
      * so that the struct must outlive the context. */
@@ -228,9 +228,9 @@ VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfPr
  * yet. Copies the problem. Allocates host memory, but no device memory except what the driver needs for pipelines.
  * Thread-safe.
  *
- * Blocks while the driver compiles new pipelines, which can take seconds. It also waits for other create functions of
- * the context. Call it from a worker thread where that matters. A plan whose pipelines exist already takes no
- * compilation.
+ * Blocks while the driver compiles new pipelines, which can take seconds. It also waits while another
+ * thread compiles one of the same pipelines. It never waits for others. Call it from a worker thread where that
+ * matters. A plan whose pipelines exist already takes no compilation.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,

@@ -58,7 +58,9 @@ struct Addresses {
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 Operand operandOf(Input input) {
-    return input == Input::lse ? Operand::lse : input == Input::probabilities ? Operand::probabilities : Operand::probabilityRows;
+    return input == Input::lse             ? Operand::lse
+           : input == Input::probabilities ? Operand::probabilities
+                                           : Operand::probabilityRows;
 }
 
 VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {

@@ -92,7 +92,8 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias");
     }
     if (p.probabilityRows != 0 && p.probabilities == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is %u without probabilities", p.probabilityRows);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is %u without probabilities",
+                    p.probabilityRows);
     }
     if (p.reserved != 0 || p.reserved2 != 0 || p.reserved3 != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");

@@ -25,7 +25,9 @@ bool hasSeed(const P& p) { return hasDropout(p) && p.dropoutMask.enabled == 0; }
 
 // Bytes.
 uint64_t lse(const P& p) { return uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float); }
-uint64_t probabilities(const P& p) { return uint64_t{p.batch} * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float); }
+uint64_t probabilities(const P& p) {
+    return uint64_t{p.batch} * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float);
+}
 uint64_t chosenRows(const P& p) { return p.keys != 0 ? p.probabilityRows * sizeof(int32_t) : 0; }
 uint64_t ofSequences(const P& p) { return uint64_t{p.batch} * sizeof(int32_t); }
 uint64_t blockMask(const P& p) { return blockMaskLayout(p).words * sizeof(uint32_t); }

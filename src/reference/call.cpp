@@ -125,7 +125,8 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     if (options.probabilities != nullptr && call->problem.packed != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "options.probabilities of packed sequences are not in this version");
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "options.probabilities of packed sequences are not in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");

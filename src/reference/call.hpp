@@ -35,7 +35,9 @@ struct Call {
     // The same of the list, if there is one.
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
     // Rows of the problem's probabilities, of each head.
-    uint32_t probabilityRows() const { return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows; }
+    uint32_t probabilityRows() const {
+        return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
+    }
     // Heads of o and lse, which packed sequences share.
     uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows whose probabilities a problem asks for, as a list of those that exist and of their places among the probabilities.
+// The rows whose probabilities a problem asks for, as a list of those that exist and of their places among the
+// probabilities.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct ChosenRows {
     explicit ChosenRows(const Call& call) {
         const VkfProblem& p = call.problem;
         for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
-            const int64_t row = p.probabilityRows != 0 ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
+            const int64_t row =
+                p.probabilityRows != 0 ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
             if (row >= 0 && row < p.queryRows) {
                 rows.push_back(static_cast<uint32_t>(row));
                 places.push_back(static_cast<uint32_t>(place));

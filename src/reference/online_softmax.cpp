@@ -62,7 +62,8 @@ void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* othe
     }
 }
 
-void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count, double* probabilities) {
+void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores, uint32_t count,
+                             double* probabilities) {
     for (uint32_t j = 0; j < count; j++) {
         const bool dropped = scores[j] == -infinity || state->l == 0.0;
         probabilities[j] = dropped ? 0.0 : std::exp(scores[j] - origin(state->m)) / state->l;

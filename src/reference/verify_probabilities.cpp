@@ -68,8 +68,8 @@ Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin,
     return runs;
 }
 
-// The kernel that makes lse and the one that makes probabilities from it may add scores up each in its own way, and round k
-// of block types or not: each run has the lse of the other.
+// The kernel that makes lse and the one that makes probabilities from it may add scores up each in its own way, and
+// round k of block types or not: each run has the lse of the other.
 Runs runFromLse(Call call, double progressBegin, double progressEnd, double* largestLse) {
     const double third = (progressEnd - progressBegin) / 3;
     const Runs saved = {{{},
@@ -142,8 +142,8 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     VkfProbabilitiesVerdict verdict{};
     verdict.error = comparison.error();
     // lse may be off by its own floor, and a score by half a unit for each of its products, of either sign: two kernels
-    // add them up in orders of their own, and with few probabilities those of the runs may agree by chance. Both make as
-    // large a share of a weight.
+    // add them up in orders of their own, and with few probabilities those of the runs may agree by chance. Both make
+    // as large a share of a weight.
     const double ulpOfLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
     const double ofScores = ulpOfLse * std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
     const double floor = floorUlps * (ulp(VKF_TYPE_F32, comparison.largest()) + ulpOfLse) + ofScores;
@@ -159,8 +159,8 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
 } // namespace vkf::reference
 
 VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfReferenceInputs* inputs,
-                                    const VkfReferenceOptions* options, const float* probabilities,
-                                    VkfProbabilitiesVerdict* verdict, VkfMessage* message) {
+                                          const VkfReferenceOptions* options, const float* probabilities,
+                                          VkfProbabilitiesVerdict* verdict, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
         VkfProbabilitiesVerdict before{};

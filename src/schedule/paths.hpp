@@ -27,7 +27,7 @@ VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& prob
 // Adds the phase that makes the probabilities from lse behind the phases of the path. Adds nothing where the path
 // writes them itself.
 VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
-                          VkfMessage* message);
+                                VkfMessage* message);
 
 // Sets the tile of the portable kernels. Fills *splits with the key splits of path scalar, unless null.
 VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,

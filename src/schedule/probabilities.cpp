@@ -12,7 +12,7 @@ constexpr double mostProbabilityBytes = 0x1p62;
 } // namespace
 
 VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
-                          VkfMessage* message) {
+                                VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const bool writtenBySoftmax = builder.path() == VKF_PATH_STANDARD && p.probabilityRows == 0;
     if (p.probabilities == 0 || problem.empty || p.keys == 0 || writtenBySoftmax) {
@@ -24,8 +24,8 @@ VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem,
     }
     const ProbabilitiesTile tile = chooseProbabilitiesTile(caps, rows);
     if (tile.workgroupSize() == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "probabilities need more than the %u bytes of shared memory there are",
-                    caps.maxSharedMemoryBytes);
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "probabilities need more than the %u bytes of shared memory there are", caps.maxSharedMemoryBytes);
     }
     Operand lse = Operand::lse;
     if (p.lse == 0) {
@@ -38,7 +38,8 @@ VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem,
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
     const VkfResult result =
         builder.add(Kernel::attentionProbabilities,
-                    {Operand::q, Operand::k, Operand::probabilities, p.probabilityRows != 0 ? Operand::probabilityRows : Operand::none},
+                    {Operand::q, Operand::k, Operand::probabilities,
+                     p.probabilityRows != 0 ? Operand::probabilityRows : Operand::none},
                     builder.heads() * rowTiles * keyTiles, 2.0 * tile.rows() * tile.keys() * p.headDim, message);
     if (result == VKF_SUCCESS) {
         Phase& phase = builder.lastPhase();

@@ -28,7 +28,19 @@ inline constexpr uint64_t scratchAlignment = 16;
 
 // Where a kernel finds the memory that stands in the place of q, k, v and o.
 // scratchState, which is (m, l) of each row, and scratchLse lie some bytes into the scratch memory.
-enum class Operand : uint32_t { none, q, k, v, o, lse, probabilities, scratch, scratchState, probabilityRows, scratchLse };
+enum class Operand : uint32_t {
+    none,
+    q,
+    k,
+    v,
+    o,
+    lse,
+    probabilities,
+    scratch,
+    scratchState,
+    probabilityRows,
+    scratchLse
+};
 inline constexpr size_t operandCount = 11;
 
 // One kernel over a range of work items, in passes of as many items each, each of which waits for the one before it.

@@ -59,11 +59,12 @@ VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& proble
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool probabilities = p.probabilities != 0 && p.probabilityRows == 0; // those of chosen rows have a phase of their own
-    const VkfResult result = builder.add(
-        Kernel::standardSoftmax,
-        {Operand::none, Operand::scratchState, probabilities ? Operand::probabilities : Operand::none, Operand::scratch},
-        builder.heads() * p.queryRows, 8.0 * p.keys, message);
+    const bool probabilities =
+        p.probabilities != 0 && p.probabilityRows == 0; // those of chosen rows have a phase of their own
+    const VkfResult result = builder.add(Kernel::standardSoftmax,
+                                         {Operand::none, Operand::scratchState,
+                                          probabilities ? Operand::probabilities : Operand::none, Operand::scratch},
+                                         builder.heads() * p.queryRows, 8.0 * p.keys, message);
     if (result == VKF_SUCCESS) {
         const SoftmaxTile tile =
             chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile().rows)));

@@ -219,7 +219,8 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
     }
 }
 
-TEST_CASE("bindings of a program built before there were probabilities are read, their probabilities missing", "[record]") {
+TEST_CASE("bindings of a program built before there were probabilities are read, their probabilities missing",
+          "[record]") {
     Fixture fixture;
     fixture.bindings.structSize = offsetof(VkfBindings, probabilities);
     fixture.record(0, 1);

@@ -47,7 +47,8 @@ TEST_CASE("probabilities of all rows and of chosen ones", "[probabilities]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const uint32_t rows : rowCounts) {
-            checkEverywhere(withProbabilities({2, 4, 2, 37, 53, 40, 24, type}, rows), {.seed = seed++}); // words of 4 bytes
+            checkEverywhere(withProbabilities({2, 4, 2, 37, 53, 40, 24, type}, rows),
+                            {.seed = seed++}); // words of 4 bytes
         }
         for (const uint32_t rows : vkf::test::inTurn(rowCounts)) {
             checkEverywhere(withProbabilities({1, 6, 2, 101, 132, 64, 0, type}, rows), {.seed = seed++});
@@ -225,7 +226,8 @@ TEST_CASE("the header's probabilities of chosen rows are what is computed", "[pr
     }
 }
 
-TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing", "[probabilities]") {
+TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing",
+          "[probabilities]") {
     for (const VkfBool sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
         problem.causal = 1;

@@ -13,9 +13,9 @@
 #include "support/call.hpp"
 #include "support/everywhere.hpp"
 #include "support/masks.hpp"
+#include "support/probabilities.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
-#include "support/probabilities.hpp"
 
 namespace {
 
@@ -128,8 +128,8 @@ TEST_CASE("probabilities are shares of the keys and the sink", "[score_terms]") 
     VkfProbabilitiesVerdict verdict{};
     verdict.structSize = sizeof verdict;
     const VkfReferenceInputs memory = inputs.reference();
-    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &memory, nullptr, outcome.probabilities.data(), &verdict, nullptr) ==
-            VKF_SUCCESS);
+    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &memory, nullptr, outcome.probabilities.data(), &verdict,
+                                            nullptr) == VKF_SUCCESS);
     CHECK(verdict.passed == 1);
     for (size_t row = 0; row < 60; row++) {
         double sum = 0.0;

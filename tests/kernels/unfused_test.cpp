@@ -61,14 +61,15 @@ void checkProbabilities(VkfProblem problem, const Data& data) {
     const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
     INFO(outcome.text());
     CHECK(outcome.passed());
-    const vkf::test::ProbabilitiesVerdict verdict = vkf::test::judgeProbabilities(problem, inputs, outcome.probabilities);
+    const vkf::test::ProbabilitiesVerdict verdict =
+        vkf::test::judgeProbabilities(problem, inputs, outcome.probabilities);
     INFO(verdict.text());
     CHECK(verdict.passed());
     // The library's verdict, whose fp32 runs sum up in another order, is of the same kind.
     auto library = vkf::make<VkfProbabilitiesVerdict>();
     const VkfReferenceInputs given = inputs.reference();
-    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &given, nullptr, outcome.probabilities.data(), &library, nullptr) ==
-            VKF_SUCCESS);
+    REQUIRE(vkfReferenceVerifyProbabilities(&problem, &given, nullptr, outcome.probabilities.data(), &library,
+                                            nullptr) == VKF_SUCCESS);
     INFO("by the library " << library.error << " (bound " << library.bound << ")");
     CHECK(library.passed != 0);
 }

@@ -139,7 +139,8 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
             sum += element(probabilities, row * 33 + key);
         }
         CHECK(std::abs(sum - 1.0) < 1e-5);
-        CHECK((element(probabilities, row * 33 + 32) != 0.0) == (row % 17 == 16)); // the last row alone sees the last key
+        CHECK((element(probabilities, row * 33 + 32) != 0.0) ==
+              (row % 17 == 16)); // the last row alone sees the last key
     }
     CHECK(fs::exists(place / "lse.npy"));
 }
@@ -164,7 +165,8 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
             }
             const bool exists = row % 5 != 2 && row % 5 != 4;
             CHECK(std::abs(sum - (exists ? 1.0 : 0.0)) < 1e-5);
-            CHECK((element(probabilities, row * 33 + 32) != 0.0) == (row % 5 % 3 == 0)); // row 16 alone sees the last key
+            CHECK((element(probabilities, row * 33 + 32) != 0.0) ==
+                  (row % 5 % 3 == 0)); // row 16 alone sees the last key
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The probabilities of the softmax: those of standard attention against the formula, and those recomputed from lse against
-// them.
+// The probabilities of the softmax: those of standard attention against the formula, and those recomputed from lse
+// against them.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -132,8 +132,9 @@ TEST_CASE("probabilities of standard attention vanish where the mask says so, su
                 wrong += visible ? !(probability >= 0.0 && probability <= 1.0) : probability != 0.0;
                 sum += probability;
                 for (uint32_t d = 0; d < v.dim && visible; d++) {
-                    o[d] += probability * vkfLoadElement(v.type, inputs.v.data(),
-                                                    b * v.batchStride + kvHead * v.headStride + j * v.rowStride + d);
+                    o[d] +=
+                        probability * vkfLoadElement(v.type, inputs.v.data(),
+                                                     b * v.batchStride + kvHead * v.headStride + j * v.rowStride + d);
                 }
             }
             CHECK(wrong == 0);

@@ -33,7 +33,8 @@ struct Judged {
         const VkfReferenceInputs memory = inputs.reference();
         auto v = vkf::make<VkfProbabilitiesVerdict>();
         VkfMessage message{};
-        const VkfResult result = vkfReferenceVerifyProbabilities(&problem, &memory, &options, probabilities.data(), &v, &message);
+        const VkfResult result =
+            vkfReferenceVerifyProbabilities(&problem, &memory, &options, probabilities.data(), &v, &message);
         INFO(message.text);
         REQUIRE(result == VKF_SUCCESS);
         CHECK(v.passed == (v.error <= v.bound ? 1U : 0U));

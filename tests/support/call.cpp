@@ -98,7 +98,8 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
 }
 
 // Calls visit(element, row, key) for each element of a bias or mask, some more than once.
-template <typename Visit> void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
+template <typename Visit>
+void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
     const uint64_t rows = problem.longestRows != 0 ? problem.longestRows : problem.queryRows;
     const uint64_t keys = problem.longestKeys != 0 ? problem.longestKeys : problem.keys;
     for (uint64_t b = 0; b < problem.batch; b++) {
@@ -269,7 +270,8 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
 }
 
 VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const VkfReferenceInputs& inputs,
-                                   const VkfReferenceOptions& options, const std::vector<float>& probabilities) {
+                                               const VkfReferenceOptions& options,
+                                               const std::vector<float>& probabilities) {
     VkfProbabilitiesVerdict verdict{};
     verdict.structSize = sizeof verdict;
     verdict.passed = 1;
@@ -286,8 +288,8 @@ VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const 
 
 } // namespace
 
-bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
-            uint64_t key) {
+bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
+            uint64_t row, uint64_t key) {
     if (mask.enabled == 0) {
         return true;
     }
@@ -408,7 +410,8 @@ std::string describe(const VkfProblem& p) {
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
-    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "") << (p.probabilities != 0 ? " probabilities" : "");
+    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "")
+         << (p.probabilities != 0 ? " probabilities" : "");
     if (p.probabilityRows != 0) {
         text << " of " << p.probabilityRows << " rows";
     }
@@ -484,10 +487,11 @@ std::string Outcome::text() const {
     std::ostringstream text;
     text << plan.description << ": o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error "
          << verdict.lseError << " (bound " << verdict.lseBound << "), worst element " << verdict.worstElement << ": "
-         << verdict.worstValue << " for " << verdict.worstReference << ", probabilities error " << probabilitiesVerdict.error
-         << " (bound " << probabilitiesVerdict.bound << "), worst element " << probabilitiesVerdict.worstElement << ": "
-         << probabilitiesVerdict.worstValue << " for " << probabilitiesVerdict.worstReference
-         << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
+         << verdict.worstValue << " for " << verdict.worstReference << ", probabilities error "
+         << probabilitiesVerdict.error << " (bound " << probabilitiesVerdict.bound << "), worst element "
+         << probabilitiesVerdict.worstElement << ": " << probabilitiesVerdict.worstValue << " for "
+         << probabilitiesVerdict.worstReference << (gapsIntact ? "" : ", GAPS WRITTEN")
+         << (guardsIntact ? "" : ", GUARDS WRITTEN");
     return text.str();
 }
 
@@ -520,7 +524,8 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t rowsOfProbabilities = problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
     const uint64_t probabilityCount =
-        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfProbabilities * problem.keys : 0;
+        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfProbabilities * problem.keys
+                                   : 0;
     const Guarded probabilities(device, probabilityCount * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
@@ -570,8 +575,8 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     if (probabilityCount != 0) {
         std::memcpy(outcome.probabilities.data(), probabilitiesAll.data() + probabilities.offset, probabilities.bytes);
     }
-    outcome.guardsIntact =
-        o.intact(oAll) && lse.intact(lseAll) && probabilities.intact(probabilitiesAll) && scratch.intact(scratch.download(device));
+    outcome.guardsIntact = o.intact(oAll) && lse.intact(lseAll) && probabilities.intact(probabilitiesAll) &&
+                           scratch.intact(scratch.download(device));
     outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
     return outcome;
 }

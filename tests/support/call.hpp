@@ -69,9 +69,9 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensQ{};
     std::vector<int32_t> cuSeqlensK{};
     std::vector<std::byte> dropoutMask{};
-    std::vector<uint64_t> dropoutSeed{}; // one, if the problem wants it
-    std::vector<int32_t> probabilityRows{};   // in no order, some repeated, some of no row
-    bool vInK = false;                   // v is at the address of k
+    std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
+    std::vector<int32_t> probabilityRows{}; // in no order, some repeated, some of no row
+    bool vInK = false;                      // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k: what is in v is forgotten.
     void viewV() {
@@ -90,9 +90,11 @@ struct Outcome {
     std::vector<float> lse;
     std::vector<float> probabilities;
     VkfProbabilitiesVerdict probabilitiesVerdict{}; // passed without probabilities
-    bool gapsIntact = false;            // bytes of o's span between rows still hold the poison
-    bool guardsIntact = false;          // bytes before and after o, lse, probabilities and scratch still hold the poison
-    bool passed() const { return verdict.passed != 0 && probabilitiesVerdict.passed != 0 && gapsIntact && guardsIntact; }
+    bool gapsIntact = false;                        // bytes of o's span between rows still hold the poison
+    bool guardsIntact = false; // bytes before and after o, lse, probabilities and scratch still hold the poison
+    bool passed() const {
+        return verdict.passed != 0 && probabilitiesVerdict.passed != 0 && gapsIntact && guardsIntact;
+    }
     std::string text() const;
 };
 
@@ -110,8 +112,8 @@ bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMa
                  uint64_t rowBlock, uint64_t keyBlock);
 
 // Whether a boolean mask keeps the key; one that is off does.
-bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head, uint64_t row,
-            uint64_t key);
+bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
+            uint64_t row, uint64_t key);
 
 // Whether key j is visible to row i but for block masks and boolean ones, straight from the contract, for tests of
 // masks.

@@ -16,7 +16,8 @@ inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t first
 
 // A bias or a mask of that type. Rows `gap` elements apart, of packed sequences the longest's; each dimension repeated
 // or not.
-inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows, uint64_t gap = 0) {
+inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows,
+                                   uint64_t gap = 0) {
     const uint64_t row = (p.packed != 0 && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
     const uint64_t head = row * (p.packed != 0 ? p.longestRows : p.queryRows);
     VkfBroadcastArray bias{};

@@ -87,7 +87,8 @@ std::string ProbabilitiesVerdict::text() const {
     return text.str();
 }
 
-ProbabilitiesVerdict judgeProbabilities(const VkfProblem& p, const Inputs& inputs, const std::vector<float>& probabilities) {
+ProbabilitiesVerdict judgeProbabilities(const VkfProblem& p, const Inputs& inputs,
+                                        const std::vector<float>& probabilities) {
     ProbabilitiesVerdict verdict;
     double errorOfFp32 = 0.0;
     double largest = 0.0;
@@ -97,8 +98,9 @@ ProbabilitiesVerdict judgeProbabilities(const VkfProblem& p, const Inputs& input
             for (uint32_t i = 0; i < p.queryRows; i++) {
                 const Row row{b, h, i};
                 const std::vector<double> exact = rowProbabilities<double, false>(p, inputs, row);
-                errorOfFp32 = std::max({errorOfFp32, largestDifference(rowProbabilities<float, false>(p, inputs, row), exact),
-                                        largestDifference(rowProbabilities<float, true>(p, inputs, row), exact)});
+                errorOfFp32 =
+                    std::max({errorOfFp32, largestDifference(rowProbabilities<float, false>(p, inputs, row), exact),
+                              largestDifference(rowProbabilities<float, true>(p, inputs, row), exact)});
                 for (const double probability : exact) {
                     const double error = difference(static_cast<double>(probabilities.at(index)), probability);
                     if (error > verdict.error) {

@@ -22,6 +22,7 @@ struct ProbabilitiesVerdict {
     std::string text() const;
 };
 
-ProbabilitiesVerdict judgeProbabilities(const VkfProblem& problem, const Inputs& inputs, const std::vector<float>& probabilities);
+ProbabilitiesVerdict judgeProbabilities(const VkfProblem& problem, const Inputs& inputs,
+                                        const std::vector<float>& probabilities);
 
 } // namespace vkf::test

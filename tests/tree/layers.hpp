@@ -21,9 +21,11 @@ struct Room {
 // Floors from top to bottom: calls, schedule, tiles, pipelines, device, problem, base. A folder may include the folders
 // below it. host and reference stand apart.
 inline constexpr std::array sourceRooms = {
-    Room{"calls", "schedule tiles pipelines device problem base shared <vkflash/vkflash.h>"},
+    Room{"calls", "schedule tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
+                  "<vkflash/tuning.h>"},
     Room{"schedule", "tiles pipelines device problem base shared <vkflash/vkflash.h>"},
-    Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/problem.h> <vulkan/*>"},
+    Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> <vkflash/tuning.h> "
+                  "<vkflash/problem.h> <vulkan/*>"},
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},
     Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
     Room{"problem", "base shared <vkflash/problem.h> <vkflash/append.h> <vkflash/types.h>"},

@@ -53,13 +53,15 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     return verdict;
 }
 
-VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan) {
+VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors,
+                                            const VkfPlanInfo& plan) {
     Progress progress("checking probabilities on the CPU");
     const VkfReferenceOptions options = referenceOptions(plan, progress);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
     auto verdict = make<VkfProbabilitiesVerdict>();
     VkfMessage message{};
-    check(vkfReferenceVerifyProbabilities(&problem, &inputs, &options, tensors.probabilities, &verdict, &message), message);
+    check(vkfReferenceVerifyProbabilities(&problem, &inputs, &options, tensors.probabilities, &verdict, &message),
+          message);
     return verdict;
 }
 

@@ -16,7 +16,8 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
                         uint32_t sampleRows = 0);
 
 // The same of the probabilities, every row.
-VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan);
+VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors,
+                                            const VkfPlanInfo& plan);
 
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);

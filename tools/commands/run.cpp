@@ -91,7 +91,8 @@ void run(const RunOptions& options) {
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
     Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
-    Tensor probabilities = problem.probabilities ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
+    Tensor probabilities =
+        problem.probabilities ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     std::vector<std::byte> kCache;
@@ -122,7 +123,8 @@ void run(const RunOptions& options) {
         text += verdictText(verdict, problem.lse != 0);
         if (problem.probabilities) {
             const VkfProbabilitiesVerdict ofProbabilities = verifyProbabilities(problem, tensors, report.plan);
-            requirePassed(ofProbabilities, fmt::format("--weights {}: not written, --verify", options.outputs.probabilities));
+            requirePassed(ofProbabilities,
+                          fmt::format("--weights {}: not written, --verify", options.outputs.probabilities));
             text += fmt::format("probabilities {}\n", errorText(ofProbabilities.error, ofProbabilities.bound));
         }
     }
@@ -157,8 +159,9 @@ void addRunCommand(CLI::App& program, Action& action) {
     addCacheOptions(*command, options->cache);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_flag("--verify", options->verify,
-                      "compare o, lse and probabilities with the CPU reference before writing; above the bound is a failure");
+    command->add_flag(
+        "--verify", options->verify,
+        "compare o, lse and probabilities with the CPU reference before writing; above the bound is a failure");
     command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 

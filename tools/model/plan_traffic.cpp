@@ -170,7 +170,8 @@ void addOutputs(const Counted& c, Traffic& traffic) {
 // Where probabilities are made from lse, q and k are read once more, at least.
 void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
     const bool fromLse = path != VKF_PATH_STANDARD || p.probabilityRows != 0;
-    const double rows = static_cast<double>(p.batch) * p.queryHeads * (p.probabilityRows != 0 ? p.probabilityRows : p.queryRows);
+    const double rows =
+        static_cast<double>(p.batch) * p.queryHeads * (p.probabilityRows != 0 ? p.probabilityRows : p.queryRows);
     const double read = rows * (p.headDim * bytesOf(p.q.type) + floatBytes) +
                         static_cast<double>(p.batch) * p.kvHeads * p.keys * p.headDim * bytesOf(p.k.type);
     if (p.probabilities != 0)

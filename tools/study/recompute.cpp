@@ -57,7 +57,8 @@ void compareLse(Kept& kept, const std::vector<double>& exact) {
         kept.lseError = std::max(kept.lseError, distance(kept.lse[row], exact[row]));
 }
 
-void compareProbabilities(Kept& kept, std::span<const double> recomputed, std::span<const double> standard, uint32_t keys) {
+void compareProbabilities(Kept& kept, std::span<const double> recomputed, std::span<const double> standard,
+                          uint32_t keys) {
     for (size_t row = 0; row < recomputed.size(); row += keys) {
         double sum = 0;
         double expected = 0;
@@ -111,7 +112,8 @@ DeviceLse computeOnDevice(StudyInputs& inputs, const DeviceFlags& flags) {
 }
 
 // The probabilities of every chunks-th row from `chunk` on, of every head.
-std::vector<double> probabilitiesOf(StudyInputs& inputs, const std::vector<double>* lse, uint32_t chunk, uint32_t chunks) {
+std::vector<double> probabilitiesOf(StudyInputs& inputs, const std::vector<double>* lse, uint32_t chunk,
+                                    uint32_t chunks) {
     const VkfProblem& p = inputs.problem();
     const uint64_t rows = (p.queryRows - chunk - 1) / chunks + 1;
     std::vector<double> probabilities(uint64_t{p.batch} * p.queryHeads * rows * p.keys);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/problem_types.h: what the fields of VkfProblem are made of: enums, tensors, windows, masks, pages, dropout.
+ * problem.h includes this header and says what the problem's fields mean.
+ */
+#ifndef VKFLASH_PROBLEM_TYPES_H
+#define VKFLASH_PROBLEM_TYPES_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0 = no, 1 = yes. Any other value is INVALID_ARGUMENT. */
+typedef uint32_t VkfBool;
+
+/* Storage type of the elements of a tensor, a bias or a mask.
+ *
+ *     use                                   types
+ *     q and o                               F32, F16, BF16
+ *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1
+ *     VkfProblem::bias                      F32, F16, BF16
+ *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
+ *
+ * Another type is UNSUPPORTED. In q, k, v and o, a number that is no VkfType is INVALID_ARGUMENT. Tensors of other
+ * types than F32 need storageBuffer16BitAccess: UNSUPPORTED without it (device).
+ *
+ * Block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block are, in
+ * this order:
+ *
+ *     an fp16 scale d
+ *     q4_1, q5_1: an fp16 minimum m
+ *     q5_0, q5_1: four bytes of fifth bits; bit e belongs to element e
+ *     the codes: in q8_0 signed bytes; in other types nibbles, element e in the low half of byte e, element e + 16 in
+ *         its high half
+ *
+ * An element is, in fp32:
+ *
+ *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
+ *                                         d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
+ *
+ * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend makes q8_0 and q4_0 on the device. */
+typedef enum VkfType VKF_INT32_ENUM {
+    VKF_TYPE_F32 = 0,
+    VKF_TYPE_F16 = 1,
+    VKF_TYPE_BF16 = 2,
+    VKF_TYPE_F8_E4M3 = 3, /* UNSUPPORTED everywhere in this version */
+    VKF_TYPE_Q8_0 = 4,
+    VKF_TYPE_Q4_0 = 5,
+    VKF_TYPE_Q4_1 = 6,
+    VKF_TYPE_Q5_0 = 7,
+    VKF_TYPE_Q5_1 = 8,
+    VKF_TYPE_BOOL8 = 9,  /* masks: one byte an element, nonzero = keep */
+    VKF_TYPE_BOOL1 = 10, /* masks: one bit an element, little-endian, 1 = keep */
+    VKF_TYPE_FORCE_INT32 = 0x7fffffff
+} VkfType;
+
+/* Where the diagonal of a causal mask or of a window lies if Nq and Nk differ. Nk is the sequence's own length. */
+typedef enum VkfAlignment VKF_INT32_ENUM {
+    VKF_ALIGNMENT_BOTTOM_RIGHT = 0, /* row i stands at key i + Nk - Nq: the last row at the last key */
+    VKF_ALIGNMENT_TOP_LEFT = 1,     /* row i stands at key i */
+    VKF_ALIGNMENT_FORCE_INT32 = 0x7fffffff
+} VkfAlignment;
+
+/* The kernels. vkfPathName gives the names in quotes, which the program's --path takes. */
+typedef enum VkfPath VKF_INT32_ENUM {
+    VKF_PATH_AUTO = 0, /* "auto": the path that is expected to be the fastest on the device */
+    /* "scalar": fused, plain fp32 arithmetic. Runs on any device. */
+    VKF_PATH_SCALAR = 1,
+    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
+     * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    VKF_PATH_STANDARD = 2,
+    /* "coopmat": fused, on cooperative matrices. q is fp16 or bf16; k and v are each of q's type or of a block type.
+     * UNSUPPORTED otherwise, with VKF_PRECISION_FP32, and on devices without such matrices or full
+     * subgroups (device). */
+    VKF_PATH_COOPMAT = 3,
+    /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
+     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO
+     * also takes it for head dimensions over 256. Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    VKF_PATH_DECODE = 4,
+    /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
+     * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
+    VKF_PATH_KEY_OUTER = 5,
+    VKF_PATH_FORCE_INT32 = 0x7fffffff
+} VkfPath;
+
+/* How much precision the products may give up. Accumulation is fp32 in any case. */
+typedef enum VkfPrecision VKF_INT32_ENUM {
+    VKF_PRECISION_DEFAULT = 0, /* products in the storage type's precision or better */
+    VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never on matrix units of a narrower type */
+    VKF_PRECISION_FORCE_INT32 = 0x7fffffff
+} VkfPrecision;
+
+/* One tensor of logical shape [batch, heads, rows, dim]. The innermost dimension is contiguous.
+ *
+ * - All three strides 0: the dense layout [batch, heads, rows, dim].
+ * - A stride of 0 next to a nonzero one repeats the dimension. Only inputs may repeat one.
+ * - [batch, rows, heads, dim] has rowStride = heads * dim and headStride = dim.
+ *
+ * Element addresses, base + element offset * element size, are computed in 64 bits.
+ *
+ * Limits:
+ * - Block types: dim and all three strides are multiples of 32, so that they are whole blocks. INVALID_ARGUMENT.
+ * - A tensor reaches over at most 2^62 - 1 elements. INVALID_ARGUMENT.
+ * - Elements of an output do not overlap. INVALID_ARGUMENT. The check sorts the dimensions by stride: each one must
+ *   step over all elements that the smaller ones reach.
+ * - A row stride is at most 2^32 - 1 bytes. UNSUPPORTED (device). This limit and the next one hold for attention, not
+ *   for appends and merges.
+ * - Head and batch strides may be over 2^32 - 1 bytes. The head and batch strides of all tensors must then be multiples
+ *   of 2^n bytes. 2^n is the smallest power of two that divides the largest of them into 32 bits. UNSUPPORTED
+ *   (device). */
+typedef struct VkfTensor {
+    VkfType type;         /* of the stored elements; default F32 */
+    uint32_t reserved;    /* 0; else INVALID_ARGUMENT */
+    uint64_t batchStride; /* elements from one sequence to the next; for k and v in pages, from page to page */
+    uint64_t headStride;  /* elements from one head to the next */
+    uint64_t rowStride;   /* elements from one row to the next */
+} VkfTensor;
+
+/* A sliding window: the keys around the diagonal. Row i stands at p, as VkfAlignment says. It sees the keys p - left <=
+ * j <= p + right, both ends included. A window of W keys that counts the row's own has left = W - 1 and right = 0.
+ *
+ * firstKeys adds the first keys to what every row sees, wherever its window is. Other masks still hold:
+ *
+ * - With `causal` no row sees a first key after its own position. Streaming with attention sinks needs this.
+ * - Without `causal` the first keys are a prefix that all rows see.
+ *
+ * With Nq = Nk = 6, two first keys and these (left, right):
+ *
+ *     (1, 0), causal   1 0 0 0 0 0     (1, 0)   1 1 0 0 0 0     (-1, 0)   1 1 0 0 0 0
+ *                      1 1 0 0 0 0              1 1 0 0 0 0               1 1 0 0 0 0
+ *                      1 1 1 0 0 0              1 1 1 0 0 0               1 1 1 0 0 0
+ *                      1 1 1 1 0 0              1 1 1 1 0 0               1 1 1 1 0 0
+ *                      1 1 0 1 1 0              1 1 0 1 1 0               1 1 1 1 1 0
+ *                      1 1 0 0 1 1              1 1 0 0 1 1               1 1 1 1 1 1
+ */
+typedef struct VkfWindow {
+    VkfBool enabled;    /* 0 = no window; the other fields are ignored then */
+    uint32_t firstKeys; /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
+                           UNSUPPORTED on path standard. */
+    int64_t left;       /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
+                           struct has left = 0, the row's own key. */
+    int64_t right;      /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
+                           `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
+} VkfWindow;
+
+/* An array of logical shape [batch, queryHeads, queryRows, keys] in which strides of 0 repeat: an additive bias, or a
+ * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,
+ * longestRows, longestKeys].
+ *
+ * - Strides may have any value. [1, 1, Nq, Nk] for all sequences and heads has rowStride = Nk, the others 0.
+ * - Three strides of 0 are one row for all: 0 does not mean dense here.
+ * - Each stride times its number of entries is at most 2^56 elements. INVALID_ARGUMENT.
+ * - The kernels read words of 4 bytes. The address is a multiple of 4, and the size is rounded up to 4 bytes;
+ *   vkfBroadcastBytes has the size.
+ * - Rows of BOOL1 may begin within a byte, because strides count elements: bits.
+ *
+ * With a mask of two rows:
+ *
+ *     1 1 0 1     bytes 1, 1, 0, 1, 0, 1, 1, 1     bits 0xeb     row 0 drops key 2
+ *     0 1 1 1                                                    row 1 drops key 0
+ */
+typedef struct VkfBroadcastArray {
+    VkfBool enabled;      /* 0 = there is no such array; the other fields are ignored then */
+    VkfType type;         /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    uint64_t batchStride; /* elements from one sequence to the next; 0 = all sequences share */
+    uint64_t headStride;  /* elements from one query head to the next; 0 = all heads share */
+    uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
+} VkfBroadcastArray;
+
+/* K and V in pages. Logical key j of sequence b is row j % pageSize of page table[b * maxPages + j / pageSize]. This
+ * holds for k and v alike.
+ *
+ * - The table is binding blockTable: int32 [batch, maxPages], read on the device.
+ * - k and v are [pages, kvHeads, pageSize, dim]; their batchStride goes from page to page.
+ * - [pages, pageSize, kvHeads, dim] has rowStride = kvHeads * dim, headStride = dim and batchStride = pageSize *
+ *   kvHeads * dim.
+ * - Sequences may share pages.
+ * - The device uses an entry only if the entry's page holds a key under the sequence's length. Other entries may hold
+ *   anything.
+ * - An entry that attention uses must be in [0, pages). Another value makes the device read outside of k and v, which
+ *   is undefined. No check can find it. An append drops such rows instead.
+ *
+ * UNSUPPORTED on paths standard and key_outer, and with a maskBlock. */
+typedef struct VkfPaging {
+    VkfBool enabled;   /* 0 = no pages; the other fields are ignored then */
+    uint32_t pageSize; /* rows of a page: a power of two, else INVALID_ARGUMENT */
+    uint32_t maxPages; /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
+                          else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+    uint32_t pages;    /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
+} VkfPaging;
+
+/* Dropout: leaves probabilities out of o, each with the same probability. The kept ones are multiplied by
+ * 1 / (1 - probability). A counter-based generator decides for each (sequence b, query head h, query row i, key j):
+ *
+ *     o[i] = sum p[j] kept(b, h, i, j) / (1 - probability) v[j]
+ *
+ * - Row sums, lse and the output `probabilities` are as without dropout.
+ * - A key that is left out is still visible, with a factor of 0: a NaN or an infinity in its v makes a NaN in o.
+ * - The same call leaves out the same keys on every path and device, however the keys are split.
+ *
+ * The generator, in integers of 32 bits that wrap around:
+ *
+ *     (a, b', ...) = Philox4x32-10 of counter (i, h, b, 0) and key (seed mod 2^32, seed / 2^32)
+ *     x = j * 0x9e3779b9 + a
+ *     x = (x ^ (x >> 16)) * 0x21f0aaad
+ *     x = (x ^ (x >> 15) ^ b') * 0x735a2d97
+ *     x = x ^ (x >> 15)
+ *     kept if x >= floor(probability * 2^32)
+ *
+ * Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") takes counter (c0, c1, c2, c3) and
+ * key (k0, k1) ten times to
+ *
+ *     c0, c1 = hi(0xcd9e8d57 c2) ^ c1 ^ k0,  lo(0xcd9e8d57 c2)      all from the old c0 to c3
+ *     c2, c3 = hi(0xd2511f53 c0) ^ c3 ^ k1,  lo(0xd2511f53 c0)
+ *     k0, k1 = k0 + 0x9e3779b9,  k1 + 0xbb67ae85
+ *
+ * where hi and lo are the halves of a product of 64 bits. vkfDropoutKeeps (reference.h) computes it on the CPU. Seed 1,
+ * probability 0.5, first sequence and head, rows and keys 0 to 3, 1 = kept:
+ *
+ *     1 0 1 1
+ *     0 1 0 1
+ *     1 0 0 1
+ *     1 0 1 0
+ */
+typedef struct VkfDropout {
+    float probability;  /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
+                           dropoutMask. */
+    VkfBool deviceSeed; /* 1 = the device reads the seed from binding dropoutSeed, one uint64 at a multiple of 8 bytes.
+                           Each run of a recorded command buffer can have a seed of its own then. 0 = field `seed`. A
+                           dropoutMask needs no seed. */
+    uint64_t seed;      /* of the generator, unless deviceSeed is 1; any value */
+} VkfDropout;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
