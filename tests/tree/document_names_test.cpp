@@ -28,8 +28,8 @@ constexpr std::string_view ownName = "document_names_test.cpp";
 // Folders whose sources define names.
 constexpr std::array nameFolders = {"include", "src", "shaders", "tests", "tools"};
 // Folders of the tree. Others, such as build folders, do not count.
-constexpr std::array treeFolders = {"bench", "cmake",   "docs", "examples", "fuzz", "include",
-                                    "src",   "shaders", "tests", "tools",   "third_party"};
+constexpr std::array treeFolders = {"bench", "cmake",   "docs",  "examples", "fuzz",       "include",
+                                    "src",   "shaders", "tests", "tools",    "third_party"};
 constexpr std::array sourceEndings = {".c", ".h", ".hpp", ".cpp", ".glsl", ".comp"};
 constexpr std::array pathEndings = {".h", ".hpp", ".cpp", ".glsl", ".comp", ".cmake", ".md", ".py", ".sh"};
 // Programs of others. Their flags are not those of vkflash.
@@ -145,9 +145,8 @@ Names namesOf(const fs::path& base) {
 
 // A document may leave out leading folders: `problem/strides.hpp`.
 bool hasFile(const Names& names, const std::string& path) {
-    return names.files.count(path) != 0 || std::any_of(names.files.begin(), names.files.end(), [&](const auto& file) {
-               return file.ends_with("/" + path);
-           });
+    return names.files.count(path) != 0 || std::any_of(names.files.begin(), names.files.end(),
+                                                       [&](const auto& file) { return file.ends_with("/" + path); });
 }
 
 // `VKF_REFERENCE_...` stands for all names that begin so.
