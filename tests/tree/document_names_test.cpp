@@ -33,7 +33,7 @@ constexpr std::array treeFolders = {"bench", "cmake",   "docs",  "examples", "fu
 constexpr std::array sourceEndings = {".c", ".h", ".hpp", ".cpp", ".glsl", ".comp"};
 constexpr std::array pathEndings = {".h", ".hpp", ".cpp", ".glsl", ".comp", ".cmake", ".md", ".py", ".sh"};
 // Programs of others. Their flags are not those of vkflash.
-constexpr std::array otherPrograms = {"cmake", "ctest", "git", "nvdisasm", "test-backend-ops", "vcpkg"};
+constexpr std::array otherPrograms = {"cc", "cmake", "ctest", "git", "nvdisasm", "test-backend-ops", "vcpkg"};
 
 struct Names {
     std::set<std::string> names; // vkf..., Vkf..., VKF_...
