@@ -270,15 +270,14 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) 
 }
 
 VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const VkfReferenceInputs& inputs,
-                                               const VkfReferenceOptions& options,
-                                               const std::vector<float>& probabilities) {
+                                               const VkfReferenceOptions& options, const std::vector<float>& p) {
     VkfProbabilitiesVerdict verdict{};
     verdict.structSize = sizeof verdict;
     verdict.passed = 1;
     VkfMessage message{};
     if (problem.probabilities != 0) {
         const VkfResult result =
-            vkfReferenceVerifyProbabilities(&problem, &inputs, &options, probabilities.data(), &verdict, &message);
+            vkfReferenceVerifyProbabilities(&problem, &inputs, &options, p.data(), &verdict, &message);
         if (result != VKF_SUCCESS) {
             throw host::Error(result, message.text);
         }
@@ -522,11 +521,10 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded biasFactors = uploaded(device, inputs.biasFactors);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
-    const uint64_t rowsOfProbabilities = problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
-    const uint64_t probabilityCount =
-        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfProbabilities * problem.keys
-                                   : 0;
-    const Guarded probabilities(device, probabilityCount * sizeof(float));
+    const uint64_t rowsOfP = problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
+    const uint64_t floats =
+        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfP * problem.keys : 0;
+    const Guarded probabilities(device, floats * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
     VkfBindings bindings{};
@@ -571,8 +569,8 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
         std::memcpy(outcome.lse.data(), lseAll.data() + lse.offset, lse.bytes);
     }
     const std::vector<std::byte> probabilitiesAll = probabilities.download(device);
-    outcome.probabilities.resize(probabilityCount);
-    if (probabilityCount != 0) {
+    outcome.probabilities.resize(floats);
+    if (floats != 0) {
         std::memcpy(outcome.probabilities.data(), probabilitiesAll.data() + probabilities.offset, probabilities.bytes);
     }
     outcome.guardsIntact = o.intact(oAll) && lse.intact(lseAll) && probabilities.intact(probabilitiesAll) &&
