@@ -484,13 +484,12 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
 
 std::string Outcome::text() const {
     std::ostringstream text;
+    const VkfProbabilitiesVerdict& p = probabilitiesVerdict;
     text << plan.description << ": o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error "
          << verdict.lseError << " (bound " << verdict.lseBound << "), worst element " << verdict.worstElement << ": "
-         << verdict.worstValue << " for " << verdict.worstReference << ", probabilities error "
-         << probabilitiesVerdict.error << " (bound " << probabilitiesVerdict.bound << "), worst element "
-         << probabilitiesVerdict.worstElement << ": " << probabilitiesVerdict.worstValue << " for "
-         << probabilitiesVerdict.worstReference << (gapsIntact ? "" : ", GAPS WRITTEN")
-         << (guardsIntact ? "" : ", GUARDS WRITTEN");
+         << verdict.worstValue << " for " << verdict.worstReference << ", probabilities error " << p.error << " (bound "
+         << p.bound << "), worst element " << p.worstElement << ": " << p.worstValue << " for " << p.worstReference
+         << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
     return text.str();
 }
 
