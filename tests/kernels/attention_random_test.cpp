@@ -3,7 +3,6 @@
 // Random combinations of everything with everything. A failing case is found again by its seed.
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iterator>
@@ -14,6 +13,7 @@
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/masks.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -50,7 +50,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         p.window.enabled = 1;
         p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
         p.window.right = static_cast<int64_t>(dice.below(120)) - 1;
-        p.window.right = p.causal != 0 ? std::min<int64_t>(p.window.right, 0) : p.window.right;
+        vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
         p.keyLengths = 1;

@@ -12,6 +12,7 @@
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/masks.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -54,6 +55,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(3)) {
         p.window = {1, 0, static_cast<int64_t>(dice.below(120)) - 1, static_cast<int64_t>(dice.below(120)) - 1};
+        vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(2)) {
         p.keyLengths = 1;

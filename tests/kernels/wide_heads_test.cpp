@@ -11,6 +11,7 @@
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/masks.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -48,6 +49,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(3)) {
         p.window = {1, 0, static_cast<int64_t>(dice.below(90)) - 1, static_cast<int64_t>(dice.below(40)) - 1};
+        vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
         p.keyLengths = 1;

@@ -7,6 +7,13 @@
 
 namespace vkf::test {
 
+// A window beside a causal mask may not reach past the diagonal.
+inline void endAtDiagonal(VkfProblem& p) {
+    if (p.causal != 0 && p.window.right > 0) {
+        p.window.right = 0;
+    }
+}
+
 inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys = 0) {
     p.window.enabled = 1;
     p.window.left = left;
