@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sizes of the kernels' shared memory, and how many words of a row an invocation has. The host chooses tiles by these
- * numbers, and the shaders declare their arrays with them. Macros, because GLSL takes no function calls in the size of
- * an array. */
+ * Sizes of the kernels' shared memory, and the number of words of a row that an invocation holds. The host chooses
+ * tiles by these numbers, and the shaders declare their arrays with them. The sizes are macros, because GLSL takes no
+ * function call as the size of an array. */
 #ifndef VKF_TILE_MEMORY_H
 #define VKF_TILE_MEMORY_H
 
 #include "shared/stored_types.h"
 
-/* Shared memory of the tiled kernels, in 16-byte words. Rows of q, k and p are padded by one word, so
- * that lanes reading neighbouring rows hit different banks. Macros, because GLSL takes no function
- * calls in the size of an array. */
+/* Shared memory of the tiled kernels, in 16-byte words. Each row of q, k and p has one word of padding, so that lanes
+ * that read neighbouring rows use different banks. */
 #define VKF_STAGED_ROW_WORDS(chunk_dim4) ((chunk_dim4) + 1)
 #define VKF_P_ROW_WORDS(chunk_keys) ((chunk_keys) / 4 + 1)
 #define VKF_Q_WORDS(tile_rows, chunk_dim4) ((tile_rows) * VKF_STAGED_ROW_WORDS(chunk_dim4))
@@ -19,39 +18,40 @@
 #define VKF_MAX_WORDS(a, b) ((a) > (b) ? (a) : (b))
 #define VKF_P_WORDS(tile_rows, chunk_keys) ((tile_rows) * VKF_P_ROW_WORDS(chunk_keys))
 
-/* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Rows are padded by
- * one word, so that the rows of a matrix start in different banks. */
+/* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Each row has one word of
+ * padding, so that the rows of a matrix start in different banks. */
 #define VKF_MATRIX_TILES(dim, depth) (((dim) + (depth) - 1) / (depth))
 #define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
 #define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                           \
     ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                  \
                VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, columns), columns)))
-/* Of one subgroup, in the place of k and v: some depths of q on their way in, or two fp32 matrices of o on
- * their way out. */
+/* The memory of one subgroup before and after the loop over keys, where k and v lie during the loop. The subgroup
+ * loads q through it, some depths at a time, and stores o through it, two fp32 matrices at a time. */
 #define VKF_MATRIX_STAGED_TILES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                      \
     VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
-/* Of one subgroup, beside all others, where scores and probabilities pass through shared memory: a row of
- * matrices with its scores in fp32; its probabilities in 16 bits take less. Padded by two words, because
- * subgroups store and load half rows of fp32. */
+/* The memory of one subgroup where scores and probabilities pass through shared memory: one row of matrices with
+ * its scores in fp32. The 16-bit probabilities take less. Rows have two words of padding, because subgroups store
+ * and load half rows of fp32. */
 #define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
 
-/* Words of 16 bytes in which the decode kernels load rows of k and v: fours of elements in one, and words in a
- * row. Of block types a word is a piece of a block (block_types.glsl), which takes fewer bytes in memory. */
+/* The decode kernels load rows of k and v in words of 16 bytes: the groups of four elements in a word, and the
+ * words in a row. A word of a block type is a piece of a block (block_types.glsl), which takes fewer bytes in
+ * memory. */
 #define VKF_WORD_QUADS(type)                                                                                     \
     ((type) == VKF_STORED_F32 ? 1 : VKF_IS_BLOCK_TYPE(type) && (type) != VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_ROW_WORDS(dim, type) (((dim) + 4 * VKF_WORD_QUADS(type) - 1) / (4 * VKF_WORD_QUADS(type)))
 #define VKF_LANE_WORDS(dim, type, lanes) ((VKF_ROW_WORDS(dim, type) + (lanes) - 1) / (lanes))
-/* Shared memory of the decode kernel in plain arithmetic, in 16-byte words: q as fp32, and one row of o of
- * each group of lanes. */
+/* Shared memory of the decode kernel in plain arithmetic, in 16-byte words: q in fp32, and one row of o for each
+ * group of lanes. */
 #define VKF_DECODE_Q_WORDS(rows, head_dim, type, lanes)                                                          \
     ((rows) * VKF_LANE_WORDS(head_dim, type, lanes) * (lanes) * VKF_WORD_QUADS(type))
 #define VKF_DECODE_O_WORDS(workgroup_size, value_dim, type, lanes)                                               \
     ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
 
-/* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a row
- * together; so many of them share a block, in chunks of its codes, that each has as many chunks as the others. */
+/* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a
+ * row together; so many of them share a block, in chunks of its codes, that each has as many chunks as the others. */
 #define VKF_DEALS_BLOCKS(dim, lanes) ((dim) / 8 % (lanes) == 0)
 #define VKF_VALUE_SHARES(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
 #define VKF_KEY_SHARES(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_SHARES(dim, lanes))
@@ -64,13 +64,13 @@
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
     (VKF_HEADER_WORDS(type) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
 
-/* Of the decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next, padded so that
- * neighbouring rows lie in other banks. */
+/* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
+ * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
-/* Query rows that an invocation of it keeps the state of, at most: each is code of its own. */
+/* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
 #define VKF_DECODE_MOST_STATES 4
-/* The decode kernel for wide heads: matrices of `side` rows or columns that one of some subgroups takes of a dimension;
- * and 16-byte words from row to row of the tile that k and v share, an odd number. */
+/* The decode kernel for wide heads: matrices of `side` rows or columns that one of some subgroups takes of a
+ * dimension; and 16-byte words from row to row of the tile that k and v share, an odd number. */
 #define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
 #define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
     VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_WIDE_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a plan does, decided from plain data: which kernels run in which order, over how many work
-// items, in how many steps. No handle, so it can be tested without a device.
+// The schedule of a plan: which kernels run in which order, over how many work items, in how many steps. A schedule
+// holds no Vulkan handle, so that tests need no device.
 #pragma once
 
 #include <array>
@@ -17,17 +17,17 @@
 
 namespace vkf {
 
-// Invocations of a workgroup that merges splits, if the device has as many.
+// Invocations of a workgroup that merges key splits, if the device allows as many.
 inline constexpr uint32_t mergeWorkgroupSize = 256;
 
 // Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.
 inline constexpr uint32_t finishWorkgroupSize = 128;
 
-// Bytes, of the scratch memory and of what is reserved behind the path's own part of it.
+// Alignment of the scratch memory in bytes, and of each part that is reserved in it.
 inline constexpr uint64_t scratchAlignment = 16;
 
-// Where a kernel finds the memory that stands in the place of q, k, v and o.
-// scratchState, which is (m, l) of each row, and scratchLse lie some bytes into the scratch memory.
+// The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row. scratchState and scratchLse
+// lie inside the scratch memory, at offsets that the schedule has.
 enum class Operand : uint32_t {
     none,
     q,
@@ -43,13 +43,13 @@ enum class Operand : uint32_t {
 };
 inline constexpr size_t operandCount = 11;
 
-// One kernel over a range of work items, in passes of as many items each, each of which waits for the one before it.
-// A pass is split into steps of at most itemsPerStep. A phase after the first waits for the one before it.
+// One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
+// most itemsPerStep items. A pass waits for the pass before it, and a phase for the phase before it.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
     shared::CallParams params{};       // addresses and first_item left 0
-    Operand lse = Operand::none;       // where lse goes, if the kernel writes it, or comes from
+    Operand lse = Operand::none;       // the memory of lse, if the kernel writes or reads it
     uint32_t items = 0;                // of all passes
     uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
@@ -59,7 +59,7 @@ struct Phase {
     uint32_t steps() const { return passes * stepsPerPass(); }
 };
 
-// What the outside sees of a tile.
+// The numbers of a tile that VkfPlanInfo shows.
 struct TileShape {
     uint32_t rows = 0;
     uint32_t keys = 0;
@@ -67,39 +67,39 @@ struct TileShape {
     uint32_t sharedBytes = 0;
 };
 
-// Of packed sequences, which have one for each tile of rows (shaders/shared/call_table.h).
+// Packed sequences have a slot for each tile of rows (shaders/shared/call_table.h).
 struct Slots {
     uint32_t count = 0;
     uint32_t packedHeads = 0;
     uint32_t tileRows = 0;
-    uint64_t offset = 0; // of their list, in the scratch memory
+    uint64_t offset = 0; // of the list of slots in the scratch memory
 };
 
 struct Schedule {
     VkfPath path{};
     TileShape tile;
-    VkfType productType = VKF_TYPE_F32; // in which p enters p v
-    MatrixLayout matrix;                // none if not on cooperative matrices
-    uint32_t inputAlignment = 1;        // bytes, of q, k and v, beside that of their elements
+    VkfType productType = VKF_TYPE_F32; // the type of p in the product p v
+    MatrixLayout matrix;                // empty without cooperative matrices
+    uint32_t inputAlignment = 1;        // bytes; q, k and v need it besides the alignment of their elements
     uint64_t scratchBytes = 0;
     uint64_t scratchStateOffset = 0;
     uint64_t scratchLseOffset = 0;
-    uint64_t tableOffset = 0; // of what the call brings, in the scratch memory
+    uint64_t tableOffset = 0; // of the table of optional inputs in the scratch memory
     uint64_t mapOffset = 0;   // of the map of tiles
-    uint64_t orderOffset = 0; // of their order
+    uint64_t orderOffset = 0; // of the order of the tiles of the map
     Slots slots;
-    uint32_t splits = 1;  // of the keys
-    std::string tileText; // tile and splits as tuning data writes them, or would
-    bool tuned = false;   // tuning data chose them
+    uint32_t splits = 1;  // key splits
+    std::string tileText; // tile and key splits in the spelling of tuning data
+    bool tuned = false;   // the tuning data chose tile and key splits
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 
     uint32_t steps() const;
-    // Makes room behind the rest of the scratch, and says at which offset.
+    // Adds bytes at the end of the scratch memory and returns their offset.
     uint64_t reserveScratch(uint64_t bytes);
 };
 
-// Chooses path, tiles and steps, or says why the device cannot do it.
+// Chooses path, tile and steps. Errors say why the device cannot do the problem.
 VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,
                        VkfMessage* message);
 
