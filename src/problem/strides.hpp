@@ -35,7 +35,7 @@ uint64_t roundUp(uint64_t x, uint32_t multiple);
 VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple = 1,
                               uint32_t columnMultiple = 4);
 
-// Of the probabilities, dense.
+// The dense layout of the probabilities.
 VkfTensorLayout probabilitiesLayout(const VkfProblem& p);
 
 // Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts

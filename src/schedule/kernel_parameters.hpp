@@ -25,8 +25,8 @@ namespace vkf {
 // The push constants, all but addresses and first_item.
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides, uint32_t shift);
 
-// Those of attention_probabilities.comp, from what all kernels have: q, k, the probabilities and chosen rows are its
-// tensors.
+// The push constants of attention_probabilities.comp, made from those that all kernels have. Its tensors are q, k, the
+// probabilities and the chosen rows.
 shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const shared::CallParams& call);
 
 // Puts the address of optional inputs in the slot of the window.

@@ -130,7 +130,7 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
 }
 
-// Of a third of the problems probabilities are asked for, of all rows or of chosen ones.
+// A third of the problems ask for probabilities, of all rows or of chosen ones.
 void chooseProbabilities(Dice& dice, VkfProblem& p) {
     p.probabilities = dice.oneIn(3) && p.packed == 0 ? 1 : 0;
     p.probabilityRows = p.probabilities != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;

@@ -49,7 +49,7 @@ bool takes(const Variation& variation, const VkfProblem& problem);
 // (kernels/pairs_test.cpp).
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most = 1);
 
-// The same of the variations of these numbers: whole sweeps all of them, otherwise the next one.
+// Numbers of variations in turn: whole sweeps get all of the given ones, other runs the next one.
 std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers);
 
 // The cases of a list that run: of a whole sweep all, otherwise each nth, from number `first` on.

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -17,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tree/example_tree.hpp"
 
 namespace {
 
@@ -290,40 +290,13 @@ std::string listed(const std::vector<std::string>& lines) {
     return text;
 }
 
-// A small tree in the system's folder for temporary files, deleted at the end.
-class ExampleTree {
-public:
-    ExampleTree() : base_(fs::temp_directory_path() / ("vkflash_document_test_" + std::to_string(number()))) {
-        write("include/vkflash/example.h", "VkfResult vkfCheckExample(const VkfExample* example);\n"
-                                           "#define VKF_EXAMPLE_FIRST 1\n");
-        write("tools/cli/example.cpp", "command.add_option(\"--first,--other-name\", value);\n");
-        write("dev", "[--quick]\n");
-    }
-    ExampleTree(const ExampleTree&) = delete;
-    ExampleTree& operator=(const ExampleTree&) = delete;
-    ~ExampleTree() {
-        std::error_code ignored;
-        fs::remove_all(base_, ignored);
-    }
-
-    void write(const std::string& file, const std::string& text) const {
-        fs::create_directories((base_ / file).parent_path());
-        std::ofstream(base_ / file) << text;
-    }
-    const fs::path& base() const { return base_; }
-
-private:
-    // Differs from the number of other runs at the same time.
-    static uint64_t number() {
-        return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-    }
-
-    fs::path base_;
-};
-
 // The lines about a document with that text.
 std::vector<std::string> missingFrom(const std::string& text) {
-    const ExampleTree example;
+    const vkf::test::ExampleTree example;
+    example.write("include/vkflash/example.h", "VkfResult vkfCheckExample(const VkfExample* example);\n"
+                                               "#define VKF_EXAMPLE_FIRST 1\n");
+    example.write("tools/cli/example.cpp", "command.add_option(\"--first,--other-name\", value);\n");
+    example.write("dev", "[--quick]\n");
     example.write("docs/example.md", text);
     return missingNames(example.base());
 }

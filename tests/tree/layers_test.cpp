@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -17,11 +15,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tree/example_tree.hpp"
 #include "tree/layers.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
+using vkf::test::ExampleTree;
 using vkf::test::Room;
 
 constexpr size_t mostSourcesOfAFolder = 30;
@@ -177,32 +177,6 @@ std::string listed(const std::vector<std::string>& lines) {
     }
     return text;
 }
-
-// A small tree in the system's folder for temporary files, deleted at the end.
-class ExampleTree {
-public:
-    ExampleTree() : base_(fs::temp_directory_path() / ("vkflash_tree_test_" + std::to_string(number()))) {}
-    ExampleTree(const ExampleTree&) = delete;
-    ExampleTree& operator=(const ExampleTree&) = delete;
-    ~ExampleTree() {
-        std::error_code ignored;
-        fs::remove_all(base_, ignored);
-    }
-
-    void write(const std::string& file, const std::string& text) const {
-        fs::create_directories((base_ / file).parent_path());
-        std::ofstream(base_ / file) << text;
-    }
-    const fs::path& base() const { return base_; }
-
-private:
-    // Apart from those of other runs at the same time.
-    static uint64_t number() {
-        return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-    }
-
-    fs::path base_;
-};
 
 constexpr std::array exampleRooms = {
     Room{"roof", "cellar garden/gate.hpp <vkflash/types.h> <vulkan/*>"},

@@ -15,7 +15,7 @@ namespace vkf::tools {
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
                         uint32_t sampleRows = 0);
 
-// The same of the probabilities, every row.
+// Checks the probabilities of every row.
 VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors,
                                             const VkfPlanInfo& plan);
 
