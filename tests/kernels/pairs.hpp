@@ -54,8 +54,8 @@ bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule = 
 // Whether the library takes the two levels together, everything else being plain.
 bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel);
 
-// callsOf has a call for every two levels of two features. fewCallsOf begins with plain calls; after them come as few of
-// callsOf's as have every level, and every two features that are not plain. Both lists are equal in every run.
+// callsOf has a call for every two levels of two features. fewCallsOf begins with plain calls; after them come as few
+// of callsOf's as have every level, and every two features that are not plain. Both lists are equal in every run.
 std::vector<Levels> callsOf(const Design& design);
 std::vector<Levels> fewCallsOf(const Design& design);
 
