@@ -87,7 +87,7 @@ function(vkf_add_spirv_test)
   get_property(files GLOBAL PROPERTY VKF_SPIRV_FILES)
   add_test(NAME spirv_val
     COMMAND ${CMAKE_COMMAND} -D "SPIRV_VAL=${spirv_val}" -D "FILES=${files}"
-      -D "WRITER=${VKF_RUN_PREFIX};$<TARGET_FILE:vkflash_bfloat16_shaders>"
+      -D "WRITER=${CMAKE_COMMAND};-E;env;${VKF_RUN_ENVIRONMENT};${VKF_RUN_PREFIX};$<TARGET_FILE:vkflash_bfloat16_shaders>"
       -D "FOLDER=${PROJECT_BINARY_DIR}/bfloat16_shaders"
       -P "${PROJECT_SOURCE_DIR}/cmake/ValidateSpirv.cmake")
   set_tests_properties(spirv_val PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "spirv-val was not found")
