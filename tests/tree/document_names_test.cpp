@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tree/example_tree.hpp"
+#include "tree/listed.hpp"
 
 namespace {
 
@@ -282,14 +283,6 @@ std::vector<std::string> missingNames(const fs::path& base) {
     return lines;
 }
 
-std::string listed(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) {
-        text += "\n  " + line;
-    }
-    return text;
-}
-
 // The lines about a document with that text.
 std::vector<std::string> missingFrom(const std::string& text) {
     const vkf::test::ExampleTree example;
@@ -306,7 +299,7 @@ std::vector<std::string> missingFrom(const std::string& text) {
 TEST_CASE("documents name functions, types, files and flags that exist", "[tree]") {
     REQUIRE(documentsOf(VKFLASH_SOURCE_DIR).size() > 5);
     const std::vector<std::string> missing = missingNames(VKFLASH_SOURCE_DIR);
-    INFO("names in vain:" << listed(missing));
+    INFO("names in vain:" << vkf::test::listed(missing));
     CHECK(missing.empty());
 }
 

@@ -17,11 +17,13 @@
 
 #include "tree/example_tree.hpp"
 #include "tree/layers.hpp"
+#include "tree/listed.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using vkf::test::ExampleTree;
+using vkf::test::listed;
 using vkf::test::Room;
 
 constexpr size_t mostSourcesOfAFolder = 30;
@@ -168,14 +170,6 @@ std::vector<std::string> overfull(const fs::path& base, const std::string& root)
         }
     }
     return found;
-}
-
-std::string listed(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) {
-        text += "\n  " + line;
-    }
-    return text;
 }
 
 constexpr std::array exampleRooms = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What one token costs in the attention of a model: each layer appends its k and v to its cache, rotated, and attends
-// to what the cache then holds; at the end the lengths advance. No layer has probabilities here, and all get the same
-// q, k and v.
+// to what the cache then holds; at the end the lengths advance. No layer has a model's weights here. All layers get
+// the same q, k and v.
 #ifndef VKFLASH_TOOLS_DECODE_STEP_HPP
 #define VKFLASH_TOOLS_DECODE_STEP_HPP
 
