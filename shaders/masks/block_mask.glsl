@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The block mask: a bit for each BLOCK rows x BLOCK keys, 1 = open, blocks of keys side by side in words of 32, rows of
-// blocks one after the other. Which tiles of keys are empty for a tile of rows, and which blocks of a tile a row sees.
+// The block mask has one bit for each block of BLOCK rows x BLOCK keys; 1 = open. A word has the bits of 32
+// neighbouring blocks of keys. Rows of blocks lie one after the other. This file finds the tiles of keys that are empty
+// for a tile of rows, and the blocks of a tile that a row sees.
 //
-// Where tiles divide blocks, a tile is open or closed as a whole, and no score is looked at for the block mask.
-// Elsewhere BLOCKS_CROSS_TILES: a tile is partial if any of its blocks is open. Blocks are multiples of 16, so no block
-// ends inside a matrix.
+// If tiles divide blocks, each tile lies in one block: it is open, or it is empty, and the block mask tests no pair.
+// Else, with BLOCKS_CROSS_TILES, a tile with an open block is partial. Blocks are multiples of 16, so no block ends
+// inside a matrix.
 //
 // Needs: common/params.glsl, common/item.glsl, TILE_ROWS, TILE_KEYS.
 // Provides: BLOCK, BLOCKS_CROSS_TILES, beginBlocks, openTile, openBlocks, isOpen.
@@ -21,11 +22,11 @@ const uint BLOCK = HAS_BLOCK_MASK ? MASK_BLOCK : 1; // never a divisor of 0
 const bool BLOCKS_CROSS_TILES = MASK_BLOCK % TILE_ROWS + MASK_BLOCK % TILE_KEYS != 0;
 
 uvec2 mask_head; // address of the head's mask
-uint mask_first; // rows of blocks that the tile of rows touches
-uint mask_last;
+uint mask_first; // first row of blocks that the tile of rows touches
+uint mask_last;  // last row of blocks that the tile of rows touches
 uint mask_end;   // keys of the sequence
-uint held_word;  // the word that openWord read last
-uint held_bits;  // and its bits
+uint held_word;  // number of the word that openWord read last
+uint held_bits;  // bits of that word
 
 uint maskWord(const uint block_row, const uint word) {
     uint row_words = ((params.keys + BLOCK - 1) / BLOCK + 31) / 32;
@@ -46,8 +47,8 @@ void beginBlocks(const Item item) {
     held_word = 0xffffffffu;
 }
 
-// Bits of blocks of keys 32 word to 32 word + 31 that some row of the tile sees. The last word is kept, because
-// neighbouring tiles mostly ask for the same one.
+// Bits of the blocks of keys 32 word to 32 word + 31 that some row of the tile sees. The function keeps the last word,
+// because neighbouring tiles mostly need the same word.
 uint openWord(const uint word) {
     if (word != held_word) {
         held_word = word;
@@ -59,8 +60,8 @@ uint openWord(const uint word) {
     return held_bits;
 }
 
-// The first non-empty tile of keys in [tile, end); `end` if there is none. The same in every invocation of the
-// workgroup.
+// The first non-empty tile of keys in [tile, end); `end` if there is none. All invocations of the workgroup get the
+// same result.
 uint openTile(const uint tile, const uint end) {
     uint key_end = min(end * TILE_KEYS, mask_end);
     for (uint block = tile * TILE_KEYS / BLOCK; block * BLOCK < key_end; block = (block | 31u) + 1) {
@@ -73,8 +74,8 @@ uint openTile(const uint tile, const uint end) {
     return end;
 }
 
-// Bit i: whether the row sees block i, counted from the block of key_begin, for as many keys as a tile has. Bits of
-// blocks that do not exist mean nothing.
+// Bit i says whether the row sees block i, counted from the block of key_begin. The bits cover the keys of a tile. Bits
+// of blocks that do not exist have no meaning.
 uint openBlocks(const uint row, const uint key_begin) {
     uint block_row = min(row, params.query_rows - 1) / BLOCK;
     uint block = key_begin / BLOCK;
@@ -86,7 +87,7 @@ uint openBlocks(const uint row, const uint key_begin) {
     return bits;
 }
 
-// Whether `bits`, which is openBlocks(row, key_begin), has the block of a key from key_begin on.
+// Whether the block of a key is open. `bits` is openBlocks(row, key_begin), and `key` is at least key_begin.
 bool isOpen(const uint bits, const uint key_begin, const uint key) {
     return (bits >> key / BLOCK - key_begin / BLOCK & 1u) != 0;
 }

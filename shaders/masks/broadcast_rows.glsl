@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of a bias or a mask, logically [batch, heads, rows, keys]: strides of 64 bits, elements of 1, 8, 16 or 32 bits.
-// Elements are read out of words of 4 bytes, so that no device needs narrower loads.
+// Rows of a bias or a mask, logically [batch, heads, rows, keys]. Strides are 64-bit numbers. Elements have 1, 8, 16 or
+// 32 bits. The shader reads words of 4 bytes and takes elements out of them, so that no device needs narrower loads.
 //
 // Needs: common/address64.glsl. Provides: BroadcastRow, broadcastRow, broadcastBits.
 #ifndef VKF_BROADCAST_ROWS_GLSL
@@ -9,7 +9,7 @@
 
 struct BroadcastRow {
     uvec2 address; // of the word in which the row begins
-    uint first;    // element of that word
+    uint first;    // element of that word in which the row begins
 };
 
 // Strides are in bits; an element has 2^log_bits bits.
@@ -20,7 +20,7 @@ BroadcastRow broadcastRow(const uvec2 base, const uvec2 stride[3], const uint ba
     return BroadcastRow(add64(base, bytes), (bit.x & 31u) >> log_bits);
 }
 
-// The element of a key, in the low bits of the result. Higher bits mean nothing.
+// The element of a key, in the low bits of the result. Higher bits have no meaning.
 uint broadcastBits(const BroadcastRow row, const uint key, const uint log_bits) {
     uint element = row.first + key;
     uint word = Word(add64(row.address, uvec2(element >> 5 - log_bits << 2, 0))).value;

@@ -4,8 +4,8 @@
 #ifndef VKF_DROPPED_GLSL
 #define VKF_DROPPED_GLSL
 
-// Stands for the probability of a key that the row does not see: not 0, so that the key's value is
-// passed over instead of multiplied by zero, which would let a NaN through. No probability is negative.
+// Marks the probability of a key that the row does not see. The marker is not 0: 0 times a value of NaN or infinity
+// would be NaN. The kernel skips the value instead. No probability is negative.
 #define DROPPED (-1.0)
 
 #endif

@@ -11,22 +11,22 @@
 #include "masks/broadcast_rows.glsl"
 #include "common/call_table.glsl"
 
-layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // of an element; 0 = no mask
+layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an element of the mask; 0 = no mask
 
 const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
 layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
 const bool HAS_KEEP = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
 
-// Where the masks of one query row lie.
+// What the per-key masks of one query row need.
 struct RowKeep {
     BroadcastRow mask;
-    uint last_key;   // of the sequence
+    uint last_key;    // of the sequence
     uvec2 documents;  // address of the documents of the sequence's keys
     uint document;    // of the row
-    bool is_position; // whether the row stands at a key and so has a document
-    uint first_keys;  // that the row sees in addition to its window
-    ivec2 window;
+    bool is_position; // whether the position of the row is a key; else the row has no document
+    uint first_keys;  // number of first keys that the row sees in addition to its window
+    ivec2 window;     // keys [x, y) of the window
 };
 
 // A row past the last one has the masks of the last row.
@@ -52,7 +52,8 @@ RowKeep rowKeep(const Item item, const uint head, const uint row) {
     return keep;
 }
 
-// Whether these masks let the row see the key. The sequence must have keys; past the last key the answer means nothing.
+// Whether all per-key masks keep the key for the row. The sequence must have keys. Past the last key the result has no
+// meaning.
 bool keeps(const RowKeep keep, const uint key) {
     bool kept = true;
     uint existing = min(key, keep.last_key);

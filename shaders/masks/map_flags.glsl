@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Flags of a group of keys in map_tiles.comp: which of its keys the masks keep for a row, and for all rows of the tile.
+// Flags of a group of keys in map_tiles.comp: which of its keys the masks keep for one row, and for the rows of the
+// tile.
 //
 // Needs: masks/mask.glsl, masks/keep.glsl, masks/block_mask.glsl; GROUP_KEYS, FLAG_BITS, ALL_FLAGS, ROW_LANES,
 // ROWS_AT_ONCE, OF_WORKGROUP, item, rows, seen_flags, kept_flags, queryRowOf and queryHeadOf of map_tiles.comp.
-// Provides: flagsOf, askRows.
+// Provides: flagsOf, addRows.
 #ifndef VKF_MAP_FLAGS_GLSL
 #define VKF_MAP_FLAGS_GLSL
 
@@ -19,7 +20,8 @@ uint flagsOf(const int begin, const int end) {
     return after_first & ~after_last & ALL_FLAGS;
 }
 
-// Keys that the boolean mask keeps. A row may begin inside a word; the word after the last key is not read.
+// Flags of the keys that the boolean mask keeps. A row may begin inside a word. The word after the last key is not
+// read.
 uint maskFlags(const RowKeep keep, const uint key) {
     uint element = keep.mask.first + key;
     uint shift = element % GROUP_KEYS * FLAG_BITS;
@@ -31,8 +33,8 @@ uint maskFlags(const RowKeep keep, const uint key) {
     return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
 }
 
-// Keys that documents and the block mask keep.
-uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
+// Flags of the keys that documents and the block mask keep. `documents`: test documents.
+uint testedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
     uint flags = 0;
     KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
         bool kept = true;
@@ -48,13 +50,15 @@ uint askedFlags(const RowKeep keep, const uint row, const uint key, const bool d
     return flags;
 }
 
-// Keys of a group that the masks keep for a row; x: inside its visible range, y: with all keys outside the range.
+// Flags of the keys of a group that the masks keep for a row.
+//     x   kept keys inside the row's visible range
+//     y   the keys of x and all keys outside the visible range
 uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     uint row = queryRowOf(index);
     RowKeep keep = rowKeep(item, queryHeadOf(index), row);
     uint kept = MASK_BITS != 0 ? maskFlags(keep, key) : ALL_FLAGS;
     if (documents || HAS_BLOCK_MASK) {
-        kept &= askedFlags(keep, row, key, documents);
+        kept &= testedFlags(keep, row, key, documents);
     }
     if (FIRST_KEYS != 0) {
         ivec2 window = keep.window - int(key);
@@ -65,8 +69,8 @@ uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     return uvec2(kept & in_range, kept | ALL_FLAGS & ~in_range);
 }
 
-// Adds the rows `lane`, lane + ROW_LANES, ... to a group's flags.
-void askRows(const uint group, const uint key, const uint lane, const bool documents) {
+// Adds the rows lane, lane + ROW_LANES, ... to the flags of a group.
+void addRows(const uint group, const uint key, const uint lane, const bool documents) {
     uvec2 flags = uvec2(0, ALL_FLAGS);
     for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
         uvec2 of_row[ROWS_AT_ONCE];

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of it: one tile of rows
-// against 32 tiles of keys. It works on groups of keys, a word of 4 bytes of the boolean mask, with a flag for each key
-// where the mask has its element: the highest bit of a byte, or the bit. An invocation takes some rows of a group
-// (map_flags.glsl).
+// Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of the map: one tile of
+// rows and 32 tiles of keys. It works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
+// the boolean mask. A flag of a key is one bit, at the place of the key's element: the highest bit of a byte, or the
+// bit itself. An invocation takes some rows of a group (map_flags.glsl).
 //
-// Pairs outside the rows' visible ranges are not seen and need not be kept. Where documents alone decide, and a group's
-// keys all have the document of all rows, or a document of no row, no row is looked at.
+// Pairs outside the visible ranges of the rows are not seen, and need not be kept.
+//
+// Two cases need no test of single rows:
+//   - The documents of all keys of the group lie outside the range of the documents of the rows.
+//   - All rows of the tile and all keys of the group have one document, and there is neither another per-key mask nor a
+//     block mask.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,7 +19,7 @@
 #include "common/compilers.glsl"
 #include "common/params.glsl"
 
-layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
+layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint TILE_ROWS = 64; // of the attention kernel
 layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 
 #include "common/address.glsl"
@@ -25,7 +29,7 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "masks/keep.glsl"
 #include "masks/tile_map.glsl"
 
-const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // from flag to flag
+const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // distance from the flag of a key to the flag of the next key
 const uint GROUP_KEYS = 32 / FLAG_BITS;
 const uint ALL_FLAGS = MASK_BITS == 1 ? 0xffffffffu : 0x80808080u;
 const uint GROUPS = MAP_WORD_KEYS / GROUP_KEYS;
@@ -33,20 +37,20 @@ const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations
 const uint ROWS_AT_ONCE = 8;
 const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
 
-// Scope and semantics of atomic operations on shared memory: every device with Vulkan's memory model has this scope.
+// Scope and semantics of atomic operations on shared memory. Every device with Vulkan's memory model has this scope.
 #define OF_WORKGROUP gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed
 
 shared uint seen_flags[GROUPS];
 shared uint kept_flags[GROUPS];
-shared uint least_document; // of the tile's rows
-shared uint most_document;
+shared uint smallest_document; // of the rows of the tile
+shared uint largest_document;
 shared uint seen_tiles;
 shared uint kept_tiles;
 
 Item item;
 TileMask mask;
-uint first_row; // that the map asks about: packed ones if heads have masks of their own, else query rows
-uint rows;
+uint first_row; // first row of the tile: a packed row if each head has its own mask, else a query row
+uint rows;      // number of rows
 uint first_key; // of the word
 
 uint queryRowOf(const uint index) {
@@ -77,16 +81,16 @@ void beginItem() {
 
 #include "masks/map_flags.glsl"
 
-const uint OF_ALL_ROWS = 0; // the group's keys are of the one document of all rows
-const uint OF_NO_ROW = 1;
-const uint OF_SOME_ROWS = 2;
+const uint OF_ALL_ROWS = 0;  // all rows and all keys of the group have one document
+const uint OF_NO_ROW = 1;    // no key of the group has the document of a row
+const uint OF_SOME_ROWS = 2; // neither of these is certain
 
 uint documentOf(const uint key) {
     uvec2 documents = add64(VKF_TABLE_ADDRESS(documents), multiply64(item.batch, params.keys * 4));
     return Word(add64(documents, uvec2(min(key, item.keys - 1) * 4, 0))).value;
 }
 
-// Whether the documents of a group's keys are those of all rows, of no row or of some rows.
+// How the documents of the keys of a group relate to the documents of the rows: OF_ALL_ROWS, OF_NO_ROW, OF_SOME_ROWS.
 uint documentsOf(const uint key) {
     if (!HAS_DOCUMENTS) {
         return OF_ALL_ROWS;
@@ -95,14 +99,14 @@ uint documentsOf(const uint key) {
     bool of_none = true;
     UNROLL for (uint i = 0; i < GROUP_KEYS; i++) {
         uint document = documentOf(key + i);
-        of_all = of_all && document == least_document && document == most_document;
-        of_none = of_none && (document < least_document || document > most_document);
+        of_all = of_all && document == smallest_document && document == largest_document;
+        of_none = of_none && (document < smallest_document || document > largest_document);
     }
     return of_none ? OF_NO_ROW : of_all ? OF_ALL_ROWS : OF_SOME_ROWS;
 }
 
-// Flags of a group, by one of the invocations that share it.
-void askGroup(const uint group, const uint lane) {
+// Adds the rows of one invocation to the flags of a group. ROW_LANES invocations share a group.
+void addGroup(const uint group, const uint lane) {
     uint key = first_key + group * GROUP_KEYS;
     ivec2 any = mask.any - int(key);
     uint in_range = flagsOf(any.x, any.y);
@@ -113,30 +117,30 @@ void askGroup(const uint group, const uint lane) {
     if (documents == OF_NO_ROW) {
         atomicAnd(kept_flags[group], 0, OF_WORKGROUP);
     } else if (MASK_BITS != 0 || HAS_BLOCK_MASK || FIRST_KEYS != 0 || documents == OF_SOME_ROWS) {
-        askRows(group, key, lane, documents == OF_SOME_ROWS);
+        addRows(group, key, lane, documents == OF_SOME_ROWS);
     } else {
         atomicOr(seen_flags[group], in_range, OF_WORKGROUP);
     }
 }
 
-// The least and the most document of the rows: those of the keys at their positions. A row before the first key has
-// none.
+// Finds the smallest and the largest document of the rows. A row has the document of the key at its position. A row
+// before the first key has no document; for it, the range of documents becomes the largest possible.
 void findDocuments(const uint thread) {
     int offset = int(item.keys) - int(params.query_rows);
     for (uint i = thread; i < rows; i += WORKGROUP_SIZE) {
         int position = int(queryRowOf(i)) + offset;
         if (position >= 0) {
             uint document = documentOf(uint(position));
-            atomicMin(least_document, document, OF_WORKGROUP);
-            atomicMax(most_document, document, OF_WORKGROUP);
+            atomicMin(smallest_document, document, OF_WORKGROUP);
+            atomicMax(largest_document, document, OF_WORKGROUP);
         } else {
-            atomicMin(least_document, 0u, OF_WORKGROUP);
-            atomicMax(most_document, 0xffffffffu, OF_WORKGROUP);
+            atomicMin(smallest_document, 0u, OF_WORKGROUP);
+            atomicMax(largest_document, 0xffffffffu, OF_WORKGROUP);
         }
     }
 }
 
-// Bits of a tile of keys, from the flags of its groups.
+// Sets the bits of a tile of keys from the flags of its groups.
 void joinTile(const uint tile) {
     uint begin = tile * TILE_KEYS;
     uint end = begin + TILE_KEYS;
@@ -160,8 +164,8 @@ void main() {
         kept_flags[group] = ALL_FLAGS;
     }
     if (thread == 0) {
-        least_document = 0xffffffffu;
-        most_document = 0;
+        smallest_document = 0xffffffffu;
+        largest_document = 0;
         seen_tiles = 0;
         kept_tiles = 0;
     }
@@ -173,7 +177,7 @@ void main() {
             barrier();
         }
         KEEP_LOOP for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
-            askGroup(i % GROUPS, i / GROUPS);
+            addGroup(i % GROUPS, i / GROUPS);
         }
         barrier();
         KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {

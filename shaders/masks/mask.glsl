@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
-// describes every mask of this kind, and it only moves to the right as the row grows. block_mask.glsl and keep.glsl
+// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and keep.glsl
 // drop keys inside the range.
 //
 // Needs: common/params.glsl, common/item.glsl; TILE_ROWS where unseenKeys or tileMask is called.
@@ -9,10 +9,10 @@
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
-layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen beside the window; 0 without a window
+layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen in addition to the window; 0 without a window
 layout(constant_id = VKF_ID_FIRST_KEYS_CAUSAL) const bool FIRST_KEYS_CAUSAL = false;
 
-// Keys of the row's window; all keys without one.
+// Keys of the row's window. Without a window: all keys of the sequence.
 ivec2 windowKeys(const Item item, const uint row) {
     int keys = int(item.keys);
     if (!HAS_WINDOW) {
@@ -30,8 +30,8 @@ int firstKeysOf(const Item item, const uint row) {
     return clamp(min(most, int(item.keys)), 0, int(FIRST_KEYS));
 }
 
-// Keys that the row sees. With first keys the range includes the keys between them and the window, which keep.glsl
-// drops.
+// Keys that the row sees. With first keys, the range includes the keys between the first keys and the window.
+// keep.glsl drops these.
 ivec2 visibleKeys(const Item item, const uint row) {
     ivec2 visible = windowKeys(item, row);
     if (FIRST_KEYS != 0) {
@@ -41,7 +41,7 @@ ivec2 visibleKeys(const Item item, const uint row) {
     return visible;
 }
 
-// Keys [x, y) between the first keys and the window that no row of the tile sees, inside the range that some row sees.
+// Keys [x, y) between the first keys and the window that no row of the tile sees. They lie inside TileMask::any.
 ivec2 unseenKeys(const Item item) {
     if (FIRST_KEYS == 0) {
         return ivec2(0);

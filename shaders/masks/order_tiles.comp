@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Puts the tiles of rows of a map (tile_map.glsl) in order, those that see most keys first, so that no long one is left
-// for the end. A workgroup orders the tiles of one head, or of all heads that share a map. The place of a tile is the
-// number of tiles that come before it.
+// Sorts the tiles of rows of a map (tile_map.glsl). Tiles with more work come first, so that no long tile starts last.
+// A workgroup sorts the tiles of one head, or of all heads if they share a map. The place of a tile is the number of
+// tiles that come before it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,7 +10,7 @@
 #include "common/compilers.glsl"
 #include "common/params.glsl"
 
-layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint TILE_ROWS = 64; // of the kernel that the map is for
+layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint TILE_ROWS = 64; // of the attention kernel
 layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 
 #include "common/address.glsl"
@@ -19,8 +19,8 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 
 shared uint lengths[WORKGROUP_SIZE];
 
-// Work of a tile of rows, in half tiles of keys: a tile in which per-key masks are asked takes about half as long
-// again.
+// Work of a tile of rows. Unit: half a tile of keys. Where per-key masks test pairs, a tile takes about 1.5 times as
+// long, which is three halves.
 uint lengthOf(Item item, const uint tile) {
     item.row_begin = tile * TILE_ROWS;
     turnToRow(item);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// A range of positions as bits of a word: bit i stands for position i.
+// A range of positions as bits of a word: bit i stands for position i. Macros, so that positions may be signed or
+// unsigned.
 //
-// Needs: nothing. Provides: BITS_FROM, BITS_BEFORE. They are macros, so that signed and unsigned positions both work.
+// Needs: nothing. Provides: BITS_FROM, BITS_BEFORE.
 #ifndef VKF_RANGE_BITS_GLSL
 #define VKF_RANGE_BITS_GLSL
 
-// Bits of positions from `first` on. `shift` is `first` where that is between 0 and 31, and 0 where it is negative.
+// Bits of the positions from `first` on. The caller passes as `shift`: 0 if `first` is negative; `first` if it is 0 to
+// 31. Any other `first` does not use `shift`.
 #define BITS_FROM(first, shift) ((first) < 32 ? 0xffffffffu << (shift) : 0)
 
-// Bits of positions before `end`.
+// Bits of the positions before `end`.
 #define BITS_BEFORE(end) ((end) > 0 ? 0xffffffffu >> 32 - min(end, 32) : 0)
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention in plain fp32 arithmetic: any device, any type, and the fast path for fp32. FlashAttention-2 (Dao
-// 2023, arXiv 2307.08691, algorithm 1). The numbers in comments are its lines:
+// Fused attention in plain fp32 arithmetic. It runs on any device and takes any type. It is the fast path for fp32.
+// The algorithm is FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 1). Numbers in comments are its lines:
 //
 //      1,  2   Tr tiles of query rows, Tc tiles of keys                  src/tiles/scalar_tile.cpp
 //      3       for each tile i of query rows                             a workgroup: itemOf
@@ -17,23 +17,23 @@
 //     13         lse_i = m_i + log l_i                                   storeLse
 //     14, 15     store o_i, lse_i                                        writeResults
 //
-// Where the kernel deviates:
-//      4   q is loaded again for each tile of keys where its columns do not fit shared memory at once.
-//      6   Empty tiles are not visited. With key splits a workgroup takes some of the tiles; merge_splits.comp joins
-//          them.
-//      7   k and v come in chunks; the next chunk is on its way while this one is multiplied.
-//      9   Exponentials are powers of two; scores are in units of log2.
+// Where the kernel deviates from the algorithm:
+//      4   If the columns of q do not fit shared memory at once, q is loaded again for each tile of keys.
+//      6   The kernel skips empty tiles. With key splits, a workgroup takes some of the tiles; merge_splits.comp merges
+//          the partial results.
+//      7   k and v come in chunks. The next chunk is loaded while the present one is multiplied.
+//      9   Exponentials are powers of two. Scores are in units of log2.
 //
-// (m, l, o) stay in registers from the first tile of keys to the last; nothing of size N x N exists. Shared memory
-// holds chunks only, so that any head dimension fits 16 KiB:
+// (m, l, o) stay in registers from the first tile of keys to the last. No array of size N x N exists. Shared memory
+// holds only chunks, so that any head dimension fits 16 KiB:
 //
 //     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if there is one chunk
 //     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     in line 8, chunk of columns by chunk
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    in line 10, chunk of keys by chunk
 //     p_stage   TILE_ROWS x CHUNK_KEYS of p
 //
-// For study, the kernel also takes the loops in the other order, that of the first FlashAttention paper
-// (key_outer.glsl). scores.glsl and output.glsl say how a tile is spread over the invocations.
+// For study, the kernel can also run the loops in the order of the first FlashAttention paper (key_outer.glsl).
+// scores.glsl and output.glsl describe which invocation owns which part of a tile.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -65,11 +65,12 @@
 
 Item item;
 TileMask mask;
-ivec2 unseen; // keys between the first ones and the window
+ivec2 empty_keys; // between the first keys and the window: no row of the tile sees them
 Rows q, k, v;
 uint thread, group, lane;
 
-// Chunk `chunk` of k for the keys from key_begin on, and of q where q does not stay in shared memory.
+// Fetches chunk `chunk` of k, for the keys from key_begin on. Fetches the same chunk of q if q does not stay in shared
+// memory.
 void fetchScoreOperands(const uint key_begin, const uint chunk) {
     if (DIM_CHUNKS > 1) {
         fetchQ(q, item.row_begin, chunk, thread);
@@ -77,7 +78,7 @@ void fetchScoreOperands(const uint key_begin, const uint chunk) {
     fetchK(k, key_begin, chunk, thread);
 }
 
-// Line 8: s = q k^T for the keys from key_begin on. Leaves the first chunk of v fetched.
+// Line 8: s = q k^T for the keys from key_begin on. Then the first chunk of v is fetched.
 void computeScores(const uint key_begin) {
     clearScores();
     KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
@@ -96,7 +97,8 @@ void computeScores(const uint key_begin) {
     }
 }
 
-// Line 10: o += p v for the same keys. Leaves the first chunk of the next tile's k, from next_begin on, fetched.
+// Line 10: o += p v for the same keys. Then the first chunk of k of the next tile, which begins at next_begin, is
+// fetched. KEY_OUTER has no next tile.
 void computeOutput(const uint key_begin, const uint next_begin, const bool partial) {
     KEEP_LOOP for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
@@ -117,26 +119,26 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
     }
 }
 
-// Whether the tile is partial: masks then look at each pair. The tile is the one that nextTile found last.
+// Whether the tile is partial: masks must then test each pair. It must be the tile that nextTile found last.
 bool isPartialTile(const uint key_begin) {
-    bool asked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
-    return asked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
+    bool masked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
+    return masked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
 
-// First key of the first non-empty tile from key_begin on; past the last key if there is none. A map knows itself where
-// the walk stands, and which tiles between the first keys and the window are empty.
+// First key of the first non-empty tile from key_begin on; past the last key if there is none. A tile map keeps the
+// position of the walk itself. The map also knows which tiles between the first keys and the window are empty.
 uint nextTile(uint key_begin) {
     uint end = (uint(mask.any.y) + TILE_KEYS - 1) / TILE_KEYS;
     if (HAS_TILE_MAP) {
         return nextMappedTile(end, 0, 0, false) * TILE_KEYS;
     }
-    if (FIRST_KEYS != 0 && int(key_begin) >= unseen.x) {
-        key_begin = max(key_begin, uint(unseen.y) / TILE_KEYS * TILE_KEYS);
+    if (FIRST_KEYS != 0 && int(key_begin) >= empty_keys.x) {
+        key_begin = max(key_begin, uint(empty_keys.y) / TILE_KEYS * TILE_KEYS);
     }
     return !HAS_BLOCK_MASK ? key_begin : openTile(key_begin / TILE_KEYS, end) * TILE_KEYS;
 }
 
-// The keys of the item's split, among the keys that some row sees. A split is a number of tiles but for its ends.
+// The keys of the item's split, among the keys [any.x, any.y) that some row sees. Splits meet at the edges of tiles.
 ivec2 keysOfSplit(ivec2 any) {
     uint first = uint(any.x) / TILE_KEYS;
     uint end = (uint(max(any.x, any.y)) + TILE_KEYS - 1) / TILE_KEYS;
@@ -180,7 +182,7 @@ void main() {
     }
     takeMappedTile(item);
     mask = tileMask(item);
-    unseen = unseenKeys(item);
+    empty_keys = unseenKeys(item);
     slope = slopeOf(item.head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
@@ -192,7 +194,7 @@ void main() {
     ivec2 keys = KEY_SPLITS > 1 ? keysOfSplit(mask.any) : mask.any;
     if (KEY_OUTER) {
         keys = keysOfPass(mask.any, number);
-        bool starts = keys.x == mask.any.x; // the rows' state, even if the tile's blocks are closed
+        bool starts = keys.x == mask.any.x; // the first pass stores the state of the rows even if the tile is empty
         if (keys.x >= keys.y || (!starts && int(nextTile(uint(keys.x))) >= keys.y)) {
             return; // no row of the tile sees these keys
         }
@@ -222,7 +224,7 @@ void main() {
             computeOutput(key_begin, next, partial); // 7, 10
         }
     }
-    if (KEY_OUTER) { // key_outer.glsl has the other paper's lines
+    if (KEY_OUTER) { // key_outer.glsl has the lines of the first paper
         storeState(item, group, lane);
     } else {
         writeResults(); // 12 to 15

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of path key_outer (key_outer.glsl): the division by l of line 12 of the first paper's algorithm 1 (Dao et al.
-// 2022, arXiv 2205.14135), done once, and lse. A row without a visible key has no state in memory.
+// The end of path key_outer (key_outer.glsl). The kernel divides o by l once, and computes lse. The division belongs to
+// line 12 of algorithm 1 of the first paper (Dao et al. 2022, arXiv 2205.14135). A row without a visible key may have
+// no state in memory, so the kernel loads none.
 //
-// An invocation has four columns of one row; LANES invocations, a power of two, share a row.
+// An invocation holds four columns of one row. LANES invocations, a power of two, share a row.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -15,13 +15,13 @@
 //                  / l_i, to memory                                          updateSoftmax, computeOutput, storeState
 //     13           l_i, m_i to memory                                        storeState
 //
-// Where the kernel deviates:
-//     2    The first pass of a row starts with an empty state instead of loading one.
-//     10   p is measured from the new m_i at once, so that m~ and l~ need no place of their own.
-//     12   o_i is not divided by l_i in each pass; finish_rows.comp divides once, behind the last pass.
+// Where the kernel deviates from the algorithm:
+//     2    The first pass of a row starts with an empty state. It does not load one.
+//     10   p is computed from the new m_i at once, so that m~ and l~ need no registers.
+//     12   A pass does not divide o_i by l_i. finish_rows.comp divides once, after the last pass.
 //
-// Work items count the row tiles of all sequences for the first tile of keys, then for the second, and so on. o stands
-// in the place of the result, fp32; (m, l) stand in the place of lse.
+// Work items count the row tiles of all sequences for the first tile of keys, then for the second, and so on.
+// params.o and params.lse are addresses in scratch memory: o in fp32, and (m, l) of each row.
 //
 // Needs: scalar/row_state.glsl, scalar/softmax.glsl, scalar/output.glsl, common/item.glsl, common/address.glsl.
 // Provides: KEY_OUTER, itemsOfKeyTile, keysOfPass, loadState, storeState.
@@ -33,7 +33,7 @@
 layout(constant_id = VKF_ID_KEY_OUTER) const bool KEY_OUTER = false;
 layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;
 
-// Row tiles of all heads of all sequences.
+// Number of row tiles, of all heads of all sequences.
 uint itemsOfKeyTile() {
     return (params.query_rows + TILE_ROWS - 1) / TILE_ROWS * QUERY_HEADS * SEQUENCES;
 }
@@ -51,7 +51,7 @@ void loadState(const Item item, const uint group, const uint lane) {
         uint i = min(item.row_begin + tileRow(group, row), params.query_rows - 1);
         vec2 state = loadRowState(params.lse, item, i);
         m_row[row] = state.x;
-        l_row[row] = lane == 0 ? state.y : 0.0; // the lanes' sums are added in storeState
+        l_row[row] = lane == 0 ? state.y : 0.0; // storeState adds the sums of the lanes
         UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
             uint word = min(lane + c * LANES, (VALUE_DIM + 3) / 4 - 1);
             o_tile[row * THREAD_COLUMNS4 + c] =

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 10 of the algorithm (attention_scalar.comp), o += p v, as one invocation sees it. Of the THREAD_ROWS query rows
-// of its group a lane holds THREAD_COLUMNS4 words of four columns of o: word lane, lane + LANES, ... So neighbouring
-// lanes read neighbouring words of v, all lanes of a group read the same word of p (a broadcast), and rescaling a row
-// of o needs no other group.
+// Line 10 of the algorithm (attention_scalar.comp), o += p v, as one invocation sees it. A group of LANES invocations
+// owns THREAD_ROWS query rows. In each row, a lane holds THREAD_COLUMNS4 words of four columns of o: word lane,
+// lane + LANES, ... This has three reasons:
+//   - Neighbouring lanes read neighbouring words of v.
+//   - All lanes of a group read one word of p (a broadcast).
+//   - A group rescales its rows of o without the other groups.
 //
 // Needs: scalar/scalar_tile.glsl, scalar/stage.glsl (kv_stage), common/address.glsl, common/element.glsl.
 // Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput, P_ROW_WORDS.
@@ -14,8 +16,7 @@
 
 const uint P_ROW_WORDS = VKF_P_ROW_WORDS(CHUNK_KEYS);
 
-// Probabilities of one chunk of keys, on their way from the lanes that made them to the lanes that need
-// them.
+// Probabilities of one chunk of keys. The lanes that computed them write here, and all lanes of the group read.
 shared vec4 p_stage[VKF_P_WORDS(TILE_ROWS, CHUNK_KEYS)];
 
 vec4 o_tile[THREAD_ROWS * THREAD_COLUMNS4];
@@ -49,8 +50,8 @@ void accumulateOutput(const uint group, const uint lane, const bool partial) {
     }
 }
 
-// Stores the columns of o that exist, of the rows that exist, each row times its factor. A factor of 0 makes an exact 0
-// of whatever o holds. With key splits this is a partial result.
+// Stores o, each row times its factor, without rows and columns that do not exist. A factor of 0 stores an exact 0 even
+// if o holds NaN or infinity. With key splits, the stored rows are a partial result.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);

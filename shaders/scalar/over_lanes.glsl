@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Maximum and sum of a row over the lanes of a group: by shuffles, or through p_stage where a device has none.
+// Maximum and sum of a row over the lanes of a group. With VKF_SUBGROUPS the values pass through shuffles, else through
+// p_stage.
 //
 // Needs: scalar/scalar_tile.glsl, scalar/output.glsl (p_stage).
 // Provides: maximumOverLanes, sumOverLanes.
@@ -24,8 +25,8 @@ void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane)
     }
 }
 #else
-// Without shuffles, values go through p_stage, whose rows have at least as many places as a group has lanes. Every
-// invocation of the workgroup must come here.
+// Writes a value of each row and lane to p_stage. A row of p_stage has at least as many elements as a group has lanes.
+// The function has barriers, so every invocation of the workgroup must call it.
 void exchangeOverLanes(float x[THREAD_ROWS], const uint group, const uint lane) {
     barrier();
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {

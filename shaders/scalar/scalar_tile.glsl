@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the kernels in plain fp32 arithmetic: which invocation owns what.
+// The tile of the kernels in plain fp32 arithmetic: which invocation owns which rows, keys and columns.
 //
 // Needs: common/params.glsl; VKF_STAGES_NO_V defined where the kernel has no v.
-// Provides: what an invocation owns (THREAD_ROWS, ...), what is staged at once (CHUNK_DIM4, ...), TILE_ROWS, TILE_KEYS,
-// tileRow.
+// Provides: the sizes of an invocation's share (THREAD_ROWS, ...), the sizes of staged chunks (CHUNK_DIM4, ...),
+// TILE_ROWS, TILE_KEYS, tileRow.
 #ifndef VKF_SCALAR_TILE_GLSL
 #define VKF_SCALAR_TILE_GLSL
 
@@ -18,7 +18,7 @@ layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 4;
 layout(constant_id = VKF_ID_CHUNK_KEYS) const uint CHUNK_KEYS = 16;
 #endif
 
-const uint THREAD_GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes, each with rows of its own
+const uint THREAD_GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes; each group has its own rows
 const uint TILE_ROWS = THREAD_GROUPS * THREAD_ROWS;
 const uint TILE_KEYS = LANES * THREAD_KEYS;
 #ifndef VKF_STAGES_NO_V
@@ -29,8 +29,8 @@ const uint DIM_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
 const uint KEY_CHUNKS = TILE_KEYS / CHUNK_KEYS;
 #endif
 
-// The row of the tile that is a group's number `row`. Groups of one subgroup get neighbouring rows, which
-// lie in different banks of shared memory.
+// The row of the tile for row `row` of a group. The groups of one subgroup have neighbouring rows, which lie in
+// different banks of shared memory.
 uint tileRow(const uint group, const uint row) {
     return row * THREAD_GROUPS + group;
 }

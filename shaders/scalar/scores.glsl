@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 8 of the algorithm (attention_scalar.comp), s = q k^T, as one invocation sees it. A group of LANES invocations
-// owns THREAD_ROWS query rows. Of each row a lane holds the scores of THREAD_KEYS keys: lane, lane + LANES, lane + 2
-// LANES, ... So neighbouring lanes read neighbouring rows of k (padded: no bank conflict), all lanes of a group read
-// the same word of q (a broadcast), and a row's maximum concerns the lanes of one group.
+// owns THREAD_ROWS query rows. In each row, a lane holds the scores of THREAD_KEYS keys: lane, lane + LANES, lane + 2
+// LANES, ... This has three reasons:
+//   - Neighbouring lanes read neighbouring rows of k. Rows are padded, so there is no bank conflict.
+//   - All lanes of a group read one word of q (a broadcast).
+//   - The maximum of a row needs only the lanes of one group.
 //
 // Needs: scalar/scalar_tile.glsl, scalar/stage.glsl.
 // Provides: q_stage, s_tile, fetchQ, placeQ, clearScores, accumulateScores.
@@ -14,7 +16,7 @@ shared vec4 q_stage[VKF_Q_WORDS(TILE_ROWS, CHUNK_DIM4)];
 
 float s_tile[THREAD_ROWS * THREAD_KEYS];
 
-// Columns [4 CHUNK_DIM4 chunk, ...) of the tile's rows of q.
+// Fetches 4 CHUNK_DIM4 columns of the tile's rows of q, from column 4 CHUNK_DIM4 chunk on.
 void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isComplete(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(q, TYPE_Q, row_begin, chunk * CHUNK_DIM4);

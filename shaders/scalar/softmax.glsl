@@ -3,8 +3,8 @@
 // Line 9 of the algorithm (attention_scalar.comp), and the factor of line 10: the online softmax of one invocation's
 // rows, in base 2 (Milakov and Gimelshein 2018). After some tiles of keys, for each row:
 //
-//     m  running maximum, -infinity before the first visible key; the same in every lane
-//     l  running sum of 2^(s - m) over this lane's keys; the lanes are added once, at the end
+//     m  running maximum; -infinity before the first visible key; all lanes have the same value
+//     l  running sum of 2^(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
 //     o  sum of 2^(s - m) v
 //
 // Needs: scalar/scores.glsl, scalar/output.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
@@ -33,7 +33,8 @@ void setDropout(const Item item, const uint group) {
 
 #include "scalar/over_lanes.glsl"
 
-// Blocks of the tile that a row sees, for seesKey.
+// Bits of the open blocks that a row has in the tile, for seesKey. 0 if no block ends inside a tile: seesKey does not
+// use the bits then.
 uint openInTile(const uint row, const uint key_begin) {
     return BLOCKS_CROSS_TILES ? openBlocks(row, key_begin) : 0;
 }
@@ -44,8 +45,8 @@ bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uin
            keeps(keep, key_begin + key);
 }
 
-// Scores of the tile from key_begin on become probabilities, in place; m and l follow, and o is brought to the new m.
-// `partial`: masks look at each pair; probabilities of dropped pairs become DROPPED.
+// Line 9 for the tile that begins at key_begin. The scores become probabilities, in place. m and l are updated, and o
+// is rescaled to the new m. `partial`: masks test each pair, and the probability of a dropped pair becomes DROPPED.
 void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool partial) {
     float m_tile[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
@@ -95,7 +96,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
     }
 }
 
-// Probabilities of one chunk of keys to shared memory. A chunk has CHUNK_KEYS / LANES keys in each lane.
+// Copies the probabilities of one chunk of keys to shared memory. Each lane has CHUNK_KEYS / LANES keys of a chunk.
 void placeP(const uint chunk, const uint group, const uint lane) {
     const uint keys = CHUNK_KEYS / LANES;
     UNROLL for (uint c = 0; c < KEY_CHUNKS; c++) {

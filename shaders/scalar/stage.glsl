@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// q, k and v on their way from device memory to shared memory, as fp32 whatever the storage type.
+// Moves q, k and v from device memory to shared memory. Shared memory holds fp32, whatever the storage type.
 //
-// A piece comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory. A
-// kernel fetches the next piece, multiplies the present one, and places the next when all readers are done. Only a
-// complete piece goes that way: every word of it exists, in rows that can be loaded four elements at a time. Any other
-// piece is loaded when it is placed. Rows and columns that do not exist become zeros, and their bytes are never read.
+// A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A placement writes the
+// registers to shared memory. A kernel fetches the next piece, multiplies the present one, and places the next piece
+// when all readers are done.
 //
-// Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if keys
-// are staged in another order.
+// Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
+// piece is loaded when it is placed. Rows and columns that do not exist become zeros. Their bytes are never read.
+//
+// Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if the
+// kernel stages keys in another order.
 // Provides: kv_stage, fetched, Rows, rowsOf, isComplete, pieceAddress, fetchWord, fetchKeyWord, loadWord, Q_FETCHES,
 // K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; fetchK, placeK, fetchV, placeV of scalar/stage_keys.glsl.
 #ifndef VKF_STAGE_GLSL
@@ -19,10 +21,10 @@
 
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
 #ifndef VKF_STAGES_NO_V
-const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // of a row of v; the tile's columns past it are not staged
+const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // words of a row of v; columns of the tile past them are not staged
 #endif
 
-// Words that an invocation fetches of each piece.
+// Words of a piece that an invocation fetches.
 const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 #ifdef VKF_STAGES_NO_V
@@ -43,10 +45,12 @@ vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 // One head of a tensor, of one sequence.
 struct Rows {
-    uvec2 address; // of row 0, or of that of page 0
+    uvec2 address; // of row 0; with pages, of row 0 of page 0
     uint row_stride;
-    uint count;   // rows that exist
-    bool vectors; // four elements can be loaded at once, everywhere, and a tile of rows spans under 4 GiB
+    uint count; // rows that exist
+    // Four elements can be loaded at once, everywhere. For types other than block types: also, a tile of rows spans
+    // under 4 GiB.
+    bool vectors;
     uint tensor;
     uint batch;
 };
@@ -55,7 +59,7 @@ bool hasPages(const uint tensor) {
     return PAGED && (tensor == VKF_K || tensor == VKF_V);
 }
 
-// The item's head of a tensor: its KV head for VKF_K and VKF_V, else its query head.
+// The item's head of a tensor: the KV head for VKF_K and VKF_V, else the query head.
 Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim, const Item item, const uint count) {
     uvec2 address = tensor == VKF_K || tensor == VKF_V
                         ? keyHeadAddress(base, tensor, item)
@@ -88,7 +92,7 @@ uvec2 pieceAddress(const Rows source, const uint type, const uint first_row, con
     return add64(row, uvec2(first_word * 4 * elementBytes(type), 0));
 }
 
-// A word of a row of which four elements can be loaded at once.
+// A word of four elements. The row must allow loads of four elements at once.
 vec4 rowWord(const uvec2 row_address, const uint type, const uint word) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadBlockQuad(row_address, word, type);
@@ -101,7 +105,7 @@ vec4 fetchWord(const uvec2 piece, const uint row_stride, const uint type, const 
     return loadAligned4(add64(piece, uvec2(row * row_stride + word * 4 * elementBytes(type), 0)), type);
 }
 
-// The word at (row, word) of a complete piece of k or v, whose rows may lie in pages and be made of blocks.
+// The word at (row, word) of a complete piece of k or v. Its rows may lie in pages and may have a block type.
 vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const uint first_row, const uint first_word,
                   const uint row, const uint word) {
     if (VKF_IS_BLOCK_TYPE(type)) {
@@ -114,7 +118,7 @@ vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const u
     return fetchWord(piece, source.row_stride, type, row, word);
 }
 
-// The word at (row, word) of a head, zeros where there is nothing.
+// The word at (row, word) of a head; zeros if the row or the columns do not exist.
 vec4 loadWord(const Rows source, const uint type, const uint dim, const uint row, const uint word) {
     if (row >= source.count || word * 4 >= dim) {
         return vec4(0.0);

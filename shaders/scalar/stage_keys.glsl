@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Chunks of k and v on their way to shared memory.
+// Moves chunks of k and v to shared memory (scalar/stage.glsl describes the two steps).
 //
 // Needs: scalar/stage.glsl. Provides: fetchK, placeK, fetchV, placeV.
 #ifndef VKF_STAGE_KEYS_GLSL
 #define VKF_STAGE_KEYS_GLSL
 
-// Columns [4 CHUNK_DIM4 chunk, ...) of TILE_KEYS rows of k.
+// Fetches 4 CHUNK_DIM4 columns of TILE_KEYS rows of k, from column 4 CHUNK_DIM4 chunk on.
 void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
@@ -38,7 +38,7 @@ void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thr
 }
 
 #ifndef VKF_STAGES_NO_V
-// All columns of CHUNK_KEYS rows of v.
+// Fetches all columns of CHUNK_KEYS rows of v.
 void fetchV(const Rows v, const uint key_begin, const uint thread) {
     if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Dropout: which probabilities stay out of o, by the generator of VkfDropout (include/vkflash/problem.h) or by a mask
-// from the caller. A dropped key stays visible, and l includes it. The kept probabilities are scaled where o is divided
-// by l.
+// Dropout: which probabilities stay out of o. The generator of VkfDropout (include/vkflash/problem.h) or a mask from
+// the caller decides. A dropped key stays visible, and l includes it. The kept probabilities are scaled where o is
+// divided by l.
 //
 // Needs: common/params.glsl, common/call_table.glsl, common/item.glsl, masks/broadcast_rows.glsl.
 // Provides: HAS_DROPOUT, RowDropout, rowDropout, staysIn, scaledByDropout.
@@ -27,7 +27,8 @@ struct RowDropout {
     uint last_key; // of the sequence
 };
 
-// Two words of Philox4x32-10 (Salmon et al. 2011), as many multiplications as a row can afford and an element cannot.
+// Two words of Philox4x32-10 (Salmon et al. 2011). It has too many multiplications for each element, so it runs once
+// for a row; staysIn has a shorter hash for the keys of the row.
 uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const uint row) {
     uvec4 counter = uvec4(row, head, batch, 0);
     uvec2 key = seed;
@@ -57,7 +58,8 @@ RowDropout rowDropout(const Item item, const uint head, const uint row) {
     return dropout;
 }
 
-// Whether the key's probability enters o. The sequence must have keys; past the last key the answer means nothing.
+// Whether the probability of the key enters o. The sequence must have keys. Past the last key the result has no
+// meaning.
 bool staysIn(const RowDropout dropout, const uint key) {
     if (HAS_DROPOUT_MASK) {
         const uint bits = DROPOUT == VKF_DROPOUT_BYTES ? 0xffu : 1u;
@@ -69,7 +71,7 @@ bool staysIn(const RowDropout dropout, const uint key) {
     return (x ^ x >> 15) >= DROPOUT_THRESHOLD;
 }
 
-// The factor of a row of o, times the scale of the kept probabilities.
+// The factor of a row of o, multiplied by the scale of the kept probabilities.
 float scaledByDropout(const float factor) {
     return HAS_DROPOUT ? factor * DROPOUT_SCALE : factor;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// From q . k to a final score, and from (m, l) to lse: lines 8 and 13 of the algorithm. Scores are in units of log2, so
-// that an exponential is one exp2.
+// Computes a final score from q . k, and lse from (m, l): lines 8 and 13 of the algorithm. Scores are in units of log2,
+// so that an exponential is one exp2.
 //
 // Needs: common/params.glsl, common/address.glsl.
 // Provides: BEFORE_ANY_KEY, NEAR_ZERO, LEAST_FOLDED_SCALE, tanhAccurate, nearTanhFactors, nearTanhRatio, finalScore,
@@ -11,12 +11,12 @@
 
 #include "common/numbers.glsl"
 
-// The running maximum of the kernels on matrices before any key: below every score, and finite, so that the difference
-// to a score of -infinity is a number's.
+// The running maximum of the kernels on matrices, before any key. It is far below any usual score. It is finite, so
+// that a score of -infinity minus it is -infinity and not NaN.
 #define BEFORE_ANY_KEY (-3.0e38)
 
-// Own tanh: the built-in one may lose all relative accuracy near 0, which a softcap multiplies. The
-// polynomial is a fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
+// tanh. The built-in one may lose all relative accuracy near 0, and a softcap multiplies the error. The polynomial is a
+// fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
 float tanhAccurate(const float x) {
     float a = abs(x);
     float u = x * x;
@@ -27,8 +27,9 @@ float tanhAccurate(const float x) {
     return a < 0.625 ? near : (x < 0.0 ? -far : far);
 }
 
-// tanh of x = scale s where |x| < NEAR_ZERO, from s itself: an odd polynomial whose factors hold the powers of the
-// scale, a fit at Chebyshev nodes as above, error under 2^-21. Not for scales whose powers are too small.
+// tanh of x = scale s for |x| < NEAR_ZERO, computed from s: an odd polynomial whose factors contain the powers of the
+// scale. It is a fit at Chebyshev nodes as above, error under 2^-21. The scale must be above LEAST_FOLDED_SCALE: the
+// powers of a smaller scale are too small.
 #define NEAR_ZERO 0.2
 #define LEAST_FOLDED_SCALE 2e-4
 
@@ -37,20 +38,20 @@ vec3 nearTanhFactors(const float scale) {
     return scale * vec3(1.0, -0.333322712 * square, 0.131204801 * (square * square));
 }
 
-// The factor of s: softcap(s) = s nearTanhRatio(factors, s).
+// The factor of s in softcap(s) = s nearTanhRatio(factors, s).
 float nearTanhRatio(const vec3 factors, const float s) {
     float u = s * s;
     return fma(fma(factors.z, u, factors.y), u, factors.x);
 }
 
-// From q . k to the score in units of log2: scale, softcap.
+// Applies scale and softcap to q . k. The result is in units of log2.
 float finalScore(float s) {
     s *= params.score_scale;
     return HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
 }
 
-// Line 13: stores lse = m + log l of one row, dense [batch, heads, rows]. With key splits it stores m and l themselves,
-// for the merge: in one number a large m would leave no bits for l.
+// Line 13: stores lse = m + log l of one row, dense [batch, heads, rows]. With key splits it stores m and l for the
+// merge, as two numbers: in one number, a large m would leave no bits for l.
 void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
     if (KEY_SPLITS > 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Terms of a score that come after scale and softcap, in units of log2: ALiBi (Press et al. 2021, arXiv 2108.12409) and
-// the additive bias.
+// Terms that are added to a score after scale and softcap: ALiBi (Press et al. 2021, arXiv 2108.12409) and the bias.
+// All are in units of log2.
 //
 // Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.
 // Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms, BIAS,
@@ -21,7 +21,7 @@ layout(constant_id = VKF_ID_BIAS_FACTORS) const bool HAS_BIAS_FACTORS = false;
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
 const bool HAS_BIAS = BIAS != 0;
 const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
-// Whether scores must be finished before the softmax. Without softcap, ALiBi and bias the scale is deferred to the
+// Whether scores must be final before the softmax. Without softcap, ALiBi and bias, the scale is deferred to the
 // exponent.
 const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
@@ -31,9 +31,13 @@ float deferredScale() {
     return SCALED_EARLY ? 1.0 : abs(params.score_scale);
 }
 
-// The usual slope of a head times log2(e), 2^(-8 (h + 1) / n) for the first n of H heads, n the largest power of two in
-// H, and 2^(-4 (2 (h - n) + 1) / n) for the others. The exponent's fraction is exact; the polynomial is a fit of
-// log2(e) 2^-x at Chebyshev nodes, error under 2^-28, because a built-in exponential may be off by many units.
+// The usual slope of head h of H, times log2(e). n is the largest power of two up to H.
+//
+//     h < n      2^(-8 (h + 1) / n)
+//     h >= n     2^(-4 (2 (h - n) + 1) / n)
+//
+// The fraction of the exponent is exact. A built-in exponential may be wrong by many units, so a polynomial computes
+// log2(e) 2^-x: a fit at Chebyshev nodes, error under 2^-28.
 float usualSlope(const uint head) {
     uint log_n = uint(findMSB(QUERY_HEADS));
     uint n = 1u << log_n;
@@ -58,7 +62,7 @@ float biasFactorOf(const uint head) {
     return uintBitsToFloat(Word(add64(factors, uvec2(head * 4, 0))).value) * LOG2E;
 }
 
-// From the position of a query row to a key. The last row stands at the last key.
+// Distance in keys from the position of a query row to a key. The position of the last row is the last key.
 int distanceTo(const Item item, const uint key, const uint row) {
     return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
 }
@@ -66,9 +70,9 @@ int distanceTo(const Item item, const uint key, const uint row) {
 // The terms of a query row, for keys from first_key on.
 struct RowTerms {
     float slope;
-    float distance; // from the first of the keys to the row's position
+    float distance; // from the first of the keys to the position of the row
     BroadcastRow bias;
-    float bias_factor; // in units of log2, of problems with bias factors
+    float bias_factor; // in units of log2; for problems with bias factors
     uint first_key;
     uint last_key; // of the sequence
 };
@@ -90,7 +94,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     return terms;
 }
 
-// Bias of a key, counted from first_key; past the last key that of the last key.
+// Bias of a key; `key` counts from first_key. A key past the last one has the bias of the last key.
 float biasOf(const RowTerms terms, const uint key) {
     uint bits = broadcastBits(terms.bias, min(terms.first_key + key, terms.last_key), LOG_BIAS_BITS);
     if (BIAS == VKF_STORED_F32 + 1) {
@@ -99,7 +103,8 @@ float biasOf(const RowTerms terms, const uint key) {
     return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
 }
 
-// ALiBi of a key, counted from first_key: a constant needs no conversion.
+// The score of a key with ALiBi. `key` counts from first_key, so that it may be a compile-time constant, which needs no
+// conversion to float.
 float withSlope(const RowTerms terms, const uint key, const float s) {
     return HAS_ALIBI ? s - terms.slope * abs(terms.distance - float(key)) : s;
 }
@@ -107,7 +112,7 @@ float withSlope(const RowTerms terms, const uint key, const float s) {
 // The score of a key with ALiBi and bias; `key` counts from first_key.
 float withTerms(const RowTerms terms, const uint key, const float s) {
     float sum = withSlope(terms, key, s);
-    if (HAS_BIAS_FACTORS) { // of which none gives weight to a key whose bias is -infinity
+    if (HAS_BIAS_FACTORS) { // a bias of -infinity makes the score -infinity, even with a factor of 0 or below
         float bias = biasOf(terms, key);
         return fma(bias, bias == MINUS_INFINITY ? LOG2E : terms.bias_factor, sum);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sinks: one more logit for each query head. It joins the softmax of its rows once, after all keys, and has no value.
+// Sinks: one more logit for each query head. It enters the softmax of the head's rows once, after all keys. It has no
+// row of v.
 //
 // Needs: common/params.glsl, or VKF_SINKS_ADDRESS and HAS_SINKS. Provides: HAS_SINKS, ENDS_ROWS, withSink.
 #ifndef VKF_SINK_GLSL
@@ -8,19 +9,20 @@
 
 #include "common/numbers.glsl"
 
-// A kernel whose push constants have the address of the sinks defines it as VKF_SINKS_ADDRESS, and declares HAS_SINKS.
+// A kernel may have the address of the sinks in its push constants. It then defines VKF_SINKS_ADDRESS as that address,
+// and declares HAS_SINKS.
 #ifndef VKF_SINKS_ADDRESS
 #include "common/call_table.glsl"
 #define VKF_SINKS_ADDRESS VKF_TABLE_ADDRESS(sinks)
 
 layout(constant_id = VKF_ID_SINKS) const bool HAS_SINKS = false;
 
-// Whether this kernel finishes rows. With key splits the merge does.
+// Whether this kernel finishes rows. With key splits, the merge finishes them.
 const bool ENDS_ROWS = KEY_SPLITS == 1;
 #endif
 
-// m and l of a row with its sink, and the factor that brings what counted from the old m to the new one. A row without
-// a visible key has l = 0; its m does not count.
+// Returns m and l of a row with its sink, and the factor that rescales o from the old m to the new m. A row without a
+// visible key has l = 0; its m is not used.
 vec3 withSink(const uint head, const float m, const float l) {
     if (!HAS_SINKS) {
         return vec3(m, l, 1.0);
