@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Each sequence's length counts the rows that were appended to it.
+// Adds the number of appended rows to the length of each sequence. A length never passes KEYS.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Pieces of block types (block_types.glsl) as words of eight 16-bit elements for a matrix unit. fp16 matrices use fp16
-// arithmetic: a code and its offset are exact there, and only the element is rounded. An element past the largest fp16
-// becomes infinite.
+// Converts pieces of block types (block_types.glsl) to words of eight 16-bit elements for a matrix unit. fp16 matrices
+// use fp16 arithmetic: a code minus its offset is exact, and only the element is rounded. An element past the largest
+// fp16 becomes infinite.
 //
 // Needs: cache/block_types.glsl, matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/element.glsl.
 // Provides: pieceWord, loadBlockWord.
@@ -29,7 +29,7 @@ uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_mini
                  scaledHalves((bytes >> 16 & 0xffu) | (bytes & 0xff000000u) >> 8, scale, type));
 }
 
-// One of the words of eight elements that a piece has: one of q8_0, else two.
+// One word of eight elements of a piece. A piece of q8_0 has one word, a piece of another type has two.
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
     uint fifth = piece.w >> 8 * word;
@@ -37,7 +37,7 @@ uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
                  dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
 }
 
-// Eight elements of any row, from a multiple of eight on.
+// Eight elements of any row. `column` is a multiple of eight.
 uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type) {
     uint in_block = column % VKF_BLOCK_ELEMENTS;
     if (type == VKF_STORED_Q8_0) {

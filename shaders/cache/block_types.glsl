@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of block types (shared/attention_params.h) and their elements as fp32, bit for bit those of the definition: a
-// product of scale and code is exact in fp32, and a minimum is added with one rounding.
+// Reads rows of block types (shared/stored_types.h) as fp32. The elements have exactly the bits of the definition:
+// scale times code is exact in fp32, and adding a minimum rounds once.
 //
-// A kernel loads a piece of a block at a time: VKF_PIECE_BYTES of codes with what belongs to them, in four words. Two
-// words are codes, one is scale and minimum, one is fifth bits, a nibble for each four elements. A piece of q8_0 has 8
-// consecutive elements. A piece of another type has 8 elements of the first half of the block and the 8 elements 16
-// farther, whose codes share their bytes.
+// A kernel loads one piece of a block at a time: VKF_PIECE_BYTES bytes of codes, and the numbers that they need. A
+// piece has four words:
+//     0, 1   codes
+//     2      scale, and minimum in the upper half
+//     3      fifth bits, a nibble for each four elements
+//
+// A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
+// and the 8 elements 16 places later. The codes of the two share their bytes.
 //
 // Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_DEALT_BLOCKS where the kernel has block types.
 // Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
@@ -17,8 +21,8 @@
 #if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_PIECE_BYTES 8
 
-// Where a piece's block and its codes begin, in bytes from its row, and how much larger codeBytes are than codes.
-// Macros, because chains of calls must be short (docs/tuning.md, "Chains of calls").
+// Where the block and the codes of a piece begin, in bytes from the row. VKF_CODE_OFFSET: what codeBytes adds to a
+// code. These are macros because chains of calls must be short (docs/tuning.md, "Chains of calls").
 #define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
 #define VKF_CODES_OFFSET(piece, type)                                                                            \
@@ -29,7 +33,7 @@
      : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
                                         : 8.0)
 
-// Fifth bits of a piece, out of those of its block.
+// The fifth bits of a piece, taken out of the fifth bits of its block.
 uint fifthBitsOf(const uint piece, const uint of_block) {
     uint shift = piece % 2 * 8;
     return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
@@ -39,8 +43,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Row
     uint word[];
 };
 
-// A piece of a row that is whole words of four bytes, and starts on one. Blocks may start in the middle of a word:
-// then what is needed is put together of neighbours, none of which lies outside of the row.
+// A piece of a row. The row consists of words of four bytes, and its address is a multiple of 4. A block may start in
+// the middle of a word: the function then combines neighbouring words. It reads no word outside the row.
 uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     RowWords row = RowWords(row_address);
     uint codes = VKF_CODES_OFFSET(piece, type);
@@ -67,7 +71,7 @@ uint loadHalf(const uvec2 row_address, const uint offset) {
     return uint(HalfRow(row_address).element[offset / 2]);
 }
 
-// Four bytes of a row that may start anywhere.
+// Four bytes of a row, from a multiple of 2 on.
 uint loadHalves(const uvec2 row_address, const uint offset) {
     HalfRow row = HalfRow(row_address);
     return uint(row.element[offset / 2]) | uint(row.element[offset / 2 + 1]) << 16;
@@ -80,7 +84,7 @@ uint loadScale(const uvec2 row_address, const uint block, const uint type) {
 }
 #endif
 
-// A piece of any row.
+// A piece of any row, loaded as 16-bit elements.
 uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
 #ifdef VKF_STORAGE_16BIT
     uint codes = VKF_CODES_OFFSET(piece, type);
@@ -93,8 +97,8 @@ uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
 #endif
 }
 
-// Four codes of a word as bytes, VKF_CODE_OFFSET too large: those of q8_0 without their sign; else the low halves of
-// the word's bytes, each with a bit of `fifth` above it.
+// Four codes of a word as bytes without sign. Each byte is VKF_CODE_OFFSET larger than its code. q8_0: the bytes of the
+// word. Other types: the low half of each byte, with a bit of `fifth` above it.
 uint codeBytes(const uint codes, const uint fifth, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return codes ^ 0x80808080u;
@@ -106,8 +110,8 @@ uint codeBytes(const uint codes, const uint fifth, const uint type) {
     return nibbles | (fifth & 1u) << 4 | (fifth & 2u) << 11 | (fifth & 4u) << 18 | (fifth & 8u) << 25;
 }
 
-// Four elements from their codeBytes. A byte in the low bits of 2^23 is a float, exactly, which a conversion takes
-// longer to make.
+// Four elements from their codeBytes. A byte becomes a float exactly as the low bits of the float 2^23. A conversion
+// takes longer.
 vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
@@ -115,13 +119,14 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 
-// Four elements of a piece: of q8_0 two such quads, else two of the first half of the block, two of the second.
+// Four elements of a piece. A piece of q8_0 has two such quads. A piece of another type has two quads of the first half
+// of the block, then two of the second half.
 vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
     return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
 }
 
-// Column of the first element of a quad.
+// The column of the first element of a quad of a piece.
 uint pieceColumn(const uint piece, const uint quad, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return piece * 8 + quad * 4;
@@ -150,7 +155,7 @@ vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
 
 #else
 
-// Kernels without block types: the names only.
+// Kernels without block types need only the names.
 uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     return uvec4(0);
 }
@@ -173,7 +178,7 @@ vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
 
 #endif
 
-// Four elements of any row of any type, zeros past its end.
+// Four elements of any row of any type; zeros past the end of the row.
 vec4 loadElements4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return column < dim ? loadBlockQuad(row_address, column / 4, type) : vec4(0.0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the keys of a sequence lie: one row after the other, or in pages that the block table lists. A page number is
-// looked up once for a key, and serves all columns of its k and its v.
+// Where the keys of a sequence lie: one row after the other, or in pages that the block table lists. A kernel can look
+// up the page of a key once, and use it for all columns of k and v.
 //
 // Needs: common/params.glsl, common/call_table.glsl, common/address.glsl. Provides: PAGE, pageOf, keyHeadAddress,
 // keyAddress.
@@ -10,15 +10,15 @@
 
 #include "common/call_table.glsl"
 
-layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // of a sequence
+layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // entries of the block table for a sequence
 
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
-// Computed once, before all branches: llvmpipe was seen to read a table through its address in a branch that no
+// Computed once, before all branches. llvmpipe was seen to read a table through its address in a branch that no
 // invocation takes.
 uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
 
-// Page of a key of the sequence; 0 without pages. Keys past the end may have no page.
+// The page of a key of the sequence; 0 without pages. The key must exist: keys past the end may have no page.
 uint pageOf(const uint batch, const uint key) {
 #ifdef VKF_PAGES
     if (!PAGED) {
@@ -31,12 +31,12 @@ uint pageOf(const uint batch, const uint key) {
 #endif
 }
 
-// Row 0 of the item's KV head of VKF_K or VKF_V: of the sequence, or of page 0.
+// Address of row 0 of the item's KV head, for VKF_K or VKF_V: row 0 of the sequence, or row 0 of page 0 with pages.
 uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
     return headAddress(base, tensor, PAGED ? 0 : item.batch, item.kv_head, item.first_key);
 }
 
-// Address of a key's row, given the head's and its page.
+// Address of the row of a key, from the address of its head and its page.
 uvec2 keyAddress(uvec2 head_address, const uint tensor, const uint page, uint key) {
 #ifdef VKF_PAGES
     if (PAGED) {

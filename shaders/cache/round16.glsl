@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// fp32 to 16 bits in integer arithmetic, to nearest, ties to even, the same bits on every device: Vulkan leaves the
-// rounding of packHalf2x16 to the driver. A finite value past the largest stores the largest.
+// Converts fp32 to fp16 and bf16 in integer arithmetic: to nearest, ties to even. Every device gives the same bits.
+// packHalf2x16 would not: Vulkan leaves its rounding to the driver. A finite value past the largest 16-bit number
+// becomes the largest one.
 //
-// Needs: shared/append_params.h (types). Provides: FP32_INFINITY, roundF16, roundBf16, roundWords.
+// Needs: shared/stored_types.h. Provides: FP32_INFINITY, roundF16, roundBf16, roundWords.
 #ifndef VKF_ROUND16_GLSL
 #define VKF_ROUND16_GLSL
 
 #define FP32_INFINITY 0x7f800000u
 
-// Bits of value / 2^shift, ties to even; shift from 1 to 24.
+// value / 2^shift, rounded to nearest, ties to even; `shift` is 1 to 24.
 uint shiftRounded(const uint value, const uint shift) {
     return (value + (1u << (shift - 1)) - 1u + (value >> shift & 1u)) >> shift;
 }
@@ -36,7 +37,7 @@ uint roundBf16(const float x) {
     return sign | min(shiftRounded(magnitude, 16), 0x7f7fu);
 }
 
-// Four elements as they are stored, like packWords.
+// Four elements as they are stored, in the form of packWords (common/element.glsl).
 uvec4 roundWords(const vec4 x, const uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);

@@ -19,7 +19,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Word4 {
     uvec4 value;
 };
 
-// A 64-bit number times 2^bits, bits from 1 to 31.
+// A 64-bit number times 2^bits; `bits` is 1 to 31.
 #define SHIFT64(number, bits) uvec2((number).x << (bits), ((number).y << (bits)) | ((number).x >> (32 - (bits))))
 
 uvec2 add64(const uvec2 a, const uvec2 b) {

@@ -12,7 +12,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Cal
     CallTable table;
 };
 
-// The address in the slot of the window: of the only optional input, or of the table.
+// The address in the slot of the window: the address of the only optional input, or of the table.
 uvec2 optionalInputs() {
     return uvec2(params.window_slot_low, params.window_slot_high);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored elements to fp32 and back: fp32 always, fp16 and bf16 where VKF_STORAGE_16BIT is defined. The conversions are
-// integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs fp16 arithmetic.
+// Converts stored elements to fp32 and back. fp32 always works. Loads and stores of single fp16 and bf16 elements need
+// VKF_STORAGE_16BIT. The conversions are integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs
+// fp16 arithmetic.
 //
-// Needs: common/address64.glsl, shared/attention_params.h (types).
+// Needs: common/address64.glsl, shared/stored_types.h.
 // Provides: elementBytes, isAligned4, loadElement, loadAligned4, loadRow4, packWords, storeRow4, unpackBf16, packBf16,
 // packF16, withinF16, loadElementOrZero, storeElement, VKF_OVERFLOW_F16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
 #ifndef VKF_ELEMENT_GLSL
@@ -20,14 +21,14 @@ layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Hal
 #endif
 
 #define VKF_LARGEST_F16 65504.0
-#define VKF_OVERFLOW_F16 65520.0 // the smallest number that rounds past it
+#define VKF_OVERFLOW_F16 65520.0      // the smallest number that rounds past the largest fp16
 #define VKF_OVERFLOW_BF16 0x7f7f8000u // bits of the smallest fp32 that rounds past the largest bf16
 
 uint elementBytes(const uint type) {
     return type == VKF_STORED_F32 ? 4 : 2;
 }
 
-// Whether four elements at a time can be moved: every row of the head starts on such a boundary.
+// Whether four elements can be loaded or stored at once: every row of the head starts at a multiple of their size.
 bool isAligned4(const uvec2 head_address, const uint row_stride, const uint type) {
     return ((head_address.x | row_stride) & (elementBytes(type) * 4 - 1)) == 0;
 }
@@ -48,9 +49,9 @@ uint packF16(const vec2 x) {
 }
 
 // Two bf16, rounded to nearest, ties to even. A value that would round past the largest bf16 loses its lower bits
-// instead: a finite value becomes the largest, infinity and NaN stay. A NaN is taken to be a quiet one, as arithmetic
-// makes them. No more instructions than these: with twice as many, NVIDIA's compiler keeps the loop that stores o
-// rolled and its accumulators in memory (docs/tuning.md, "Log: the portable kernel, fp32").
+// instead: a finite value becomes the largest bf16; infinity and NaN stay. A NaN must be quiet, as arithmetic makes it.
+// The number of instructions matters: with twice as many, NVIDIA's compiler does not unroll the loop that stores o, and
+// keeps its accumulators in memory (docs/tuning.md, "Log: the portable kernel, fp32").
 uint packBf16(const vec2 x) {
     uvec2 bits = floatBitsToUint(x);
     uvec2 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -83,7 +84,7 @@ float loadElementOrZero(const uvec2 row_address, const uint column, const uint d
     return column < dim ? loadElement(add64(row_address, uvec2(column * elementBytes(type), 0)), type) : 0.0;
 }
 
-// Elements [column, column + 4) of a row of `dim` elements, one by one; 0 past its end.
+// Elements [column, column + 4) of a row of `dim` elements, loaded one by one; 0 past the end of the row.
 vec4 loadRow4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
     return vec4(loadElementOrZero(row_address, column, dim, type),
                 loadElementOrZero(row_address, column + 1, dim, type),
@@ -91,7 +92,7 @@ vec4 loadRow4(const uvec2 row_address, const uint column, const uint dim, const 
                 loadElementOrZero(row_address, column + 3, dim, type));
 }
 
-// Four elements as they are stored: whole words of fp32, or two words of 16-bit pairs.
+// Four elements as they are stored: four words of fp32, or two words of 16-bit pairs.
 uvec4 packWords(const vec4 x, const uint type) {
     if (type == VKF_STORED_F32) {
         return floatBitsToUint(x);
@@ -100,7 +101,7 @@ uvec4 packWords(const vec4 x, const uint type) {
                                   : uvec4(packBf16(x.xy), packBf16(x.zw), 0, 0);
 }
 
-// Element 0 to 3 of packed words.
+// Stores element 0, 1, 2 or 3 of packed words (packWords); nothing past the end of the row.
 void storeElement(const uvec2 row_address, const uint column, const uint dim, const uint type, const uvec4 words,
                   const uint element) {
     if (column + element >= dim) {
@@ -116,7 +117,7 @@ void storeElement(const uvec2 row_address, const uint column, const uint dim, co
 #endif
 }
 
-// Elements [column, column + 4) of a row of `dim` elements; nothing past its end.
+// Stores elements [column, column + 4) of a row of `dim` elements; nothing past the end of the row.
 void storeRow4(const uvec2 row_address, const uint column, const uint dim, const uint type, const bool aligned4,
                const vec4 x) {
     uvec4 words = packWords(x, type);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// From a work item's number to the tile of rows, head and sequence that it stands for.
+// Finds the tile of rows, the head and the sequence of a work item from its number.
 //
 // Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
 // Provides: PACKED_HEADS, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle, shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
-// The rows of a tile may be packed: all query rows of all query heads of a KV head, rows slowest. k and v are then read
-// once for all of them, and the keys that a tile sees only move to the right from row to row.
+// A tile may hold packed rows: the query rows of all query heads of a KV head, as an array [rows, heads]. The heads
+// then share one load of k and v. The visible range of keys still never moves to the left from one packed row to the
+// next.
 layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 
 uint packedRows(const Item item) {
@@ -26,8 +27,9 @@ uint queryHead(const Item item, const uint packed_row) {
     return item.head + packed_row % PACKED_HEADS;
 }
 
-// Where an invocation stands in its workgroup. With subgroup operations the lanes of one group must be neighbours in
-// one subgroup, so the subgroup's own numbering decides: nothing ties gl_LocalInvocationIndex to it.
+// Number of the invocation in its workgroup. With subgroup operations, the lanes of one group must be neighbours in one
+// subgroup. Vulkan does not say how gl_LocalInvocationIndex relates to subgroups, so the number is made of the
+// subgroup's own numbers.
 uint threadIndex() {
 #ifdef VKF_SUBGROUPS
     return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
@@ -47,19 +49,20 @@ uint keysOf(const uint batch) {
 
 #include "common/packed_sequences.glsl"
 
-// Heads whose tiles take turns: work items count them fastest.
+// Number of heads whose tiles take turns: work items count these heads fastest.
 layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
 
-// Work items count row tiles fastest, then query heads, then splits, then sequences, so that workgroups that run
-// together share k and v. Under a mask the last tiles see most keys and come first, so that no long one is left for the
-// end; the heads of a group take turns. Row tiles of packed sequences stand in slots (packed_sequences.glsl).
+// Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
+// time share k and v. With GROUP_HEADS > 1, work items count the heads of a group first, then row tiles. With a window,
+// row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last. Row tiles
+// of packed sequences have slots (packed_sequences.glsl).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     uint row_tiles =
         PACKED_SEQUENCES ? slotCount() : (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
     uint tile = 0;
     uint sequence_head = number;
-    if (row_tiles > 1) { // a division takes as long as a load from the nearest cache, and decoding has no time
+    if (row_tiles > 1) { // decoding skips the divisions: one takes as long as a load from the nearest cache
         uint group = number / (row_tiles * GROUP_HEADS);
         uint in_group = number - group * (row_tiles * GROUP_HEADS);
         tile = GROUP_HEADS == 1 ? in_group : in_group / GROUP_HEADS;
@@ -71,7 +74,8 @@ Item itemOf(const uint number) {
     item.head = (sequence_head - item.partial_result * heads) * PACKED_HEADS;
     item.batch = item.partial_result / KEY_SPLITS;
     item.split = item.partial_result % KEY_SPLITS;
-    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : KV_HEAD_QUERY_HEADS); // all heads are packed, or none
+    // PACKED_HEADS is 1, or all query heads of a KV head.
+    item.kv_head = item.head / (PACKED_HEADS > 1 ? PACKED_HEADS : KV_HEAD_QUERY_HEADS);
     if (PACKED_SEQUENCES) {
         item.split = item.partial_result;
         item.batch = sequenceOf(tile);
@@ -90,12 +94,12 @@ Item itemOf(const uint number) {
     return item;
 }
 
-// Whether there is nothing to do: a slot of packed sequences without a tile.
+// Whether the item is a slot of packed sequences without a tile. There is nothing to do then.
 bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }
 
-// The item's share [x, y) of `count` tiles or steps, which the key splits divide among them.
+// The share [x, y) of the item's key split in `count` tiles or steps.
 uvec2 shareOfSplit(const Item item, const uint count) {
     uint begin = count / KEY_SPLITS * item.split + min(count % KEY_SPLITS, item.split);
     return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the sequence of each slot of packed sequences (VKF_FIRST_SLOT in shared/call_table.h). A workgroup takes a
-// sequence at a time. The first sequence also has the slots before its own, and the last one those behind its own, so
-// that all slots are written, whatever the lengths.
+// Writes the number of the sequence to each slot of packed sequences (VKF_FIRST_SLOT in shared/call_table.h). A
+// workgroup handles one sequence at a time. The first sequence also takes all slots before its own, and the last one
+// all slots after its own. So every slot is written, whatever the lengths are.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

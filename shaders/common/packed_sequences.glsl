@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: the sequence of a work item's slot (VKF_FIRST_SLOT in shared/call_table.h), and where its rows and
-// keys lie among those of all. Whatever the lengths in memory, it stays inside the tensors.
+// Packed sequences: finds the sequence of a work item's slot (VKF_FIRST_SLOT in shared/call_table.h), and where its
+// rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside the
+// tensors.
 //
 // Needs: common/params.glsl, common/address64.glsl, keysOf of common/item.glsl. Provides: slotCount, sequenceOf,
 // setSequence.
@@ -18,7 +19,7 @@ uint sequenceOf(const uint slot) {
     return Word(add64(CallTableAt(optionalInputs()).table.slots, multiply64(slot, 4))).value;
 }
 
-// Rows or keys [x, y) of a sequence, among `count` of them.
+// The rows or keys [x, y) of a sequence, clamped to `count`, the number in all sequences.
 uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
     uvec2 address = add64(starts, multiply64(sequence, 4));
     int begin = clamp(int(Word(address).value), 0, int(count));
@@ -26,7 +27,7 @@ uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
     return uvec2(begin, end);
 }
 
-// Sets the rows and keys of the item's sequence.
+// Sets first_row, rows, first_key and keys of the item.
 void setSequence(inout Item item) {
     CallTable table = CallTableAt(optionalInputs()).table;
     uvec2 rows = boundsOf(table.row_starts, item.batch, params.query_rows);

@@ -2,16 +2,19 @@
 //
 // Specialization constants and push constants of a call, and what follows from them.
 //
-// Rule for variants: macros choose types and extensions, because GLSL cannot specialize those. Specialization constants
-// choose every number and boolean. Push constants carry what differs from call to call.
+// Rule for variants:
+//   - Macros choose types and extensions, because GLSL cannot specialize those.
+//   - Specialization constants choose every number and boolean.
+//   - Push constants carry what differs from call to call.
 //
-// Headers of includes have two lines. "Needs" names what the including file declares or includes before; what those
-// files need themselves is not repeated, nor are the macros of compilers.glsl, the numbers of numbers.glsl and the
-// arithmetic of address64.glsl, which every file may use. "Provides" names what others may use.
+// The header of each include file has two lists:
+//   - "Needs" names what the including file declares or includes before. It does not repeat what these files need. It
+//     omits three files that every file may use: compilers.glsl, numbers.glsl, and the arithmetic of address64.glsl.
+//   - "Provides" names what other files may use.
 //
 // Needs: VKF_LANES_ID where the kernel has lanes; VKF_PUSH_CONSTANTS where it has other tensors than attention;
-// VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the constants, params, Item, QUERY_HEADS,
-// KV_HEAD_QUERY_HEADS, SEQUENCE_ROWS.
+// VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the specialization constants, params, Item,
+// QUERY_HEADS, KV_HEAD_QUERY_HEADS, SEQUENCE_ROWS.
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 
@@ -23,7 +26,7 @@
 layout(local_size_x_id = VKF_ID_WORKGROUP_SIZE) in;
 
 layout(constant_id = VKF_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
-#ifdef VKF_LANES_ID // the id says what the kernel's lanes share: a query row, a key, a subgroup
+#ifdef VKF_LANES_ID // the id says what the lanes of the kernel share: a query row, a key, a subgroup
 layout(constant_id = VKF_LANES_ID) const uint LANES = 8;
 #endif
 layout(constant_id = VKF_ID_HEAD_DIM) const uint HEAD_DIM = 64;
@@ -56,7 +59,7 @@ const bool PAGED = PAGE_ROWS != 0;
 const bool PAGED = false;
 #endif
 
-// shared/phase_params.h has those of kernels with other tensors.
+// shared/phase_params.h has the push constants of kernels with other tensors.
 #ifndef VKF_PUSH_CONSTANTS
 #define VKF_PUSH_CONSTANTS AttentionParams
 #endif
@@ -64,28 +67,28 @@ layout(push_constant, std430) uniform PushConstants {
     VKF_PUSH_CONSTANTS params;
 };
 
-// Which tile of which head of which sequence a workgroup works on.
+// The tile, head, sequence and key split of a workgroup.
 struct Item {
     uint batch;     // sequence
-    uint head;      // query head; the first one, if several are packed
+    uint head;      // query head; the first one if several are packed
     uint kv_head;
     uint split;     // key split
-    // Number of the partial result: sequence and split; the sequence if there is one split; the split alone where
-    // sequences are packed.
+    // Number of the partial result: sequence * KEY_SPLITS + split, which is the sequence if there is one split. With
+    // packed sequences: the split.
     uint partial_result;
-    uint row_begin; // first row of the tile, packed
+    uint row_begin; // first packed row of the tile
     uint keys;      // keys of this sequence
-    int offset;     // query row i stands at key i + offset
-    uint rows;      // of this sequence, if sequences are packed
-    uint first_row; // of this sequence among those of all, if sequences are packed; else 0
-    uint first_key; // likewise; 0 with pages
+    int offset;     // the position of query row i is key i + offset
+    uint rows;      // query rows of this sequence; code reads it only with packed sequences (SEQUENCE_ROWS)
+    uint first_row; // first row of this sequence in the tensors, with packed sequences; else 0
+    uint first_key; // first key of this sequence in the tensors, with packed sequences; else 0, and 0 with pages
 };
 
-// Query heads, in all and of one KV head.
+// Number of query heads, in all and of one KV head.
 #define QUERY_HEADS (params.heads & 0xffffu)
 #define KV_HEAD_QUERY_HEADS (params.heads >> 16)
 
-// Query rows of the item's sequence.
+// Number of query rows of the item's sequence.
 #define SEQUENCE_ROWS(item) (PACKED_SEQUENCES ? (item).rows : params.query_rows)
 
 #endif

@@ -10,7 +10,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Wo
     uvec4 word[];
 };
 
-// The bits of an element of a row of `dim` elements; 0 past its end.
+// The bits of a 16-bit element of a row of `dim` elements; 0 past the end of the row.
 uint halfAt(const uvec2 row_address, const uint column, const uint dim) {
     return column < dim ? uint(HalfRow(row_address).element[column]) : 0u;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes a piece of a call's table (shared/call_table.h).
+// Writes a piece of the table of a call (shared/call_table.h).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 

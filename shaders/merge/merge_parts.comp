@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges partial results of any origin, each an o with its lse, by the formula of merge_rows.glsl: m is the lse, and l
-// is 1, or 0 for a partial result that saw no key. A workgroup has ROWS rows, and 4 LANES columns of them from 4 LANES
-// gl_WorkGroupID.y on.
+// Merges partial results of any origin by the formula of merge_rows.glsl. A partial result is o with its lse. Its m is
+// the lse. Its l is 1, or 0 if it saw no key. A workgroup takes ROWS rows, and 4 LANES columns of them from column
+// 4 LANES gl_WorkGroupID.y on.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -31,19 +31,19 @@ layout(push_constant, std430) uniform PushConstants {
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
 struct Place {
-    uvec2 lse; // of partial result 0
-    uvec2 row;
-    uint column;
+    uvec2 lse;   // address of the row's lse in partial result 0
+    uvec2 row;   // address of the row's o in partial result 0
+    uint column; // the first of four
 };
 
 // Some libraries give a row without visible keys an lse of +infinity.
-vec2 loadState(const Place place, const uint part) {
-    float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(part, params.lse_part_stride))).value);
+vec2 loadState(const Place place, const uint i) {
+    float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(i, params.lse_part_stride))).value);
     return abs(lse) == INFINITY ? vec2(0.0) : vec2(lse, 1.0);
 }
 
-vec4 loadPart(const Place place, const uint part) {
-    uvec2 row = add64(place.row, multiply64(part, params.part_stride));
+vec4 loadOutput(const Place place, const uint i) {
+    uvec2 row = add64(place.row, multiply64(i, params.part_stride));
     if (isAligned4(row, 0, TYPE_PART) && place.column + 4 <= params.dim) {
         return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PART), 0)), TYPE_PART);
     }

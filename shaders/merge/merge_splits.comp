@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges the partial results of key splits, which attention left in scratch memory, as merge_rows.glsl describes. m is
-// in units of log2.
+// Merges the partial results of key splits by the formula of merge_rows.glsl. The attention kernel left them in scratch
+// memory. m is in units of log2.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -33,19 +33,19 @@ layout(push_constant, std430) uniform PushConstants {
 #include "scores/sink.glsl"
 
 const uint WORDS = (DIM + 3) / 4;
-const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // each merged as a row of its own
+const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // pieces of a row; each is merged like a row
 
 struct Place {
-    uint first; // row of the partial results, of split 0
-    uint step;  // from split to split
-    uint word;
+    uint first; // number of the row of split 0, among the rows of all partial results
+    uint step;  // rows from one split to the next
+    uint word;  // which four columns
 };
 
 vec2 loadState(const Place place, const uint split) {
     return uintBitsToFloat(Word2(add64(params.partial_state, multiply64(place.first + split * place.step, 8))).value);
 }
 
-vec4 loadPart(const Place place, const uint split) {
+vec4 loadOutput(const Place place, const uint split) {
     uvec2 address = add64(params.partial_o, multiply64(place.first + split * place.step, WORDS * 16));
     return uintBitsToFloat(Word4(add64(address, uvec2(place.word * 16, 0))).value);
 }

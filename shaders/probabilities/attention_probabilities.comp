@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Probabilities of all query rows or of chosen ones, made from q, k and lse once o is done: p = 2^(s - lse log2(e)), as
-// a backward pass makes them that kept lse and not P (Dao et al. 2022, arXiv 2205.14135, appendix B.2). One workgroup
-// makes one tile: some rows of one head, some keys. Keys that a row does not see get zeros, also those past the
-// sequence's end. A tile of which no row sees a key reads nothing.
+// Probabilities of all query rows, or of chosen ones. After attention has computed o, this kernel computes them from q,
+// k and lse: p = 2^(s - lse log2(e)). A backward pass that stores lse and not P does it in the same way (Dao et al.
+// 2022, arXiv 2205.14135, appendix B.2).
 //
-// lse is kept instead of (m, l): it is rounded to fp32 as scores are, so it is no less exact than they are. p loses
-// about |lse| 2^-23 of its value.
+// One workgroup computes one tile: some rows of one head and some keys. A key that a row does not see gets 0, and so
+// does a key past the end of the sequence. A tile that the window, the first keys and the block mask leave empty reads
+// neither q nor k.
+//
+// The kernel uses lse instead of (m, l). lse and scores are both rounded to fp32, so lse is as exact as the scores. The
+// relative error of p is about |lse| 2^-23.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,8 +24,8 @@
 
 layout(constant_id = VKF_ID_CHOSEN_ROWS) const bool CHOSEN_ROWS = false;
 
-// A lane has its keys in fours, so that it stores words of 16 bytes: key e of word w of a lane is staged where the lane
-// looks for its key 4 w + e.
+// A lane owns words of four neighbouring keys, so that it stores words of 16 bytes. scalar/scores.glsl reads key i of a
+// lane in row lane + i LANES of the stage. This macro stages key e of word w of a lane as its key i = 4 w + e.
 const uint WORD_KEYS = 4 * LANES;
 #define VKF_STAGED_KEY(key) (((key) / WORD_KEYS * 4 + (key) % 4) * LANES + (key) % WORD_KEYS / 4)
 
@@ -39,11 +42,11 @@ const uint WORD_KEYS = 4 * LANES;
 
 const uint NO_ROW = 0xffffffffu;
 
-shared uint row_numbers[TILE_ROWS]; // NO_ROW where there is none
+shared uint row_numbers[TILE_ROWS]; // query rows of the tile; NO_ROW where none exists
 shared uint row_sees[TILE_ROWS];    // 1 if the row may see some key of the tile
 
 Item item;
-uint row_begin; // of the tile, among the rows that have probabilities
+uint row_begin; // first row of the tile, counted among the rows that have probabilities
 uint key_begin;
 uint thread, group, lane;
 float slope; // of the item's head
@@ -56,7 +59,7 @@ uint rowNumberOf(const uint place) {
     return place < params.row_count && row < params.query_rows ? row : NO_ROW;
 }
 
-// Blocks of the tile's keys, as isOpen takes them.
+// Bits of the blocks of the tile's keys, for isOpen.
 uint openInTile(const uint row) {
     return HAS_BLOCK_MASK ? openBlocks(row, key_begin) : 0;
 }
@@ -77,7 +80,7 @@ bool seesTile(const uint row) {
     return sees;
 }
 
-// The tile's row numbers, and whether any of its rows sees any of its keys; the same in all invocations.
+// Sets row_numbers. Returns whether some row of the tile may see some of its keys; all invocations get the same result.
 bool chooseRows() {
     KEEP_LOOP for (uint place = thread; place < TILE_ROWS; place += WORKGROUP_SIZE) {
         uint row = rowNumberOf(row_begin + place);
@@ -92,7 +95,7 @@ bool chooseRows() {
     return any != 0;
 }
 
-// Columns of the chosen rows of q.
+// Places a chunk of columns of the chosen rows of q.
 void placeRows(const Rows q, const uint chunk) {
     KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
         uint row = place / CHUNK_DIM4;
@@ -129,8 +132,8 @@ void computeScores() {
     }
 }
 
-// lse in units of log2; 0 where it is -infinity, because the difference of two infinities is NaN. Such a row has
-// probabilities of 0.
+// lse in units of log2; 0 instead of -infinity, because the difference of two infinities is NaN. All probabilities of
+// a row with lse = -infinity are 0.
 float lseOf(const uint row) {
     uvec2 index = rowNumber(item, row);
     uvec2 bytes = SHIFT64(index, 2);
@@ -138,8 +141,8 @@ float lseOf(const uint row) {
     return lse == MINUS_INFINITY ? 0.0 : lse;
 }
 
-// Scores of one row, as this invocation has them, become probabilities.
-void weighRow(const uint tile_row, const uint row) {
+// The scores of one row in this invocation become probabilities.
+void computeProbabilities(const uint tile_row, const uint row) {
     ivec2 visible = visibleKeys(item, row);
     uint open = openInTile(row);
     RowKeep keep = rowKeep(item, item.head, row);
@@ -181,7 +184,7 @@ void main() {
     key_begin = number % key_tiles * TILE_KEYS;
     row_begin = number / key_tiles % row_tiles * TILE_ROWS;
     uint head = number / key_tiles / row_tiles;
-    item = itemOf(head * ((params.query_rows + TILE_ROWS - 1) / TILE_ROWS)); // of the head, whichever its rows
+    item = itemOf(head * ((params.query_rows + TILE_ROWS - 1) / TILE_ROWS)); // only the head matters, not the rows
     beginBlocks(item);
     slope = slopeOf(item.head);
 
@@ -191,8 +194,8 @@ void main() {
         UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = row_numbers[tileRow(group, row)];
             if (i != NO_ROW) {
-                weighRow(row, i);
-            } else { // q was zeros, but k may have been infinite or NaN
+                computeProbabilities(row, i);
+            } else { // q was 0, but k may have been infinite or NaN
                 UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                     s_tile[row * THREAD_KEYS + key] = 0.0;
                 }
