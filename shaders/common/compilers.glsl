@@ -50,9 +50,9 @@
         words[i] = zero;                            \
     }
 
-// NVIDIA: an assignment that changes no existing key: a key above `most` does not exist. If a loop did not change
-// `key`, the compiler would compare all keys before the loop, and keep the results in registers that the products need.
-// docs/tuning.md, "What costs registers or moves" and the row "cut tiles: masks as bits".
+// NVIDIA: an assignment that changes no existing key: a key above `most` does not exist. Without it, no loop changes
+// `key`. The compiler would then compare all keys before the loop, and keep the results in registers that the products
+// need. docs/tuning.md, "What costs registers or moves" and the row "cut tiles: masks as bits".
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
 // NVIDIA: a sum that each turn passes on to the next. The lane's number would give it too, but the compiler would then

@@ -18,7 +18,7 @@ layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
 const bool HAS_KEEP = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
 
-// What the per-key masks of one query row need.
+// The inputs of the per-key masks of one query row.
 struct RowKeep {
     BroadcastRow mask;
     uint last_key;    // of the sequence

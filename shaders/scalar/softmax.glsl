@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_scalar.comp), and the factor of line 10: the online softmax of one invocation's
-// rows, in base 2 (Milakov and Gimelshein 2018). After some tiles of keys, for each row:
+// Line 9 of the algorithm (attention_scalar.comp), and the factor of line 10. This is the online softmax (Milakov and
+// Gimelshein 2018) of one invocation's rows, in base 2. After some tiles of keys, each row has:
 //
 //     m  running maximum; -infinity before the first visible key; all lanes have the same value
 //     l  running sum of 2^(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
@@ -33,8 +33,8 @@ void setDropout(const Item item, const uint group) {
 
 #include "scalar/over_lanes.glsl"
 
-// Bits of the open blocks that a row has in the tile, for seesKey. 0 if no block ends inside a tile: seesKey does not
-// use the bits then.
+// Bits of the open blocks that a row has in the tile, for seesKey. If no block ends inside a tile, seesKey does not use
+// the bits.
 uint openInTile(const uint row, const uint key_begin) {
     return BLOCKS_CROSS_TILES ? openBlocks(row, key_begin) : 0;
 }

@@ -28,7 +28,7 @@ struct RowDropout {
 };
 
 // Two words of Philox4x32-10 (Salmon et al. 2011). It has too many multiplications for each element, so it runs once
-// for a row; staysIn has a shorter hash for the keys of the row.
+// for a row. staysIn has a shorter hash for the keys of the row.
 uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const uint row) {
     uvec4 counter = uvec4(row, head, batch, 0);
     uvec2 key = seed;

@@ -51,7 +51,7 @@ float finalScore(float s) {
 }
 
 // Line 13: stores lse = m + log l of one row, dense [batch, heads, rows]. With key splits it stores m and l for the
-// merge, as two numbers: in one number, a large m would leave no bits for l.
+// merge, as two numbers. In one number, a large m would leave no bits for l.
 void storeLse(const Item item, const uint row, const float m, const float l) {
     uvec2 index = rowNumber(item, row);
     if (KEY_SPLITS > 1) {

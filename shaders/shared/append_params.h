@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Push constants and specialization constants of append_rows.comp and advance_lengths.comp. A dispatch of the first has
- * one tensor, q, or two, k and v. Strides are in bytes. Those of a cache are specialization constants: they are the
- * same for any number of new rows. */
+ * Push constants and specialization constants of append_rows.comp and advance_lengths.comp. A dispatch of
+ * append_rows.comp moves one tensor, q, or two tensors, k and v. Strides are in bytes. The strides of a cache are
+ * specialization constants, because they do not depend on the number of new rows. */
 #ifndef VKF_APPEND_PARAMS_H
 #define VKF_APPEND_PARAMS_H
 
@@ -16,16 +16,17 @@ struct AppendParams {
     Address source[2];
     Address target[2];
     Address lengths;
-    Address new_lengths; /* 0 = not written */
+    Address new_lengths; /* 0 = the kernel does not write them */
     Address block_table;
     Address cos_table;
     Address sin_table;
-    Address stride[6];   /* batch, head and row stride of a tensor, from VKF_APPEND_*_STRIDES on */
+    Address stride[6];   /* batch, head and row stride of a tensor, from index VKF_APPEND_*_STRIDES on */
     Uint rows;           /* new rows of each sequence */
     Uint row_count;      /* new rows of all heads of all sequences */
 };
 
-/* A dispatch of k and v has two sources. A dispatch of q has a source and a target. */
+/* Indices in `stride`. A dispatch of k and v has the strides of two sources. A dispatch of q has the strides of its
+ * source and of its target. */
 #define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor) * 3)
 #define VKF_APPEND_QUERY_TARGET_STRIDES 3
 
@@ -37,20 +38,20 @@ struct AdvanceParams {
 };
 
 #define VKF_MAX_APPEND_DIM 1024
-/* Workgroups of a dispatch's first dimension; the third counts on. */
+/* Most workgroups in the first dimension of a dispatch. The third dimension counts further rows of workgroups. */
 #define VKF_APPEND_GROUPS 32768
 
 #define VKF_PAIRS_HALVES 1
 #define VKF_PAIRS_INTERLEAVED 2
 
-/* Ids of specialization constants. A pair of ids is for the two tensors. */
+/* Ids of specialization constants. Where there are two ids, they belong to the two tensors of a dispatch. */
 #define VKF_APPEND_ID_WORKGROUP_SIZE 0
 #define VKF_APPEND_ID_LANES 1         /* invocations that share a row, a power of two */
 #define VKF_APPEND_ID_HEADS 2
 #define VKF_APPEND_ID_SOURCE_TYPE 3   /* and 4 */
 #define VKF_APPEND_ID_TARGET_TYPE 5   /* and 6 */
 #define VKF_APPEND_ID_DIM 7           /* and 8 */
-#define VKF_APPEND_ID_CACHE 9         /* bool: rows go where the lengths say; else, of q, to their own place */
+#define VKF_APPEND_ID_CACHE 9         /* bool: rows go to a cache, where lengths say; else rows of q go to a tensor */
 #define VKF_APPEND_ID_KEYS 10
 #define VKF_APPEND_ID_PAGE_SIZE 11    /* 0 = no pages */
 #define VKF_APPEND_ID_MAX_PAGES 12
@@ -60,7 +61,8 @@ struct AdvanceParams {
 #define VKF_APPEND_ID_RATIO_LOW 16    /* base^(-2 / dim) as a 64-bit fraction */
 #define VKF_APPEND_ID_RATIO_HIGH 17
 #define VKF_APPEND_ID_TABLE_ROWS 18
-#define VKF_APPEND_ID_CACHE_STRIDE 19 /* and 11 more: batch, head, row of k, then of v, the low half of each first */
+/* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */
+#define VKF_APPEND_ID_CACHE_STRIDE 19
 #define VKF_APPEND_ID_COUNT 31
 
 #ifdef __cplusplus

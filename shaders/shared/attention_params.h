@@ -16,17 +16,23 @@ namespace vkf::shared {
 #define VKF_V 2
 #define VKF_O 3
 
-/* The push constants behind the addresses of a kernel's four tensors.
+/* The push constants after the addresses of a kernel's four tensors.
  *
- * lse: of finished rows. Partial results have m and l of each row there instead.
- * row_stride: in bytes. head_stride, batch_stride: in bytes >> the constant VKF_ID_STRIDE_SHIFT.
- * query_rows, keys: below 2^30. The window is clamped to that, so that i + offset +- window fits an int.
- * score_scale: scale * log2(e), or scale / softcap. softcap: softcap * log2(e).
- * window_slot_low, window_slot_high: the constant VKF_ID_WINDOW_SLOT says which of three the slot holds. The left and
- * right reach of the window; the two halves of the address of the only optional input; or those of the address of a
- * table of all of them (call_table.h). With an address, the window's reach is in specialization constants.
- * heads: query heads | (query heads / KV heads) << 16.
- * first_item: the work item of workgroup 0. The steps of a call differ in it. */
+ * lse                        address of lse; of m and l of each row if the kernel writes partial results
+ * row_stride                 bytes
+ * head_stride, batch_stride  bytes, shifted right by specialization constant VKF_ID_STRIDE_SHIFT
+ * query_rows, keys           below 2^30; the host clamps the window to that, so that i + offset +- window fits an int
+ * score_scale                scale * log2(e), or scale / softcap
+ * softcap                    softcap * log2(e)
+ * window_slot_low, _high     the slot of the window, see below
+ * heads                      query heads | (query heads / KV heads) << 16
+ * first_item                 the work item of workgroup 0; each step of a call has its own
+ *
+ * Specialization constant VKF_ID_WINDOW_SLOT says what the slot of the window holds:
+ *   - the left and right reach of the window,
+ *   - the two halves of the address of the only optional input,
+ *   - or the two halves of the address of a table of all optional inputs (call_table.h).
+ * If the slot holds an address, the reach of the window is in specialization constants. */
 #define VKF_CALL_PARAMS                                                                                              \
     Address lse;                                                                                                     \
     Address key_lengths;                                                                                             \
@@ -42,7 +48,7 @@ namespace vkf::shared {
     Uint heads;                                                                                                      \
     Uint first_item;
 
-/* A kernel of attention. 128 bytes, what every Vulkan 1.2 device has. */
+/* The push constants of an attention kernel. Every Vulkan 1.2 device has these 128 bytes. */
 struct AttentionParams {
     Address q;
     Address k;
@@ -67,12 +73,12 @@ static_assert(offsetof(CallParams, lse) == offsetof(AttentionParams, lse));
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
 #define VKF_MAX_HEADS 65535
 #define VKF_MAX_DIM 256
-/* On path decode, for the shapes of latent attention: k of 512 and 64 columns, v the first 512 of them. */
+/* Limits of path decode, for the shapes of latent attention: k has 512 + 64 columns, and v is the first 512 of them. */
 #define VKF_MAX_DECODE_DIM 576
 #define VKF_MAX_DECODE_VALUE_DIM 512
 #define VKF_MAX_SPLITS 1024
-/* Rows and keys of a block of a block mask: a multiple of the first, up to the second. Matrices of the kernels on
- * cooperative matrices are no larger than the smallest block. */
+/* Rows and keys of a block of a block mask: a multiple of VKF_LEAST_MASK_BLOCK, at most VKF_MAX_MASK_BLOCK. The
+ * matrices of the cooperative-matrix kernels are not larger than the smallest block. */
 #define VKF_LEAST_MASK_BLOCK 16
 #define VKF_MAX_MASK_BLOCK 65536
 

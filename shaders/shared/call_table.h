@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call brings beside its tensors, for which the push constants have one place: a table in scratch memory, which
- * write_table.comp fills before anything else of the call runs. Its words are push constants of that kernel, as many as
- * fit at a time. */
+ * The optional inputs of a call. The push constants have room for one address: the address of a block mask, a block
+ * table, sinks or slopes. A call with two of them, or with another optional input, has a table in scratch memory.
+ * write_table.comp fills the table before all other kernels of the call. Each of its dispatches writes as many words as
+ * fit into push constants. */
 #ifndef VKF_CALL_TABLE_H
 #define VKF_CALL_TABLE_H
 
@@ -12,28 +13,30 @@
 namespace vkf::shared {
 #endif
 
-/* Addresses; 0 of what the call does not bring. */
+/* Addresses of optional inputs; 0 if the call does not have the input. Strides of bias, mask and dropout mask: in bits;
+ * batch, head, row. */
 struct CallTable {
     Address block_mask;
     Address block_table;
     Address sinks;
     Address slopes;
     Address bias;
-    Address bias_stride[3]; /* bits; batch, head, row */
+    Address bias_stride[3];
     Address mask;
     Address mask_stride[3];
     Address documents;
     Address tile_map;
     Address tile_order;
-    /* Of packed sequences: [sequences + 1], where the rows and the keys of each begin. */
+    /* Packed sequences: arrays [sequences + 1], the first row and the first key of each sequence. */
     Address row_starts;
     Address key_starts;
-    Address slots;      /* what list_sequences.comp writes */
+    Address slots;      /* the sequence of each slot; list_sequences.comp writes it */
     Uint sequences;
     Uint slot_count;
-    Uint longest_rows;  /* what is past these of a sequence does not exist */
-    Uint longest_keys;
-    Address dropout; /* the seed, or the address of it or of the mask, as VKF_DROPOUT_* says */
+    Uint longest_rows;  /* kernels ignore rows of a sequence past this number */
+    Uint longest_keys;  /* kernels ignore keys of a sequence past this number */
+    /* VKF_DROPOUT_SEED: the seed. VKF_DROPOUT_DEVICE_SEED: the address of the seed. With a mask: its address. */
+    Address dropout;
     Address dropout_stride[3];
     Address bias_factors;
 };
@@ -43,7 +46,7 @@ struct CallTable {
 /* Push constants of write_table.comp. */
 struct TablePiece {
     Address to;
-    Uint count; /* of words */
+    Uint count; /* number of words */
     Uint word[VKF_TABLE_PIECE_WORDS];
 };
 
@@ -53,14 +56,14 @@ struct SequenceList {
     Address slots;
     Uint sequences;
     Uint slot_count;
-    Uint query_rows;   /* of all sequences */
-    Uint packed_heads; /* whose rows share tiles */
-    Uint tile_rows;    /* packed */
+    Uint query_rows;   /* rows of all sequences */
+    Uint packed_heads; /* query heads whose rows share tiles */
+    Uint tile_rows;    /* packed rows of a tile */
 };
 
-/* A tile of packed rows has a slot, one after the other: those of sequence b begin at this one, given its first row.
- * So many are always enough for its tiles, and at most one of them is idle, whatever the lengths: nobody has to add
- * anything up. There are VKF_FIRST_SLOT(all rows, sequences) slots. */
+/* Each tile of packed rows has a slot. VKF_FIRST_SLOT is the first slot of a sequence, from the first row of the
+ * sequence. No sum over the sequences before it is necessary. Whatever the lengths are, a sequence has enough slots for
+ * its tiles, and at most one idle slot. The number of slots is VKF_FIRST_SLOT for all rows and sequence `sequences`. */
 #define VKF_FIRST_SLOT(first_row, packed_heads, tile_rows, sequence) \
     ((first_row) * (packed_heads) / (tile_rows) + (sequence))
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ids of the specialization constants of the kernels of an attention call, but for the merge of key splits
- * (merge_params.h). An id has one meaning, in all kernels that declare it; a new meaning gets an id of its own. */
+ * Ids of the specialization constants of the kernels of an attention call. The merge of key splits has its own ids
+ * (merge_params.h). An id has one meaning in all kernels that declare it. A new meaning gets a new id. */
 #ifndef VKF_CONSTANT_IDS_H
 #define VKF_CONSTANT_IDS_H
 
 /* Every kernel. */
 #define VKF_ID_WORKGROUP_SIZE 0      /* invocations of a workgroup */
 
-/* The tensors. A kernel that takes no part in one of them has 0 in its place. */
+/* The tensors. If a kernel does not use a constant, the host may set it to 0. Plans that differ only there then share a
+ * pipeline. */
 #define VKF_ID_HEAD_DIM 1            /* columns of q and k */
 #define VKF_ID_VALUE_DIM 2           /* columns of v and o */
 #define VKF_ID_TYPE_Q 3              /* types of stored elements, VKF_STORED_* */
 #define VKF_ID_TYPE_K 4
 #define VKF_ID_TYPE_V 5
-#define VKF_ID_TYPE_O 6              /* as the kernel writes o: fp32 in a partial result */
+#define VKF_ID_TYPE_O 6              /* type in which the kernel writes o: fp32 for a partial result */
 #define VKF_ID_STRIDE_SHIFT 7        /* bits by which head and batch strides are shifted right */
-#define VKF_ID_SEQUENCES 8           /* of path key_outer, whose work items count them */
+#define VKF_ID_SEQUENCES 8           /* number of sequences; path key_outer needs it to count work items */
 
 /* Scores and outputs. */
 #define VKF_ID_SOFTCAP 9             /* bool */
@@ -24,14 +25,14 @@
 #define VKF_ID_ALIBI 11              /* VKF_ALIBI_* */
 #define VKF_ID_BIAS 12               /* type of the bias, VKF_STORED_* plus 1; 0 = no bias */
 #define VKF_ID_DROPOUT 13            /* VKF_DROPOUT_* */
-#define VKF_ID_DROPOUT_THRESHOLD 14  /* the generator drops keys with smaller numbers */
+#define VKF_ID_DROPOUT_THRESHOLD 14  /* the generator drops a key if its number is smaller */
 #define VKF_ID_DROPOUT_SCALE 15      /* float: 1 / (1 - probability) */
-#define VKF_ID_LSE 16                /* bool: the kernel writes lse; of partial results, m and l */
+#define VKF_ID_LSE 16                /* bool: the kernel writes lse; for partial results, m and l */
 
 /* Masks. */
 #define VKF_ID_WINDOW 17             /* bool: a window or a causal mask */
-#define VKF_ID_TOP_LEFT 18           /* bool: row 0 stands at key 0 */
-#define VKF_ID_FIRST_KEYS 19         /* keys that rows see besides the window */
+#define VKF_ID_TOP_LEFT 18           /* bool: the position of row 0 is key 0 */
+#define VKF_ID_FIRST_KEYS 19         /* first keys that rows see in addition to the window */
 #define VKF_ID_FIRST_KEYS_CAUSAL 20  /* bool: a row sees no first key after its own position */
 #define VKF_ID_KEY_LENGTHS 21        /* bool */
 #define VKF_ID_MASK 22               /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
@@ -48,8 +49,8 @@
 
 /* Optional inputs. */
 #define VKF_ID_WINDOW_SLOT 31        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
-#define VKF_ID_WINDOW_LEFT 32        /* the window, where the slot has an address */
-#define VKF_ID_WINDOW_RIGHT 33
+#define VKF_ID_WINDOW_LEFT 32        /* left reach of the window, if the slot has an address */
+#define VKF_ID_WINDOW_RIGHT 33       /* right reach of the window, if the slot has an address */
 
 /* Work items. */
 #define VKF_ID_PACKED_HEADS 34       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
@@ -57,7 +58,7 @@
 #define VKF_ID_KEY_SPLITS 36         /* workgroups that share the keys of a row tile */
 #define VKF_ID_KEY_OUTER 37          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
-/* The tile of the kernels in plain arithmetic: path scalar, and those that share its pieces. */
+/* The tile of the kernels in plain arithmetic: path scalar, and the kernels that include its files. */
 #define VKF_ID_ROW_LANES 38          /* invocations that share a query row, a power of two */
 #define VKF_ID_THREAD_ROWS 39        /* query rows that an invocation owns */
 #define VKF_ID_THREAD_KEYS 40        /* keys of a tile that an invocation owns */
@@ -65,71 +66,71 @@
 #define VKF_ID_CHUNK_DIM 42          /* columns of q and k staged at once, in fours */
 #define VKF_ID_CHUNK_KEYS 43         /* rows of v staged at once: lanes times a divisor of thread keys */
 
-/* Cooperative matrices: how the device lays one out over a subgroup. */
+/* Cooperative matrices: sizes, and the element layout of the device. */
 #define VKF_ID_SUBGROUP_LANES 44     /* invocations of a subgroup */
 #define VKF_ID_MATRIX_ROWS 45        /* rows of the score matrices */
 #define VKF_ID_MATRIX_DEPTH 46       /* the depth of a product */
-#define VKF_ID_MATRIX_COLUMNS 47     /* columns of the score matrices; the depth where a matrix stays in registers */
+#define VKF_ID_MATRIX_COLUMNS 47     /* columns of the score matrices; the depth if matrices stay in registers */
 #define VKF_ID_SLOT_ELEMENTS 48      /* consecutive elements of an invocation that lie in one row */
 #define VKF_ID_COLUMN_LANES 49       /* bits of the lane number that choose a column, not a row */
 #define VKF_ID_ELEMENT_BASIS 50      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
-#define VKF_ID_LANE_BASIS 51         /* place of element 0 of lane 1, 2, 4, 8, alike */
-#define VKF_ID_LANE_BASIS_HIGH 52    /* of lane 16, 32 */
+#define VKF_ID_LANE_BASIS 51         /* place of element 0 of lane 1, 2, 4, 8, in the same form */
+#define VKF_ID_LANE_BASIS_HIGH 52    /* place of element 0 of lane 16, 32, in the same form */
 #define VKF_ID_LOCKSTEP 53           /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* The tile of kernels on cooperative matrices. */
 #define VKF_ID_ROW_TILES 54          /* matrices of query rows that a subgroup owns */
-#define VKF_ID_KEY_TILES 55          /* matrices side by side in a tile of keys */
-#define VKF_ID_WHOLE_WORDS 56        /* bool: rows of q, k and v are whole words of 16 bytes, and start on them */
-#define VKF_ID_OUTPUT_WORDS 57       /* bool: rows of o, of fp32 or v's type, are stored as words of 16 bytes */
+#define VKF_ID_KEY_TILES 55          /* number of matrices side by side in a tile of keys */
+#define VKF_ID_WHOLE_WORDS 56        /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
+#define VKF_ID_OUTPUT_WORDS 57       /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
 
 /* The tile of path decode. In plain arithmetic: */
 #define VKF_ID_KEY_LANES 58          /* invocations that share a key, a power of two */
-#define VKF_ID_GROUP_ROWS 59         /* packed query rows, all of which each group of lanes holds */
+#define VKF_ID_GROUP_ROWS 59         /* packed query rows of the tile; each group of lanes holds all of them */
 #define VKF_ID_GROUP_KEYS 60         /* keys that a group of lanes holds at once */
 
 /* On cooperative matrices: */
-#define VKF_ID_ROW_SUBGROUPS 61      /* subgroups with rows of their own; the others share keys */
-#define VKF_ID_STATES 62             /* query rows of an invocation that may exist */
+#define VKF_ID_ROW_SUBGROUPS 61      /* subgroups with their own rows; the others share keys */
+#define VKF_ID_STATES 62             /* number of query rows of an invocation that may exist */
 #define VKF_ID_BLOCK_UNIT 63         /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_WIDE_KEY_MATRICES 64  /* of wide heads: matrices of keys, as deep as a product, in a tile */
+#define VKF_ID_WIDE_KEY_MATRICES 64  /* wide heads: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
 
 /* The unfused path. */
 #define VKF_ID_STEP_DIM 65           /* columns of q and k in a step of a product on matrices, in fours */
 #define VKF_ID_STEP_KEYS 66          /* keys in a step of such a product */
-#define VKF_ID_TYPE_P 67             /* of P between the passes, VKF_STORED_* */
-#define VKF_ID_ROW_WORDS 68          /* words of four scores that an invocation of the softmax keeps of its row */
+#define VKF_ID_TYPE_P 67             /* type of P between the passes, VKF_STORED_* */
+#define VKF_ID_ROW_WORDS 68          /* words of four scores of a row that an invocation of the softmax keeps */
 #define VKF_ID_READER_ROWS 69        /* query rows of a tile in which the pass after the softmax reads P */
 #define VKF_ID_READER_KEYS 70        /* keys of a step in which that pass reads P */
 #define VKF_ID_PROBABILITIES 71      /* bool: the softmax writes probabilities too */
 
-/* Kernels beside attention. */
-#define VKF_ID_FINISH_LANES 72       /* path key_outer, at its end: invocations that share a row of o, a power of two */
-#define VKF_ID_MAP_TILE_ROWS 73      /* map of tiles: packed rows of a tile of attention's kernel */
-#define VKF_ID_MAP_TILE_KEYS 74      /* keys of that tile */
-#define VKF_ID_CHOSEN_ROWS 75        /* bool: a list in memory says of which rows probabilities are made */
+/* Kernels that run before or after attention. */
+#define VKF_ID_FINISH_LANES 72       /* finish_rows.comp: invocations that share a row of o, a power of two */
+#define VKF_ID_MAP_TILE_ROWS 73      /* map of tiles: packed rows of a tile of the attention kernel */
+#define VKF_ID_MAP_TILE_KEYS 74      /* map of tiles: keys of a tile of the attention kernel */
+#define VKF_ID_CHOSEN_ROWS 75        /* bool: probabilities of the rows of a list in memory, not of all rows */
 
-/* Scores, once more. */
+/* Scores, continued. */
 #define VKF_ID_BIAS_FACTORS 76       /* bool: a factor for each query head multiplies the bias */
 
 #define VKF_ID_COUNT 77
 
-/* What the push constants have in the slot of the window. */
+/* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0
-#define VKF_SLOT_HAS_ADDRESS 1 /* the address of the only optional input */
+#define VKF_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
 #define VKF_SLOT_HAS_TABLE 2   /* the address of a CallTable */
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */
-#define VKF_MAP_BY_HEAD 2 /* each tile of heads has a map of its own */
+#define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_USUAL 1
 #define VKF_ALIBI_CUSTOM 2 /* slopes from memory */
 
-/* Who decides which probabilities stay out of o. */
+/* How dropout chooses the probabilities that stay out of o. */
 #define VKF_DROPOUT_NONE 0
-#define VKF_DROPOUT_SEED 1        /* the generator; its seed is in the call's table */
+#define VKF_DROPOUT_SEED 1        /* the generator; the table has its seed */
 #define VKF_DROPOUT_DEVICE_SEED 2 /* the generator; the table has the address of its seed */
 #define VKF_DROPOUT_BYTES 3       /* a mask, a byte for each pair */
 #define VKF_DROPOUT_BITS 4        /* a mask, a bit for each pair */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types of members that host and shader share. Structs have members of 4 and 8 bytes alone, widest first, so that
- * C++ and std430 lay them out alike. */
+ * The types of struct members that host and shader share. A member, or an element of an array, has 4 or 8 bytes. One of
+ * 8 bytes has an offset that is a multiple of 8. C++ and std430 then give each member the same offset. */
 #ifndef VKF_LANGUAGE_H
 #define VKF_LANGUAGE_H
 

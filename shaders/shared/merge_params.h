@@ -10,10 +10,10 @@
 namespace vkf::shared {
 #endif
 
-/* Push constants of merge_parts.comp, which merges partial results of any origin. */
+/* Push constants of merge_parts.comp, which merges partial results of any origin. A part is a partial result. */
 struct MergeParams {
-    Address parts;
-    Address part_lse;
+    Address parts;    /* o of all partial results */
+    Address part_lse; /* fp32 */
     Address o;
     Address lse;
     Address part_stride;
@@ -27,7 +27,7 @@ struct MergeParams {
     Uint part_count;
     Uint heads;
     Uint rows;
-    Uint row_count; /* of all heads of all sequences */
+    Uint row_count; /* rows of all heads of all sequences */
     Uint dim;
     Uint first_item;
 };
@@ -35,7 +35,7 @@ struct MergeParams {
 /* Push constants of merge_splits.comp, which merges the key splits of one call. */
 struct SplitMergeParams {
     Address partial_o;     /* dense fp32 [sequences, key splits, heads, rows, columns], columns padded to fours */
-    Address partial_state; /* m and l of each of its rows */
+    Address partial_state; /* m and l of each row of partial_o */
     Address o;
     Address lse;
     Address sinks;
@@ -43,14 +43,14 @@ struct SplitMergeParams {
     Address o_head_stride;
     Address o_row_stride;
     Uint heads;
-    Uint rows;       /* of a head */
-    Uint row_count;  /* of all heads of all sequences */
+    Uint rows;       /* rows of a head */
+    Uint row_count;  /* rows of all heads of all sequences */
     Uint first_item; /* work item of workgroup 0 */
 };
 
 #define VKF_MAX_MERGE_DIM 65536
 
-/* Partial results that an invocation has in flight at once. */
+/* Partial results that an invocation loads at once. */
 #define VKF_MERGED_AT_ONCE 8
 
 /* Ids of specialization constants. Both kernels: */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Push constants of the kernels that run before or after attention, or in its place. Their tensors differ from those of
- * AttentionParams. An index below is that of such a tensor in the stride arrays. */
+ * Push constants of the kernels that run before, after or instead of the attention kernel. Their tensors differ from
+ * the tensors of AttentionParams. A number below is the index of a tensor in the stride arrays. */
 #ifndef VKF_PHASE_PARAMS_H
 #define VKF_PHASE_PARAMS_H
 
@@ -21,7 +21,7 @@ struct StandardScoresParams {
     VKF_CALL_PARAMS
 };
 
-/* standard_softmax.comp: P takes the place of S in memory. row_state: m and l of each row. */
+/* standard_softmax.comp: overwrites S with P in memory. row_state: m and l of each row. */
 #define VKF_PROBABILITIES 2
 struct StandardSoftmaxParams {
     Address no_tensor;
@@ -41,7 +41,7 @@ struct StandardOutputParams {
     VKF_CALL_PARAMS
 };
 
-/* finish_rows.comp: o = unscaled_o / l, where unscaled_o is fp32 in rows of whole words of 16 bytes. */
+/* finish_rows.comp: o = unscaled_o / l. unscaled_o is fp32, and its rows are complete words of 16 bytes. */
 #define VKF_UNSCALED_O 0
 struct FinishRowsParams {
     Address unscaled_o;
@@ -51,12 +51,12 @@ struct FinishRowsParams {
     VKF_CALL_PARAMS
 };
 
-/* attention_probabilities.comp: VKF_CALL_PARAMS with strides of three tensors and a number of rows. */
+/* attention_probabilities.comp. Differs from VKF_CALL_PARAMS: strides of three tensors, and row_count. */
 struct ProbabilitiesParams {
     Address q;
     Address k;
     Address probabilities;
-    Address chosen_rows; /* the rows' numbers, int32, if not all rows have probabilities */
+    Address chosen_rows; /* int32 numbers of the rows that have probabilities; not used if all rows have them */
     Address lse;
     Address key_lengths;
     Uint row_stride[3];
@@ -69,7 +69,7 @@ struct ProbabilitiesParams {
     Int window_slot_low;
     Int window_slot_high;
     Uint heads;
-    Uint row_count; /* rows of a head that have probabilities */
+    Uint row_count; /* number of rows of a head that have probabilities */
     Uint first_item;
 };
 

@@ -4,7 +4,7 @@
 #ifndef VKF_STORED_TYPES_H
 #define VKF_STORED_TYPES_H
 
-/* Values of the type constants; those of VkfType. */
+/* Values of the specialization constants of types. They equal the values of VkfType. */
 #define VKF_STORED_F32 0
 #define VKF_STORED_F16 1
 #define VKF_STORED_BF16 2
@@ -14,12 +14,15 @@
 #define VKF_STORED_Q5_0 7
 #define VKF_STORED_Q5_1 8
 
-/* A block has VKF_BLOCK_ELEMENTS elements. Its bytes are, in this order: an fp16 scale; for some types an fp16 minimum;
- * for some types a word of fifth bits; codes of four or eight bits. */
+/* A block has VKF_BLOCK_ELEMENTS elements. Its bytes are, in this order:
+ *   - an fp16 scale
+ *   - for some types: an fp16 minimum
+ *   - for some types: a word of fifth bits
+ *   - codes of four or eight bits */
 #define VKF_BLOCK_ELEMENTS 32
 #if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
-#else /* shaders for k and v of plain types leave the code for others out */
+#else /* shaders for k and v of plain types omit the code for block types */
 #define VKF_IS_BLOCK_TYPE(type) false
 #endif
 #define VKF_BLOCK_HAS_MINIMUM(type) ((type) == VKF_STORED_Q4_1 || (type) == VKF_STORED_Q5_1)

@@ -25,20 +25,21 @@
 #define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                           \
     ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                  \
                VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, columns), columns)))
-/* The memory of one subgroup before and after the loop over keys, where k and v lie during the loop. The subgroup
- * loads q through it, some depths at a time, and stores o through it, two fp32 matrices at a time. */
+/* The memory of one subgroup before and after the loop over keys. During the loop, k and v use the same memory. The
+ * subgroup loads q through it, VKF_MATRIX_STAGED_TILES matrices of a row at a time. It stores o through it, two fp32
+ * matrices at a time. */
 #define VKF_MATRIX_STAGED_TILES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                      \
     VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
-/* The memory of one subgroup where scores and probabilities pass through shared memory: one row of matrices with
- * its scores in fp32. The 16-bit probabilities take less. Rows have two words of padding, because subgroups store
- * and load half rows of fp32. */
+/* The memory of one subgroup if scores and probabilities pass through shared memory: the fp32 scores of one row of
+ * matrices. The 16-bit probabilities need less. Rows have two words of padding, because subgroups store and load
+ * half rows of fp32. */
 #define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
 #define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
 
-/* The decode kernels load rows of k and v in words of 16 bytes: the groups of four elements in a word, and the
- * words in a row. A word of a block type is a piece of a block (block_types.glsl), which takes fewer bytes in
- * memory. */
+/* The decode kernels load rows of k and v in words of 16 bytes. VKF_WORD_QUADS: groups of four elements in a word.
+ * VKF_ROW_WORDS: words in a row. VKF_LANE_WORDS: words of a lane. A word of a block type is a piece of a block
+ * (block_types.glsl), which has fewer bytes in memory. */
 #define VKF_WORD_QUADS(type)                                                                                     \
     ((type) == VKF_STORED_F32 ? 1 : VKF_IS_BLOCK_TYPE(type) && (type) != VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_ROW_WORDS(dim, type) (((dim) + 4 * VKF_WORD_QUADS(type) - 1) / (4 * VKF_WORD_QUADS(type)))
@@ -51,15 +52,24 @@
     ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
 
 /* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a
- * row together; so many of them share a block, in chunks of its codes, that each has as many chunks as the others. */
+ * row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load equally many.
+ *
+ * VKF_DEALS_BLOCKS                    whether that is possible
+ * VKF_VALUE_SHARES, VKF_KEY_SHARES    chunks of a block of v or k
+ * VKF_LANE_CHUNKS                     chunks of a row that an invocation loads */
 #define VKF_DEALS_BLOCKS(dim, lanes) ((dim) / 8 % (lanes) == 0)
 #define VKF_VALUE_SHARES(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
 #define VKF_KEY_SHARES(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_SHARES(dim, lanes))
 #define VKF_LANE_CHUNKS(dim, lanes, shares) ((dim) / VKF_BLOCK_ELEMENTS * (shares) / (lanes))
-/* In words of 4 bytes: a chunk's codes, what a load takes, what is in front of the codes, and all that is loaded. */
+/* In words of 4 bytes:
+ * VKF_CHUNK_WORDS      codes of a chunk
+ * VKF_CHUNK_UNIT       one load
+ * VKF_EIGHT_WORDS      codes of eight elements
+ * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
+ * VKF_FETCHED_WORDS    all that is loaded for a chunk */
 #define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
 #define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
-#define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1) /* of the codes of eight elements */
+#define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
     (VKF_HEADER_WORDS(type) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
@@ -69,14 +79,16 @@
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
 #define VKF_DECODE_MOST_STATES 4
-/* The decode kernel for wide heads: matrices of `side` rows or columns that one of some subgroups takes of a
- * dimension; and 16-byte words from row to row of the tile that k and v share, an odd number. */
+/* The decode kernel for wide heads. Subgroups divide a dimension into matrices of `side` rows or columns.
+ * VKF_WIDE_TILES: matrices of one subgroup. VKF_WIDE_ROW_WORDS: 16-byte words from one row to the next in the tile that
+ * k and v share, with one word of padding. */
 #define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
 #define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
     VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_WIDE_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
                                        VKF_WIDE_TILES(value_dim, side, subgroups) * (subgroups)), side)
-/* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words: a step of a and one
- * of b, rows padded by one word as above, and in their place a matrix of each subgroup on its way out. */
+/* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words. VKF_PRODUCT_WORDS: a step
+ * of a and a step of b, with one word of padding in each row. VKF_PRODUCT_OUTPUT_WORDS: one matrix of each subgroup,
+ * which later uses the same memory to store the result. */
 #define VKF_PRODUCT_WORDS(a_rows, a_words, b_rows, b_words)                                                      \
     ((a_rows) * ((a_words) + 1) + (b_rows) * ((b_words) + 1))
 #define VKF_PRODUCT_OUTPUT_WORDS(subgroups, matrix_rows, matrix_columns)                                         \
