@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention on cooperative matrices: fp16 or bf16 products, fp32 sums. FlashAttention-2 (Dao 2023, arXiv
-// 2307.08691), algorithm 1. The numbers in comments are its lines:
+// Fused attention on cooperative matrices, with fp16 or bf16 products and fp32 sums. The kernel follows algorithm 1 of
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691). Numbers in comments are lines of that algorithm:
 //
 //      1,  2   Tr tiles of query rows, Tc tiles of keys                       src/tiles/coopmat_tile.cpp
 //      3       for each tile i of query rows                                  a workgroup: itemOf
@@ -18,23 +18,24 @@
 //     14, 15     store o_i, lse_i                                             writeResults
 //
 // Where the kernel deviates:
-//      6   Full tiles and partial tiles have a loop each, so that full tiles carry no code of masks.
-//      7   The next tile is on its way to registers while line 10 takes in this one.
-//      9   Exponentials are powers of two; scores are in units of log2. m_i follows the maximum lazily, by whole
-//          numbers: it moves when a score passes it by RESCALE_THRESHOLD. So nearly all tiles leave o, most of the
-//          registers, alone.
-//     10   p of the next depth is made between the products of this one.
-//     12   With key splits a workgroup takes some of the tiles j; merge_splits.comp joins their (o, m, l).
+//      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
+//      7   The next tile is on its way to registers while line 10 uses this tile.
+//      9   Exponentials are powers of two; scores are in units of log2. m_i moves by whole numbers, and only when a
+//          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
+//          the registers.
+//     10   The kernel computes p of the next depth between the products of this depth.
+//     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results
+//          (o, m, l).
 //
-// A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of them, with
-// all their keys and all columns of o, so that softmax and products of one subgroup overlap with those of another, and
-// a matrix of k or v that is read from shared memory serves ROW_TILES products:
+// A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of these
+// rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.
+// Each matrix of k or v that a subgroup reads from shared memory serves ROW_TILES products. A subgroup holds:
 //
 //     q      ROW_TILES x DIM_TILES matrices
 //     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
 //     p      ROW_TILES x KEY_DEPTHS matrices
 //     o      ROW_TILES x VALUE_TILES matrices
-//     m, l   one for each row of which the invocation holds a part (matrix/matrix_tile.glsl)
+//     m, l   in each invocation: one pair for each row of which it holds elements (matrix/matrix_tile.glsl)
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -82,8 +83,8 @@
 #include "coopmat/matrix_masks.glsl"
 #include "coopmat/running_maximum.glsl"
 
-// Line 8: the scores of one tile of keys, without masks. The scale, and mostly a softcap and ALiBi, wait for the
-// exponent (deferred_scores.glsl).
+// Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
+// Without a bias, most tiles also defer the scale and a softcap.
 void makeScores(const bool full) {
     beginScores();
     computeProducts(); // s = q_i k_j^T
@@ -101,11 +102,11 @@ void makeScores(const bool full) {
     }
 }
 
-// Lines 8 and 9: the scores of one tile, and m such that no probability passes 2^RESCALE_THRESHOLD.
+// Lines 8 and 9: computes the scores of one tile, and raises m so that no probability exceeds 2^RESCALE_THRESHOLD.
 //
-// The rare tile that raises m makes its products again. A branch around the rescaling would do, but where a branch
-// joins two versions of o, NVIDIA's compiler copies all of o in every tile (docs/tuning.md, "Log: the
-// cooperative-matrix kernel").
+// A tile that raises m is rare, and computes its products a second time. A branch around the rescaling would avoid
+// that. But where a branch joins two versions of o, NVIDIA's compiler copies all of o in every tile. See
+// docs/tuning.md, "Log: the cooperative-matrix kernel".
 void computeScores(const bool full) {
     for (;;) {
         makeScores(full); // 8
@@ -124,14 +125,14 @@ void computeScores(const bool full) {
             PRETEND_TO_CHANGE(first_key, params.keys);
         }
         if (HAS_BIAS) {
-            fetchBias(tile_begin, full); // the scores took its registers
+            fetchBias(tile_begin, full); // again, because its registers hold scores by now
         }
     }
 }
 
-// Lines 8 and 9 for full tiles under a softcap or ALiBi: tries a cheap upper bound of the scores first, which is mostly
-// enough. A function of its own, because a second way out of the loop of computeScores costs plain calls 1.7 %,
-// although they never take it (docs/tuning.md, "What costs registers or moves").
+// Lines 8 and 9 for full tiles under ALiBi or a deferred softcap: tries a cheap upper bound of the scores first, which
+// is enough for most tiles. This loop is a function of its own: a second exit from the loop of computeScores would make
+// plain calls 1.7 % slower, although they never take it. See docs/tuning.md, "What costs registers or moves".
 void computeBoundedScores() {
     for (;;) {
         makeScores(true); // 8
@@ -153,8 +154,8 @@ void computeBoundedScores() {
     }
 }
 
-// Line 10: o_i += p v_j. The probabilities of the first depth are there. Those of the next depth are made between the
-// products of this one, while the matrix unit works.
+// Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
+// the next depth between the products of this depth, while the matrix unit works.
 void accumulateOutput() {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
@@ -174,10 +175,10 @@ void accumulateOutput() {
 
 #include "coopmat/tile_walk.glsl"
 
-// Whether probabilities must take the place of scores before the next tile is on its way.
+// Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
 const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
 
-// Lines 6 to 11 for the full tiles of [tile, last], or for the partial ones.
+// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 void attend(const Walk walk, uint tile, const uint last, const bool full) {
     fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
     if (HAS_BIAS) {
@@ -200,7 +201,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0); // 9: p, l_i
         }
-        IF_KEEPING_LOADS_HERE(more) { // 7: k_(j+1), v_(j+1) on their way
+        IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
             if (HAS_BIAS) {
                 fetchBias(tile * TILE_KEYS, full);

@@ -7,7 +7,7 @@
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
-// All rows are fetched at once; VKF_MATRIX_STAGED_TILES matrices at a time pass through shared memory.
+// Fetches all rows at once. They pass through shared memory VKF_MATRIX_STAGED_TILES matrices at a time.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Deferred to the exponent: the scale, a softcap and ALiBi cost less there, between products, than before the
-// softmax, where nothing else runs.
+// Terms of a score that are deferred to the exponent: the scale, a softcap and ALiBi. They cost less there. The
+// exponent is computed between products, whereas nothing else runs before the softmax.
 //
 //     p = 2^(f(s) + slope_step (lane_distance + key) - m)
 //     f(s) = s deferred.x                                                 without a softcap
 //     f(s) = s (deferred.x + deferred.y s^2 + deferred.z s^4)             with a softcap, near 0
 //
-// f grows with s, so the tile maximum is that of the largest s. Some scores cannot wait: scores too large for the
-// polynomial, and scores of a tile that lies on both sides of a row's position. They are finished in place, and SETTLED
-// and a slope_step of 0 leave them as they are.
+// f grows with s, so the largest s of a row has the largest f(s). Three kinds of scores cannot be deferred, and the
+// kernel finishes them in place (matrix_scores.glsl):
+//   - A score that is too large for the polynomial.
+//   - A score of a tile that lies on both sides of a row's position.
+//   - A score with a bias: scale and softcap come before the bias.
+//
+// For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
+// unchanged.
 //
 // Needs: coopmat/state.glsl, matrix/matrix_tile.glsl, scores/final_score.glsl, scores/score_terms.glsl,
 // scores/dropout.glsl.
@@ -18,11 +23,11 @@
 #define VKF_DEFERRED_SCORES_GLSL
 
 const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
-// Factors that leave a score as it is. The last two are the least normal numbers and not 0, because 0 times the square
+// Factors that leave a score unchanged. The last two are tiny normal numbers instead of 0, because 0 times the square
 // of -infinity would be NaN.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
 
-// The exponent of p: f(s) and ALiBi, less m. `row` indexes m_row; `key` counts from the lane's first key.
+// The exponent of p: f(s) plus ALiBi, minus m. `row` indexes m_row; `key` counts from the lane's first key.
 float exponent(const float s, const float m, const uint row, const uint key) {
     float rest = -m;
     if (HAS_ALIBI) {
@@ -40,7 +45,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || HAS_BIAS ? 1.0 : abs(params.score_scale), rest);
 }
 
-// Line 9 of the algorithm: p = 2^x of a row and a key of the lane; l takes p in before p is rounded or dropped.
+// Line 9 of the algorithm: p = 2^x for a row and a key of the lane. l includes p as it is before rounding and dropout.
 float takeProbability(const float x, const uint row, const uint key) {
     float p = exp2(x);
     l_row[row] += p;

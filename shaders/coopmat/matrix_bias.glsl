@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The additive bias of the kernel on matrices. An invocation's keys follow each other (matrix/matrix_tile.glsl), so it
-// has LANE_KEYS neighbours of each bias row. It loads them as pieces of up to 16 bytes, as words of 4 bytes or element
-// by element, whichever the rows in memory allow. The bias of the next tile is on its way while o takes in this tile.
+// The additive bias of the cooperative-matrix kernel. The keys of an invocation are consecutive
+// (matrix/matrix_tile.glsl), so it needs LANE_KEYS consecutive elements of each bias row. It loads them in the largest
+// of these units that the rows in memory allow:
+//   - pieces of up to 16 bytes,
+//   - words of 4 bytes,
+//   - single elements.
+//
+// The bias of the next tile is on its way while line 10 uses this tile.
 //
 // Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
 // Provides: BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
@@ -24,11 +29,11 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
     uvec4 at[];
 };
 
-// What multiplies an element of the bias of the invocation's row `row`, in units of log2: its head's factor. None gives
-// weight to a key whose bias is -infinity.
+// The factor of an element of the bias, in units of log2: the bias factor of the head of the invocation's row `row`.
+// For a bias of -infinity the factor is LOG2E, so that no bias factor makes the key visible.
 #define BIAS_UNIT(bias, row) ((bias) == MINUS_INFINITY ? LOG2E : factor_row[PACKED_HEADS == 1 ? 0 : (row)])
 
-// factor_row of the invocation's rows.
+// Sets factor_row, for the invocation's rows.
 void setBiasFactors() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_BIAS_FACTORS ? SLOPES : 0); i++) {
@@ -78,7 +83,7 @@ void fetchBiasElements(const uint key) {
         BroadcastRow row = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
         UNROLL for (uint word = 0; word < BIAS_WORDS; word++) {
             uint bits = 0;
-            UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // past the last key: the last key's
+            UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // keys past the last one get its bias
                 uint of_key = min(key + (word * 32 + shift) / BIAS_BITS, item.keys - 1);
                 bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS) << shift;
             }
@@ -87,9 +92,9 @@ void fetchBiasElements(const uint key) {
     }
 }
 
-// Full tiles are read in pieces only (tile_walk.glsl): the other ways beside it would take registers (docs/tuning.md,
-// "What costs registers or moves"). In partial tiles a branch stands around a whole loop, so that all loads are on
-// their way at once.
+// Full tiles are read only in pieces (tile_walk.glsl). Code for the other two ways would take registers here
+// (docs/tuning.md, "What costs registers or moves"). For partial tiles each branch encloses a complete loop, so that
+// all its loads are in flight at once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of matrices where the driver's element layout is unknown: the subgroup stores a row of score matrices to
-// shared memory, and each invocation takes the elements that a layout of our own gives it. Probabilities and row
-// factors go back the same way. A slot is then as many neighbouring columns as there are, at least four.
+// Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
+// to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
+// and row factors go back in the same way. In our layout a slot is as many consecutive columns as possible, at least
+// four.
 //
 // Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
 // Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
@@ -15,7 +16,7 @@ const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row t
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
 
-// The invocation's scores, out of s_tile.
+// Copies the invocation's scores from s_tile to `score`.
 void takeScores() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);
@@ -39,13 +40,14 @@ void takeScores() {
     }
 }
 
-// Elements [e, e + 4) of a matrix, as they lie in memory.
+// Probabilities [e, e + 4) of a matrix in 16 bits, as they lie in memory.
 uvec2 packProbabilities4(const uint matrix, const uint e) {
     return uvec2(packProbabilities(SCORE(matrix, e), SCORE(matrix, e + 1)),
                  packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
 }
 
-// Probabilities of one row of matrices to shared memory: whole words, or halves of words where a slot is that short.
+// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a slot has four
+// elements.
 void placeProbabilities(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -65,7 +67,8 @@ void placeProbabilities(const uint r, const uint begin) {
     }
 }
 
-// Line 9 of the algorithm: p_tile, all depths at once; l_i takes in the probabilities. They overwrite the scores.
+// Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
+// overwrite the scores.
 void makeProbabilities(const uint depth) {
     if (depth != 0) {
         return;
@@ -87,7 +90,7 @@ void makeProbabilities(const uint depth) {
     }
 }
 
-// row_factor in all columns of its rows.
+// Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {
     uint begin = subgroup * EXCHANGE_WORDS;
     uvec2 place = lanePlace(lane);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Masks of a partial tile of keys: scores of invisible keys become -infinity.
+// Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
 // Needs: coopmat/state.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
 // Provides: dropUnkept, dropInvisible.
@@ -28,14 +28,14 @@ void dropUnkept() {
     }
 }
 
-// Bit i: whether key i is in the range.
+// Bit i is set if key i lies in the range.
 uint visibleBits(const ivec2 visible) {
     uint from_first = BITS_FROM(visible.x, max(visible.x, 0));
     uint to_last = BITS_BEFORE(visible.y);
     return from_first & to_last;
 }
 
-// Sets the scores of keys outside a row's visible range, and in closed blocks, to -infinity.
+// Sets scores to -infinity where the key lies outside the row's visible range, or in a block that the block mask drops.
 void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -50,10 +50,10 @@ void dropInvisible() {
                 if (first % 32 == 0) {
                     seen = visibleBits(visible - int(first));
                 }
-                bool closed = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
+                bool dropped = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
                     uint e = slot * SLOT_ELEMENTS + i;
-                    if (closed || LACKS_BIT(seen, elementKey(key, e) % 32)) {
+                    if (dropped || LACKS_BIT(seen, elementKey(key, e) % 32)) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }

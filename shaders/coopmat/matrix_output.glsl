@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_coopmat.comp): o and lse of a subgroup's rows.
+// Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
 //
 // Needs: coopmat/state.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/sink.glsl,
 // scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/matrix_registers.glsl or
@@ -9,7 +9,7 @@
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
-// Lines 13 and 15.
+// Lines 13 and 15: stores lse. For each row one lane does it.
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
@@ -28,7 +28,7 @@ uvec2 outputRow(const uvec2 head, const uint packed_row) {
     return PACKED_HEADS == 1 ? row : add64(row, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_O]));
 }
 
-// A low bit that is 0 here is 0 in the address of every row.
+// The alignment of the rows of o: a low bit that is 0 here is 0 in the address of every row.
 uint outputAlignment(const uvec2 head) {
     uint between_heads = PACKED_HEADS == 1 ? 0 : params.head_stride[VKF_O] << STRIDE_SHIFT;
     return head.x | params.row_stride[VKF_O] | between_heads;
@@ -60,7 +60,7 @@ void normalize() {
 
 #include "coopmat/matrix_store.glsl"
 
-// The lanes' sums l are added here, once.
+// Lines 12 to 15. The sums l of the lanes are added up here, once.
 void writeResults() {
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
         l_row[i] = sumOverColumns(l_row[i]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of matrices where the driver's element layout is known: an invocation reads and writes its own in place.
-// Results and left operands of one shape have the same layout here, with as many columns as depths.
+// Access to matrix elements where the driver's element layout is known: an invocation reads and writes its own elements
+// in place. Results and left operands of one shape have the same element layout here, with as many columns as depths.
 //
 // Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
 // Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_exchange.glsl does.
@@ -10,15 +10,15 @@
 
 #define SCORE(matrix, element) s_tile[matrix][element]
 
-// Nothing to do: scores are where the products left them.
+// Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
 
-// Rounds to nearest.
+// Rounds a probability to nearest.
 Half roundToHalf(const float p) {
     return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(BF16_BITS(p) & 0xffff0000u) : p);
 }
 
-// Line 9 of the algorithm: p_tile of one depth; l_i takes in its probabilities.
+// Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.
 void makeProbabilities(const uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
@@ -30,7 +30,7 @@ void makeProbabilities(const uint depth) {
     }
 }
 
-// row_factor in all columns of its rows.
+// Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {
     UNROLL for (uint e = 0; e < ELEMENTS; e++) {
         factors[e] = row_factor[e / SLOT_ELEMENTS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 8 of the algorithm (attention_coopmat.comp): the products, and what becomes of scores before the softmax sees
-// them (softcap, ALiBi, bias), unless it is deferred to the exponent (deferred_scores.glsl).
+// Line 8 of the algorithm (attention_coopmat.comp): the products, and the steps from a product to a score (softcap,
+// ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
 //
 // Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
 // coopmat/matrix_registers.glsl or matrix_exchange.glsl.
@@ -10,7 +10,7 @@
 #ifndef VKF_MATRIX_SCORES_GLSL
 #define VKF_MATRIX_SCORES_GLSL
 
-// The i-th of the scores that an invocation has of a row.
+// Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
 
@@ -20,7 +20,7 @@ void beginScores() {
     }
 }
 
-// s += q k^T. The scale comes later.
+// s += q k^T, without the scale.
 void computeProducts() {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -35,20 +35,21 @@ void computeProducts() {
     }
 }
 
-// Sizes of scores are compared by their bits, of which those of a NaN are the largest. max() of floats may return the
-// NaN, and the next max() then forgets it together with the sizes before it: those of other rows and keys, which need
-// not see what the NaN comes from.
+// The size of a score as bits. Compared by their bits, a NaN is the largest size. max() of floats may return the NaN,
+// and the next max() then forgets it and all sizes before it. The forgotten sizes may belong to rows that do not see
+// the source of the NaN.
 #define SIZE_BITS(score) (floatBitsToUint(score) & 0x7fffffffu)
 
-// Whether scores of this size can stay unfinished: the polynomial of nearTanhRatio holds for them.
+// Whether the softcap of scores up to this size can be deferred: the polynomial of nearTanhRatio holds for them.
 bool isNearZero(const uint size_bits) {
     float size = uintBitsToFloat(min(size_bits, 0x7f800000u)); // a NaN counts as infinite
     float scale = abs(params.score_scale);
     return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
 }
 
-// Conservative test: can any score exceed m by the threshold? It assumes the largest possible score at the nearest key,
-// and under a softcap that no score is capped. Also true where scores are too large for that: `near` is false then.
+// Conservative test: can any score exceed m by the threshold? The test assumes that a row's largest score stands at the
+// nearest key. Under a softcap it also assumes that all scores are near 0. Where they are not, `near` is false and the
+// function returns true.
 bool mayOutgrow(out bool near) {
     uint largest_size = 0;
     bool grown = false;
@@ -59,7 +60,7 @@ bool mayOutgrow(out bool near) {
         }
         largest_size = max(largest_size, SIZE_BITS(x));
         bool passes;
-        if (HAS_ALIBI) { // m inside both exponents takes registers and a tenth of the time
+        if (HAS_ALIBI) { // m inside both exponents would take registers, and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
             passes = x > m_row[row] + RESCALE_THRESHOLD;
         } else {
@@ -71,7 +72,7 @@ bool mayOutgrow(out bool near) {
     return grown || !near;
 }
 
-// Whether all scores of the invocation can.
+// Whether all scores of the invocation are near 0.
 bool areNearZero() {
     uint largest_size = 0;
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -82,7 +83,7 @@ bool areNearZero() {
     return isNearZero(largest_size);
 }
 
-// Softcap in place, unless all scores of the subgroup are near 0.
+// Applies the softcap in place, unless all scores of the subgroup are near 0.
 void capUnless(bool near) {
     IF_AS_LOOP(!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -95,7 +96,7 @@ void capUnless(bool near) {
     }
 }
 
-// slope_row of the invocation's rows.
+// Sets slope_row, for the invocation's rows.
 void setSlopes() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
@@ -103,7 +104,7 @@ void setSlopes() {
     }
 }
 
-// dropout_row of the invocation's rows.
+// Sets dropout_row, for the invocation's rows.
 void setDropout() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < (HAS_DROPOUT ? OWN_ROWS : 0); i++) {
@@ -112,8 +113,9 @@ void setDropout() {
     }
 }
 
-// Finishes scores in place and adds the bias. Products must not be added to the bias: matrix units cut sums off, once for
-// each step of the depth, at the size of the sum, and a bias is larger than products may be.
+// Finishes scores in place and adds the bias. The products must not be accumulated onto the bias. Matrix units truncate
+// a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the products, so
+// they would lose bits.
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
@@ -126,8 +128,8 @@ void addBias() {
     deferred = SETTLED;
 }
 
-// ALiBi: slope_step of the tile. A tile that lies on both sides of a row's position gets its terms in place; a full
-// tile never does (tile_walk.glsl).
+// ALiBi: sets slope_step for the tile. In a tile that lies on both sides of a row's position, scores get their terms in
+// place. A full tile never lies like this (tile_walk.glsl).
 void placeSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;

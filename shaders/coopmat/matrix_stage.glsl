@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles of k and v on their way from device memory to shared memory, in their storage type.
+// Moves tiles of k and v from device memory to shared memory, where they have the type of the matrices.
 //
-// A tile comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory when the
-// readers of the tile before are done. Rows that are not whole words are loaded element by element when the tile is
-// placed. Pieces of block types become words of the matrices' type when they are placed. Columns up to a whole number
-// of matrices are zeros.
+// A tile moves in two steps:
+//   - Fetch: the kernel loads the tile into registers, with all loads in flight at once.
+//   - Place: the kernel stores it to shared memory, when the readers of the tile before are done.
+//
+// Rows that are not whole words skip the first step: the second step loads them element by element. Pieces of block
+// types become words of the matrices' type in the second step. Columns past the last one, up to a whole number of
+// matrices, are zeros.
 //
 // Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/state.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage.
@@ -16,7 +19,7 @@
 #include "cache/block_halves.glsl"
 #include "matrix/special_values.glsl"
 
-// Address of a row of a tile of k or v. Where no tile lies in several pages, one page is looked up for the tile.
+// Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
 uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
     if (PAGED && PAGE % TILE_KEYS != 0) {
         uint key = key_begin + row;
@@ -26,8 +29,8 @@ uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begi
     return add64(first, uvec2(row * rows.row_stride, 0));
 }
 
-// Load number `index` of this invocation's share of a tile. Rows past the last one read the last one again, so that
-// nothing is read that does not exist; a full tile has no such rows.
+// Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
+// again, so that no load leaves the tensor. A full tile has no such rows.
 uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
                 const uint index, const bool full, const uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
@@ -48,6 +51,7 @@ uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const u
     return tile.word[row * (rows.row_stride / 16) + place % row_words];
 }
 
+// First step.
 void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
@@ -64,7 +68,7 @@ void forgetTile() {
     FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
 }
 
-// One of the words of eight elements that a load makes; placeOfLoad is the word's number in its row.
+// One of the words of eight elements that a load makes. placeOfLoad returns the number of that word in its row.
 uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceWord(fetched, word, type);
@@ -79,34 +83,34 @@ uint placeOfLoad(const uint load, const uint word, const uint type) {
 void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        UNROLL for (uint part = 0; part < K_LOAD_WORDS; part++) {
+        UNROLL for (uint load_word = 0; load_word < K_LOAD_WORDS; load_word++) {
             if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
-                stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, part, TYPE_K)] =
-                    wordOfLoad(fetched_k[i], part, TYPE_K);
+                stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, load_word, TYPE_K)] =
+                    wordOfLoad(fetched_k[i], load_word, TYPE_K);
             }
         }
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        UNROLL for (uint part = 0; part < V_LOAD_WORDS; part++) {
-            uvec4 word = wordOfLoad(fetched_v[i], part, TYPE_V);
+        UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
+            uvec4 word = wordOfLoad(fetched_v[i], load_word, TYPE_V);
             if (!full) {
                 word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
             }
             if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
-                stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, part, TYPE_V)] = word;
+                stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V)] = word;
             }
         }
     }
 }
 
-// Rows that are not whole words: eight elements at a time, from memory to shared memory.
+// Moves rows that are not whole words from device memory to shared memory, eight elements at a time.
 void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
                    const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
     KEEP_LOOP for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
         uint key = key_begin + tileKey(place / words);
         uint column = place % words * 8;
-        uvec4 word = uvec4(0); // where there is nothing
+        uvec4 word = uvec4(0); // past the last key or the last column
         if (key < rows.count && column < dim) {
             uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
             if (VKF_IS_BLOCK_TYPE(type)) {
@@ -119,7 +123,7 @@ void placeElements(const HalfRows rows, const uint tensor, const uint type, cons
     }
 }
 
-// `full`: every row of the workgroup sees all of these keys.
+// Second step. `full`: every row of the workgroup sees all keys of the tile.
 void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
         placeWholeWords(v, key_begin, full, thread);
@@ -130,7 +134,7 @@ void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
     }
 }
 
-// Zeros in the columns past the last word, which no tile writes.
+// Writes zeros to the columns past the last word, which no tile overwrites.
 void clearStage(const uint thread) {
     if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
         return;

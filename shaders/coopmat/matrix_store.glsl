@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 14 of the algorithm (attention_coopmat.comp): o from matrices to memory. o passes, some matrices at a time,
-// through the subgroup's part of shared memory, where every element has a known row and column. Where rows of o are
-// whole words of 16 bytes, it leaves as words in its own type: the least code, and code that runs once waits for its
-// own instructions. Elsewhere it leaves as fp32, converted and stored element by element.
+// Line 14 of the algorithm (attention_coopmat.comp): stores o. Some matrices at a time pass through the subgroup's part
+// of shared memory, where every element has a known row and column. There are two ways:
+//   - As words, where rows of o are whole words of 16 bytes: o is converted to its own type before it is staged. This
+//     way has the least code, and code that runs once waits for its own instructions.
+//   - As elements, elsewhere: o is staged as fp32, then converted and stored element by element.
 //
 // Needs: coopmat/state.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
 // matrix/special_values.glsl.
@@ -11,23 +12,24 @@
 #ifndef VKF_MATRIX_STORE_GLSL
 #define VKF_MATRIX_STORE_GLSL
 
-// Matrices that a subgroup stages at once; there is room for VKF_MATRIX_STAGE_WORDS.
+// Matrices that a subgroup stages at once. VKF_MATRIX_STAGE_WORDS is large enough for them.
 const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
 #ifdef VKF_MATRIX_EXCHANGE
-// The host does not ask for words here: 16-bit words leave as left operands, whose layout is unknown.
+// The host never chooses words for this variant. 16-bit words are stored as left operands, whose element layout is
+// unknown here.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #else
-// Matrices of a row tile that are staged side by side as words of o, and words in a row of one of them.
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
+// Matrices of a row tile that are staged side by side as words of o.
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
-const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;
-const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // of a row tile
-const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // in a row
+const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8; // words in a row of a matrix
+const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row tile
+const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // words in a row
 
-// Rounds as packF16 and packBf16 do.
+// Converts an element of o, with the rounding of packF16 or packBf16.
 Half storedHalf(const float x) {
     return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u) : withinF16(vec2(x)).x);
 }
@@ -56,9 +58,10 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
     }
 }
 
-// One copy of the code that stores, here and in storeMatricesAsElements. The loop stays a loop, and the unrolled loop
-// inside picks its matrices by comparing numbers: matrices that a variable indexes live in memory, and so do those of a
-// function that NVIDIA's compiler does not inline (docs/tuning.md, "Loops over matrices count to a constant").
+// The outer loop stays a loop, here and in storeMatricesAsElements, so that the code that stores exists once. The
+// unrolled loop inside selects its matrices by comparing numbers. NVIDIA's compiler keeps matrices in memory if a
+// variable indexes them, or if a function that it does not inline uses them. See docs/tuning.md, "Loops over matrices
+// count to a constant".
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The subgroup's rows of q on their way from device memory to its own part of shared memory.
+// Moves the subgroup's rows of q from device memory to the subgroup's own part of shared memory.
 //
 // Needs: matrix/half_rows.glsl, common/address.glsl, coopmat/state.glsl.
 // Provides: fetchQueries, placeQueries.
@@ -9,7 +9,7 @@
 
 #include "matrix/signed_word.glsl"
 
-// Word of a packed row; `q` is the head of packed row 0.
+// A word of a packed row, with the sign of the scale. `q` is the head of packed row 0.
 uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
     HalfRows head = q;
     if (PACKED_HEADS != 1) {

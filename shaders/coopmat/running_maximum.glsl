@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_coopmat.comp), its maximum, and the factors of lines 9 and 10.
+// Line 9 of the algorithm (attention_coopmat.comp): the running maximum m, and the factors of lines 9 and 10.
 //
-// m does not move in each tile, as it does in the paper: it moves when a score passes it by RESCALE_THRESHOLD, so that
-// o, most of the registers, is left alone in nearly all tiles.
+// In the paper m moves in each tile. Here m moves only when a score exceeds it by more than RESCALE_THRESHOLD. So
+// nearly all tiles leave o unchanged, and o takes most of the registers.
 //
 // Needs: coopmat/state.glsl, coopmat/matrix_scores.glsl (ROW_SCORE), coopmat/deferred_scores.glsl,
 // coopmat/matrix_registers.glsl or matrix_exchange.glsl.
@@ -11,8 +11,8 @@
 #ifndef VKF_RUNNING_MAXIMUM_GLSL
 #define VKF_RUNNING_MAXIMUM_GLSL
 
-// tile_maximum of each row: the largest score, brought to units of log2. Without ALiBi only the largest score is
-// brought there, because the exponent grows with the score.
+// Sets the tile maximum of each row, in units of log2, over this invocation's scores. The exponent grows with the
+// score, so without ALiBi only the largest score has to be converted to units of log2.
 void findTileMaximum() {
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = ROW_SCORE(row, 0);
@@ -26,7 +26,7 @@ void findTileMaximum() {
     }
 }
 
-// Whether any invocation of the subgroup has a score that passes its m by the threshold.
+// Whether a score of any invocation of the subgroup exceeds its m by more than the threshold.
 bool hasOutgrown() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
@@ -35,13 +35,14 @@ bool hasOutgrown() {
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, and brings l and o to the new m. m is a whole number, so that factors are powers of
-// two: neither they nor a lagging m change how p is rounded to 16 bits.
+// Raises m to the rows' maxima, rounded up to whole numbers, and scales l and o to the new m. Whole numbers make all
+// factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
-            // A NaN is not greater, so m ignores it. Its row is lost, but the loop that calls this must end.
+            // A comparison with a NaN is false, so m ignores it. The result of its row is lost, but the loop that calls
+            // this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
             float m = ceil(maxOverColumns(reached));
             float factor = exp2(m_row[i] - m);

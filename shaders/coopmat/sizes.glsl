@@ -3,12 +3,13 @@
 // Sizes of the cooperative-matrix kernel that follow from its tile and from the problem.
 //
 // Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
-// Provides: how k and v lie in shared memory, how many words an invocation moves of them and of q, how many rows it has
-// parts of, how many words of a bias row it holds.
+// Provides: where rows of k and v lie in shared memory; how many words of k, v and q an invocation moves; how many rows
+// it has elements of; how many words of a bias row it holds.
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
 
-// A word has 16 bytes: eight elements. A load is a word, or a piece of a block type, which makes one or two words.
+// A word has 16 bytes, which are eight elements. A load is a word, or a piece of a block type, which makes one or two
+// words.
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // in a row
@@ -20,20 +21,20 @@ const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS); // of a subgroup
-const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, in a column of a matrix of k
+const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS); // words of a subgroup
+const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, or in a column of a matrix of k^T
 const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // words in a row of a matrix of v
 const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
 
-// Depths of q that a subgroup stages at once, for one row of matrices, and the words that a lane moves of them.
-const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES;
-const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
-const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;
-const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;
+// A chunk: the depths of q that a subgroup stages at once, for one row of matrices.
+const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES; // of a row of matrices
+const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH); // words from row to row
+const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;    // words in a row of a chunk
+const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;      // words of a chunk that a lane moves
 
-const uint OWN_ROWS = ROW_TILES * SLOTS;                     // rows of which an invocation has a part
-const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // of ALiBi: one for each head among these rows
-const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // of an element of the bias
-const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes of the lane's keys in a bias row
+const uint OWN_ROWS = ROW_TILES * SLOTS;                     // rows of which an invocation has elements
+const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows
+const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // bits of an element of the bias
+const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes in a bias row, for the lane's keys
 
 #endif

@@ -6,37 +6,37 @@
 #ifndef VKF_SPLIT_WALK_GLSL
 #define VKF_SPLIT_WALK_GLSL
 
-// The part of a walk that belongs to a split. Splits have equally many tiles, not equally many non-empty ones.
+// The share of a walk that belongs to a split. The shares have equally many tiles, not equally many non-empty tiles.
 Walk splitOf(const Walk walk, const uvec2 steps) {
-    uvec2 part = walk.first + steps;
-    uint full_end = clamp(walk.full_end, part.x, part.y);
-    return Walk(part.x, clamp(walk.full_first, part.x, part.y), full_end, full_end, full_end, part.y);
+    uvec2 share = walk.first + steps;
+    uint full_end = clamp(walk.full_end, share.x, share.y);
+    return Walk(share.x, clamp(walk.full_first, share.x, share.y), full_end, full_end, full_end, share.y);
 }
 
-// Full tiles of a walk that does not step over tiles.
+// The number of full tiles of a walk that does not step over empty tiles.
 uint fullCount(const Walk walk) {
     return walk.full_end - walk.full_first - (walk.near_end - walk.near_first);
 }
 
-// The split's full tiles: from the first to behind the last one; none if y <= x. A walk that steps over empty tiles has
-// been divided by splitOf.
+// The split's full tiles: from the first one to behind the last one; none if y <= x. Partial tiles may lie between
+// them. If the walk steps over empty tiles, it is the split's share already (splitOf).
 uvec2 fullTiles(const Walk walk, const uvec2 steps) {
     if (PASSES_EMPTY_TILES) {
         return uvec2(0);
     }
     if (STEPS_OVER_EMPTY_TILES) {
         beginMapWalk(walk.full_first);
-        return uvec2(openTileOfWalk(walk, walk.full_first, true), walk.full_end);
+        return uvec2(firstNonEmptyTile(walk, walk.full_first, true), walk.full_end);
     }
     uint end = min(steps.y, fullCount(walk));
     return steps.x < end ? uvec2(fullTile(walk, steps.x), fullTile(walk, end - 1) + 1) : uvec2(0);
 }
 
-// The split's partial tiles, alike. Full tiles may lie between them.
+// The split's partial tiles, in the same form. Full tiles may lie between them.
 uvec2 partialTiles(const Walk walk, const uvec2 steps) {
     if (STEPS_OVER_EMPTY_TILES) {
         beginMapWalk(walk.first);
-        return uvec2(openTileOfWalk(walk, walk.first, false), walk.end);
+        return uvec2(firstNonEmptyTile(walk, walk.first, false), walk.end);
     }
     uint full = fullCount(walk);
     uint begin = max(steps.x, full);

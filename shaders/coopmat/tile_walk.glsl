@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: MIT
 //
-// Which tiles of keys a workgroup of the kernel on matrices walks over, and in which order.
+// The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
 //
 // Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
 // masks/tile_map.glsl.
-// Provides: Walk, walkOf, openTileOfWalk, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
+// Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
 // PASSES_EMPTY_TILES.
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // a block mask or a map says which are empty
+const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // a block mask or a map says which tiles are empty
 const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
-// Tiles of keys of a workgroup. Some row sees tiles [first, end). All rows see all keys of [full_first, full_end).
+// The tiles of keys of a workgroup. Some row sees tiles [first, end). The visible ranges of all rows include all keys
+// of [full_first, full_end).
 //
-//   - The walk takes full tiles first, then the partial tiles on either side of them.
-//   - ALiBi: partial tiles first. Tiles [near_first, near_end) lie on both sides of a row's position and count as
-//     partial. Scores rise towards that position, and m would rise with them, so the walk begins there.
+//   - The walk takes the full tiles first, then the partial tiles on either side of them.
+//   - Under ALiBi the walk takes the partial tiles first. Tiles [near_first, near_end) lie on both sides of a row's
+//     position and count as partial. Scores rise towards that position, and m would rise with them, so the walk begins
+//     there.
 //   - With a map or a block mask the walk steps over empty tiles. A map also says which tiles are full.
-//   - No tile is full where tiles cross blocks, under per-key masks without a map, or with a bias that cannot be read
-//     in pieces.
+//   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; there are per-key
+//     masks, and no map; a bias cannot be read in pieces.
 struct Walk {
     uint first, full_first, near_first, near_end, full_end, end;
 };
 
-// Keys [x, y) at which the rows of the workgroup stand.
+// The range of keys [x, y) at which the rows of the workgroup stand.
 ivec2 positions() {
     uint last_row = LAST_ROW(item);
     return ivec2(-distanceTo(item, 0, queryRow(item.row_begin)), 1 - distanceTo(item, 0, queryRow(last_row)));
 }
 
-// The walk of the workgroup, not yet divided among key splits.
+// The walk of the workgroup, before it is divided among key splits.
 Walk walkOf(const TileMask mask) {
     Walk walk;
     walk.first = uint(mask.any.x) / TILE_KEYS;
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.full_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.full_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.full_first, walk.end);
-    if (PASSES_EMPTY_TILES) { // [full_first, full_end) are empty tiles then, which the walk leaves out
-        ivec2 unseen = unseenKeys(item);
-        walk.full_first = clamp(uint(unseen.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
-        walk.full_end = clamp(uint(unseen.y) / TILE_KEYS, walk.full_first, walk.end);
+    if (PASSES_EMPTY_TILES) { // tiles [full_first, full_end) are empty here, and the walk leaves them out
+        ivec2 empty_keys = unseenKeys(item);
+        walk.full_first = clamp(uint(empty_keys.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
+        walk.full_end = clamp(uint(empty_keys.y) / TILE_KEYS, walk.full_first, walk.end);
     } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (HAS_BIAS && !bias_in_pieces)) {
         walk.full_end = walk.full_first;
     }
@@ -59,9 +61,9 @@ Walk walkOf(const TileMask mask) {
     return walk;
 }
 
-// The first non-empty tile from `tile` on, full or partial as asked; walk.full_end or walk.end if there is none. A map
-// knows itself where the walk stands and ignores `tile`.
-uint openTileOfWalk(const Walk walk, const uint tile, const bool full) {
+// The first non-empty tile from `tile` on, full or partial as asked; walk.full_end or walk.end if there is none. With a
+// map, tile_map.glsl keeps the position of the walk, and `tile` is not used.
+uint firstNonEmptyTile(const Walk walk, const uint tile, const bool full) {
     if (HAS_TILE_MAP) {
         return nextMappedTile(full ? walk.full_end : walk.end, walk.full_first, walk.full_end, full);
     }
@@ -75,7 +77,7 @@ uint openTileOfWalk(const Walk walk, const uint tile, const bool full) {
 // The tile after `tile`, full or partial as asked.
 uint nextTile(const Walk walk, const uint tile, const bool full) {
     if (STEPS_OVER_EMPTY_TILES) {
-        return openTileOfWalk(walk, tile + 1, full);
+        return firstNonEmptyTile(walk, tile + 1, full);
     }
     if (full) {
         return HAS_ALIBI && tile + 1 == walk.near_first ? walk.near_end : tile + 1;
@@ -84,12 +86,13 @@ uint nextTile(const Walk walk, const uint tile, const bool full) {
     return next == walk.near_end ? walk.full_end : next;
 }
 
-// Full tile number `index` of the walk; partialTile is the same of partial tiles.
+// Full tile number `index` of the walk.
 uint fullTile(const Walk walk, const uint index) {
     uint tile = walk.full_first + index;
     return HAS_ALIBI && tile >= walk.near_first ? tile + (walk.near_end - walk.near_first) : tile;
 }
 
+// Partial tile number `index` of the walk.
 uint partialTile(const Walk walk, const uint index) {
     uint tile = walk.first + index;
     tile += tile < walk.full_first ? 0 : walk.near_first - walk.full_first;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention of few query rows against many keys, in plain fp32 arithmetic: the split form of FlashAttention-2
-// (Dao 2023, arXiv 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are merged by merge/merge_splits.comp.
-// The numbers in comments are its lines:
+// Fused attention of few query rows against many keys, in plain fp32 arithmetic. It is the split form of
+// FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits. Numbers in comments are lines of
+// algorithm 1 (Dao 2023, arXiv 2307.08691):
 //
 //      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
 //      4         load q_i                                                       stageQueries
@@ -15,17 +15,16 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           updateSoftmax, accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// The kernel is bound by reading k and v once. Words go straight from memory to registers. Groups of lanes walk over
-// keys of their own (decode_tile.glsl), each group with its own (m, l, o), so that no group waits for another until the
-// end:
+// The kernel is bound by reading k and v once. Words go straight from memory to registers. Each group of lanes walks
+// over keys of its own (decode_tile.glsl), with its own (m, l, o). So no group waits for another until the end:
 //
 //     s      partial sums over the words of k in a lane, then over the lanes of the group
-//     m, l   of each row; the same in all lanes of a group
+//     m, l   of each row; all lanes of a group have the same values
 //     o      the columns that belong to the words of v in a lane
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way while line 10 takes in this one, its v while line 8 makes the next
-//         scores.
+//     7    The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//          the next scores.
 //     9    Exponentials are powers of two; scores are in units of log2.
 //    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
@@ -85,12 +84,12 @@ void computeProducts() {
 
 #include "decode/decode_softmax.glsl"
 
-// Line 10: o += p v. `partial`: a mask may have DROPPED some p.
+// Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {
     UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
-            // A probability of zero must not meet infinity or NaN.
+            // A key that does not exist has p = 0, and its v is zeros too: 0 times infinity or NaN would be NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
@@ -108,14 +107,14 @@ void accumulateOutput(const uint key_begin, const bool partial) {
 
 // Lines 6 to 11.
 void attend() {
-    ivec2 seen_by_all = commonKeys(item);
+    ivec2 common_keys = commonKeys(item);
     KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < seen_by_all.x ||
-                                                  int(min(next_key, keys.y)) > seen_by_all.y);
+        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < common_keys.x ||
+                                                  int(min(next_key, keys.y)) > common_keys.y);
         computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {
-            fetchKeys(next_key); // 7: k_(j+1)
+            fetchKeys(next_key); // 7: starts to load k_(j+1)
         } else {
             forgetKeys();
         }
@@ -128,7 +127,7 @@ void attend() {
             accumulateOutput(key_begin, false);
         }
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {
-            fetchValues(next_key); // 7: v_(j+1)
+            fetchValues(next_key); // 7: starts to load v_(j+1)
             fetchPages(next_key + TILE_KEYS);
         } else {
             forgetValues();
@@ -146,7 +145,7 @@ void main() {
     }
     k_head = keyHeadAddress(params.k, VKF_K, item);
     v_head = keyHeadAddress(params.v, VKF_V, item);
-    unseen = unseenKeys(item);
+    empty_keys = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     clearState(); // 5
     if (keys.x < keys.y) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention of few query rows against many keys on cooperative matrices: fp16 or bf16 products, fp32 sums. The
-// split form of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are
-// merged by merge/merge_splits.comp. The numbers in comments are its lines:
+// Fused attention of few query rows against many keys on cooperative matrices, with fp16 or bf16 products and fp32
+// sums. It is the split form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits.
+// Numbers in comments are lines of algorithm 1 (Dao 2023, arXiv 2307.08691):
 //
 //      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
 //      4         load q_i                                                       loadQueries
@@ -15,21 +15,21 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           scaleOutput, accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// The kernel is bound by reading k and v once; a matrix of packed rows (common/item.glsl) costs what one row does. k
-// and v go from device memory straight into the registers that make up their matrices (decode_matrix_tile.glsl;
-// decode_blocks.glsl for block types), without shared memory. Each subgroup owns ROW_TILES matrices of rows.
-// KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn; no subgroup waits for another
+// The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
+// and v go from device memory straight into the registers that make up their matrices, without shared memory
+// (decode_matrix_tile.glsl; decode_blocks.glsl for block types). Each subgroup owns ROW_TILES matrices of rows.
+// KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for another
 // until the end.
 //
 // Where the kernel deviates:
 //      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
 //          compiler must see that no branch divides a subgroup.
-//      7   The k of the next tile is on its way while line 10 takes in this one, its v while line 8 makes the next
-//          scores.
+//      7   The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//          the next scores.
 //      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
 //          ALiBi or bias the scale is deferred to the exponent.
-//      9   Exponentials are powers of two; m moves by whole numbers, so that factors are powers of two.
-//     10   p alone changes hands, through shared memory of its subgroup (decode_matrix_turn.glsl).
+//      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
+//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix_turn.glsl).
 //     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -70,7 +70,7 @@
 #include "decode/decode_matrix_begin.glsl"
 #include "decode/decode_matrix_fetch.glsl"
 
-// Line 8: s = k q^T, not scaled.
+// Line 8: s = k q^T, without the scale.
 void computeProducts() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         s_tile[r] = ResultMatrix(0.0);
@@ -105,7 +105,7 @@ void accumulateOutput(const bool partial) {
         UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
             LeftMatrix v_tile;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                uint column = i * LEFT_SLOTS + e / SLOT_ELEMENTS; // of the word
+                uint column = i * LEFT_SLOTS + e / SLOT_ELEMENTS; // column of the word
                 v_tile[e] = V_BLOCKS ? valueOfBlocks(e % SLOT_ELEMENTS, column)
                                      : halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + word], column);
             }
@@ -132,7 +132,7 @@ void attendFull(const uint first, const uint end) {
     KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
         computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(tile + 1 < end) {
-            fetchKeys(subgroupKey(tile + 1), false); // 7: k_(j+1)
+            fetchKeys(subgroupKey(tile + 1), false); // 7: starts to load k_(j+1)
         } else {
             forgetKeys();
         }
@@ -142,7 +142,7 @@ void attendFull(const uint first, const uint end) {
         updateSoftmax(subgroupKey(tile)); // 9, and o_i of 10 times exp(m_old - m_i)
         accumulateOutput(false);          // 10
         IF_KEEPING_LOADS_HERE(tile + 1 < end) {
-            fetchValues(subgroupKey(tile + 1), false); // 7: v_(j+1)
+            fetchValues(subgroupKey(tile + 1), false); // 7: starts to load v_(j+1)
             fetchPages(subgroupKey(tile + 2), true);
         } else {
             forgetValues();
@@ -167,14 +167,14 @@ void attendPartial(const uint key_begin) {
     accumulateOutput(true);   // 10
 }
 
-// Full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask there are none.
+// The full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask no tile counts as full.
 uvec2 fullTiles(const uint tiles) {
     if (HAS_KEEP) {
         return uvec2(0);
     }
-    ivec2 seen = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
-    uint first = min((uint(seen.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
-    return uvec2(first, max(uint(seen.y) / TILE_KEYS, first));
+    ivec2 common_keys = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
+    uint first = min((uint(common_keys.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
+    return uvec2(first, max(uint(common_keys.y) / TILE_KEYS, first));
 }
 
 void main() {

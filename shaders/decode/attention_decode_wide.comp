@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Fused attention of few query rows against many keys whose heads are too wide for the registers of one subgroup:
-// latent attention, where one KV head of 576 columns serves all query heads and v is the first 512 columns of k. On
-// cooperative matrices: fp16 or bf16 products, fp32 sums. The split form of FlashAttention-2 (Dao 2023, arXiv
-// 2307.08691, algorithm 1; "Flash-Decoding"), whose key splits are merged by merge/merge_splits.comp. The numbers in
-// comments are its lines:
+// Fused attention of few query rows against many keys, for heads that are too wide for the registers of one subgroup.
+// Wide heads occur in latent attention: one KV head of 576 columns serves all query heads, and v is the first 512
+// columns of k. The kernel works on cooperative matrices, with fp16 or bf16 products and fp32 sums. It is the split
+// form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits. Numbers in comments are
+// lines of algorithm 1 (Dao 2023, arXiv 2307.08691):
 //
 //      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
 //      4         load q_i                                                       loadQueries
@@ -17,20 +17,20 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-// A workgroup owns MATRIX_ROWS packed rows (common/item.glsl). k passes through shared memory once, and serves as v too
-// where v is a view of k. The subgroups share every step of a tile:
+// A workgroup owns MATRIX_ROWS packed rows (common/item.glsl). k passes through shared memory once. Where v is a view
+// of k, k serves as v too. The subgroups share every step of a tile:
 //
-//     8    DEPTH_SUBGROUPS subgroups for each matrix of keys, each with its own depths, of which it keeps q in
-//          registers; their partial sums meet in shared memory
-//     9    ROW_THREADS invocations for each row, with two of its scores each, in plain arithmetic
-//     10   each subgroup its own columns of o, all rows and keys of the tile
+//     8    Each matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own depths, and keeps q of these
+//          depths in registers. Their partial sums meet in shared memory.
+//     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic.
+//     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
 //
-// No element of a matrix is touched by place. So a driver may lay matrices out as it likes, and fp16 may be bf16
+// No code depends on the element layout of a matrix. So any driver's layout will do, and bf16 can replace fp16
 // (src/pipelines/bfloat16_matrices.hpp).
 //
 // Where the kernel deviates:
 //     7    The k of the next tile is on its way to registers from line 8 on.
-//     9    Exponentials are powers of two; scores are in units of log2; m moves by whole numbers, so that factors are
+//     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
 //          powers of two.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -61,7 +61,7 @@ layout(constant_id = VKF_ID_WIDE_KEY_MATRICES) const uint KEY_MATRICES = 1;
 #include "decode/decode_wide_state.glsl"
 #include "decode/decode_wide_stage.glsl"
 
-// Line 8: s = q k^T of the subgroup's depths, not scaled.
+// Line 8: s = q k^T over the subgroup's depths, without the scale.
 void computeProducts() {
     ResultMatrix s_tile = ResultMatrix(0.0);
     uint begin = subgroup / DEPTH_SUBGROUPS * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
@@ -85,7 +85,7 @@ void scaleOutput() {
     }
 }
 
-// Line 10: o = exp(m_old - m) o + p v of the subgroup's columns.
+// Line 10: o = exp(m_old - m) o + p v, for the subgroup's columns.
 void accumulateOutput() {
     scaleOutput();
     UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
@@ -102,17 +102,17 @@ void accumulateOutput() {
 
 // Lines 4 and 6 to 11.
 void attend() {
-    ivec2 seen = commonKeys(item);
+    ivec2 common_keys = commonKeys(item);
     uint end = keys.y;
     loadQueries(); // 4, and 7 of the first tile
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
-        bool full = !HAS_KEEP && int(begin) >= seen.x && int(begin + TILE_KEYS) <= min(seen.y, int(end));
+        bool full = !HAS_KEEP && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeFetched(TILE_KEYS); // 7: k_j
         placePage();
         barrier();
         IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
-            fetchKeys(begin + TILE_KEYS); // 7: k_(j+1)
+            fetchKeys(begin + TILE_KEYS); // 7: starts to load k_(j+1)
             fetchPage(begin + 2 * TILE_KEYS);
         } else {
             forgetKeys();
@@ -142,12 +142,12 @@ void main() {
     k_head = keyHeadAddress(params.k, VKF_K, item);
     v_head = keyHeadAddress(params.v, VKF_V, item);
     v_in_k = isView();
-    unseen = unseenKeys(item);
+    empty_keys = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
     slope = slopeOf(queryHead(item, item.row_begin + row));
     dropout = rowDropout(item, queryHead(item, item.row_begin + row), queryRow(item.row_begin + row));
     visible = visibleKeys(item, queryRow(item.row_begin + row));
-    visible.y = min(visible.y, int(keyOfNumber(unseen, keys.y)));
+    visible.y = min(visible.y, int(keyOfNumber(empty_keys, keys.y)));
     if (thread == 0) {
         special_values = 0u;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 5 of the algorithm (attention_decode.comp): q as fp32 in shared memory, and empty states.
+// Lines 4 and 5 of the algorithm (attention_decode.comp): stages q as fp32 in shared memory, and clears the state.
 //
 // Needs: decode/decode_state.glsl, decode/decode_load.glsl, common/address.glsl, common/element.glsl,
 // scores/score_terms.glsl.
@@ -8,7 +8,7 @@
 #ifndef VKF_DECODE_BEGIN_GLSL
 #define VKF_DECODE_BEGIN_GLSL
 
-// Place of four columns of row r, as a lane finds those that belong to its words of k.
+// The place in q_stage of four columns of row r. A lane finds the columns that belong to its words of k there.
 uint stagedQuery(const uint r, const uint quad, const uint word) {
     return (r * K_QUADS + quad) * K_LANE_WORDS * LANES + word;
 }

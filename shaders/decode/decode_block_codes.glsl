@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 //
-// Codes of block types in registers (decode_blocks.glsl) to the words of eight elements that fp16 matrices are filled
-// from.
+// Turns codes of block types in registers (decode_blocks.glsl) into the words of eight elements that fill fp16
+// matrices.
 //
-// A code in the low bits of 2^10 is an fp16, exactly, and so is its difference to 2^10 and the code of zero; the one
-// rounding left is that of the element, which is infinite past the largest fp16.
+// A code in the low bits of 2^10 is an exact fp16. Its difference to 2^10 plus the code of zero is exact, too. So only
+// the element itself is rounded. An element past the largest fp16 becomes infinite.
 //
 // Needs: decode/decode_blocks.glsl, cache/block_types.glsl, matrix/special_values.glsl (finiteHalves).
 // Provides: keyWord, makeValues, valueOfBlocks.
 #ifndef VKF_DECODE_BLOCK_CODES_GLSL
 #define VKF_DECODE_BLOCK_CODES_GLSL
 
-// A word of a chunk's codes.
+// Word number `word` of a chunk's codes, as the chunk is rotated. Words of the first unit are joined with the last
+// unit.
 uint codesOf(const uint place, const uint word, const uint chunk, const Dealt dealt) {
     const uint at = place + VKF_HEADER_WORDS(dealt.type) + word;
     const uint first = fetched_blocks[at];
     if (word >= dealt.unit) {
         return first;
     }
-    const int of_last = int(rotationOf(chunk, dealt)) - int(word * 4); // bytes
+    const int of_last = int(rotationOf(chunk, dealt)) - int(word * 4); // in bytes
     const uint last_bits = of_last <= 0 ? 0u : of_last == 2 ? 0xffffu : 0xffffffffu;
     return (fetched_blocks[at + dealt.words] & last_bits) | (first & ~last_bits);
 }
 
-// Scale, and minimum in the upper half.
+// The scale of a chunk's block. Its minimum, if it has one, is in the upper half.
 uint scaleOf(const uint place, const uint chunk, const Dealt dealt) {
     return startsBetween(chunk, dealt) ? fetched_blocks[place] >> 16 : fetched_blocks[place];
 }
 
-// The fifth bits of a chunk's codes in their order, those of the second half of the block in the upper 16 bits.
+// The fifth bits of a chunk's codes, in the order of the rotated codes. The upper 16 bits belong to the second half of
+// the block.
 uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     if (!VKF_BLOCK_HAS_FIFTH_BITS(dealt.type)) {
         return 0;
@@ -42,13 +44,13 @@ uint chunkFifthBits(const uint place, const uint chunk, const Dealt dealt) {
     return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
 }
 
-// A number that stays in a register.
+// A number that the compiler keeps in a register.
 uint inRegister(const uint number) {
     return KEEP_IN_REGISTER(number);
 }
 
-// Two elements, from bytes 16 bits apart: the low halves of the bytes, or the high ones, or all of q8_0. `fifth` has
-// the bits above them at 4 and 20.
+// Two elements, from two bytes that lie 16 bits apart. The codes are the low halves of the bytes, the high halves if
+// `high`, or whole bytes of q8_0. `fifth` has the fifth bits of the two codes at bits 4 and 20.
 uint elementPair(const uint bytes, const bool high, const uint fifth, const f16vec2 scale, const f16vec2 minimum,
                  const Dealt dealt) {
     const bool q8_0 = dealt.type == VKF_STORED_Q8_0;
@@ -73,19 +75,20 @@ uvec4 keyWord(const uint slot, const uint word) {
         const bool high = !q8_0 && i % 2 != 0;
         const uint shift = q8_0 ? i % 2 : i / 2;
         const uint codes = codesOf(place, q8_0 ? in_chunk * 2 + i / 2 : in_chunk, chunk, K_DEALT);
-        // A product that brings two of four bits to their places.
+        // The product moves two fifth bits to bits 4 and 20.
         const uint fifths = (fifth >> shift + (high ? 16 : 0) & 5u) * 0x00040010u & 0x00100010u;
         elements[i] = elementPair(codes >> shift * 8, high, fifths, header.xx, header.yy, K_DEALT);
     }
     return elements;
 }
 
-// Low and high halves of two words.
+// The low halves of two words, joined, and their high halves, joined.
 uvec2 joinedHalves(const uint a, const uint b) {
     return uvec2((a & 0xffffu) | b << 16, a >> 16 | (b & 0xffff0000u));
 }
 
-// Eight columns of two of this lane's keys, in the order of valueColumn. Where a lane has one key, it is both.
+// Sets value_pairs for eight columns of two of this lane's keys, in the order of valueColumn. If a lane has one key,
+// both keys are that key.
 void makeValuePairs(const uint pair, const uint word) {
     const uint number = word / V_EIGHTS;
     const uint in_chunk = word % V_EIGHTS;
@@ -106,7 +109,7 @@ void makeValuePairs(const uint pair, const uint word) {
     }
 }
 
-// The values of eight columns. In a partial tile infinities and NaN become zeros.
+// Sets value_pairs for eight columns of all keys of this lane. In a partial tile infinite values and NaN become zeros.
 void makeValues(const uint word, const bool partial) {
     UNROLL for (uint pair = 0; pair < KEY_PAIRS; pair++) {
         makeValuePairs(pair, word);

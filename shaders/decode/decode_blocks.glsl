@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of block types (block_types.glsl) on their way to fp16 matrices of the decode kernel: from device memory to
-// registers.
+// Loads rows of block types (block_types.glsl) from device memory into registers, for the fp16 matrices of the decode
+// kernel.
 //
-// The codes of a row are dealt to the lanes that load it in chunks, a block's or a half or a quarter of them. A chunk
-// may begin anywhere between the units in which memory is read. It is loaded with one unit more than it has, and the
-// bytes of the last unit that belong to it take the place of those of the first that do not: it stays in registers
-// rotated, and depths of k and columns of v are counted so. The rotation is 2 bytes at least, so that what is loaded
-// never begins before the row; where it is a whole unit, the first one is not needed.
+// The codes of a row are assigned in chunks to the lanes that load the row. A chunk is the codes of a block, or a half
+// or a quarter of them. Memory is read in units, and a chunk may begin anywhere between them. So a chunk is loaded with
+// one unit more than it has. The first unit then has bytes that do not belong to the chunk. The chunk's bytes in the
+// last unit take their place. So the chunk is rotated in registers, and depths of k and columns of v are counted in the
+// rotated order.
+//
+// The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
+// unit, the first unit is not needed.
 //
 // Needs: decode/decode_matrix_state.glsl (lane), decode/decode_matrix_tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
-// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; what
-// is fetched, and places and rotations of chunks, for decode_block_codes.glsl and decode_block_columns.glsl.
+// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
+// fetched words, and places and rotations of chunks, for decode_block_codes.glsl and decode_block_columns.glsl.
 #ifndef VKF_DECODE_BLOCKS_GLSL
 #define VKF_DECODE_BLOCKS_GLSL
 
 layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 
-// How the rows of k or v are dealt.
+// How rows of k or v are assigned to lanes.
 struct Dealt {
     uint type;
     uint block_bytes;
-    uint codes_at; // in bytes from the block
+    uint codes_at; // bytes from the start of the block to its codes
     uint shares;   // chunks of a block
-    uint words;    // of codes in a chunk
+    uint words;    // words of 4 bytes of the codes in a chunk
     uint unit;     // words that are loaded at once
 };
 
@@ -38,7 +41,7 @@ const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_SHARES);
 const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_SHARES);
 const uint K_FETCHED = VKF_HEADER_WORDS(TYPE_K) + K_WORDS + K_UNIT;
 const uint V_FETCHED = VKF_HEADER_WORDS(TYPE_V) + V_WORDS + V_UNIT;
-const uint K_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // of elements in a chunk
+const uint K_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
 const uint V_EIGHTS = V_WORDS / VKF_EIGHT_WORDS(TYPE_V);
 const uint K_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_K);
 const uint V_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_V);
@@ -46,11 +49,11 @@ const uint K_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_K);
 const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
 #define K_DEALT Dealt(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT)
 #define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT)
-const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // of a lane
+const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
-const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where what is fetched of v begins
+const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
 const uint FETCHED_END = V_PLACE + SLOT_ELEMENTS * V_CHUNKS * V_FETCHED;
-const uint MOST_CODE_WORDS = 10; // of a chunk, as it is loaded
+const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
 const uint KEY_PAIRS = (SLOT_ELEMENTS + 1) / 2;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
@@ -58,12 +61,14 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Wor
 };
 
 uint fetched_blocks[FETCHED_END + 1];
-uint value_pairs[KEY_PAIRS * 8]; // eight columns, each of two keys
+uint value_pairs[KEY_PAIRS * 8]; // eight columns of each pair of keys
 
+// The chunk, in its row, of this lane's chunk number `number` of k.
 uint keyChunk(const uint number) {
     return number * DEPTH_LANES + (lane & COLUMN_LANES);
 }
 
+// Where the words of chunk number `number` of k begin in fetched_blocks. valuePlace does the same for v.
 uint keyPlace(const uint slot, const uint number) {
     return (slot * K_CHUNKS + number) * K_FETCHED;
 }
@@ -72,18 +77,18 @@ uint valuePlace(const uint key, const uint number) {
     return V_PLACE + (min(key, SLOT_ELEMENTS - 1) * V_CHUNKS + number) * V_FETCHED;
 }
 
-// Where a chunk's codes begin, in bytes from the row.
+// Where the codes of a chunk begin, in bytes from the start of the row.
 uint codesBegin(const uint chunk, const Dealt dealt) {
     return chunk / dealt.shares * dealt.block_bytes + dealt.codes_at +
            chunk % dealt.shares * (dealt.words * 4);
 }
 
-// How far a chunk is rotated in registers, in bytes.
+// The rotation of a chunk in registers, in bytes.
 uint rotationOf(const uint chunk, const Dealt dealt) {
     return (codesBegin(chunk, dealt) - 2) % (dealt.unit * 4) + 2;
 }
 
-// Whether a block starts in the middle of a word of four bytes.
+// Whether the chunk's block starts in the middle of a word of 4 bytes.
 bool startsBetween(const uint chunk, const Dealt dealt) {
     return dealt.block_bytes % 4 != 0 && chunk / dealt.shares % 2 != 0;
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 7 of the algorithm (attention_decode.comp): words of k and v from device memory into registers.
+// Line 7 of the algorithm (attention_decode.comp): loads words of k and v from device memory into registers.
 //
 // Needs: decode/decode_state.glsl, decode/decode_item.glsl, decode/decode_load.glsl, cache/paging.glsl.
 // Provides: threadKey, existingKey, fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_FETCH_GLSL
 #define VKF_DECODE_FETCH_GLSL
 
-// Number of the invocation's key t in the tile, as splitKeys counts keys.
+// The key number of the invocation's key t in the tile, as splitKeys counts keys.
 uint threadKey(const uint key_begin, const uint t) {
     return key_begin + t * GROUPS + group;
 }
 
-// The key itself. Past the last key it is the last one again, so that nothing is read that does not exist.
+// The key itself. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key_begin, const uint t) {
-    return keyOfNumber(unseen, min(threadKey(key_begin, t), keys.y - 1));
+    return keyOfNumber(empty_keys, min(threadKey(key_begin, t), keys.y - 1));
 }
 
-// Page numbers are asked for long before the keys, whose addresses wait for them.
+// Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin) {
     UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
         fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));

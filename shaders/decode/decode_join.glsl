@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode.comp): joins the states of the workgroup's groups, in the order of
-// the groups, into one (o, lse) of each row, and stores it.
+// Lines 12 to 15 of the algorithm (attention_decode.comp): joins the partial results of the workgroup's groups, in the
+// order of the groups, and stores (o, lse) of each row.
 //
 // Needs: decode/decode_state.glsl, decode/decode_load.glsl, common/address.glsl, common/element.glsl,
 // scores/final_score.glsl, scores/sink.glsl, scores/dropout.glsl.
@@ -43,7 +43,7 @@ vec2 joinedState(const uint row) {
     return vec2(m, l);
 }
 
-// This invocation's columns of row r of o, brought to the joined m and divided by the joined l.
+// Stages this invocation's columns of row r of o, scaled to the joined m and divided by the joined l.
 void stageRow(const uint r, const vec2 joined) {
     float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
     factor = scaledByDropout(factor);
@@ -77,7 +77,7 @@ void storeStagedRow(const uint packed_row, const vec2 joined) {
 void writeResults() {
     stageStates();
     UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
-        barrier(); // the states are there, and the readers of the row before are done
+        barrier(); // the states are staged, and the readers of the row before are done
         vec2 joined = joinedState(r);
         stageRow(r, joined);
         barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words of 16 bytes of a row of k or v, straight from device memory into registers, and their elements as fp32. A word
-// of a block type is a piece of a block.
+// Loads words of 16 bytes of a row of k or v straight from device memory into registers, and converts their elements to
+// fp32. A word of a block type is a piece of a block.
 //
 // Needs: common/address64.glsl, common/element.glsl, WHOLE_WORDS.
 // Provides: rowWord, wordQuad, quadColumn; halfAt and Words of common/row_words.glsl.
@@ -12,7 +12,7 @@
 
 #include "common/row_words.glsl"
 
-// Element by element; zeros past the end of the row.
+// A word, loaded element by element; zeros past the end of the row.
 uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, const uint type) {
     uvec4 bits = uvec4(0);
 #ifndef VKF_DEALT_BLOCKS
@@ -40,8 +40,8 @@ uvec4 existingWord(const uvec2 row_address, const uint word, const uint type) {
     return Words(row_address).word[word];
 }
 
-// Word number `word` of a row of `dim` elements, one of `lanes` neighbours loaded together; zeros past the end of
-// the row.
+// Word number `word` of a row of `dim` elements; zeros past the end of the row. It is one of `lanes` neighbouring words
+// that are loaded together.
 uvec4 rowWord(const uvec2 row_address, const uint word, const uint dim, const uint type, const uint lanes) {
     if (!WHOLE_WORDS) {
         return gatheredWord(row_address, word, dim, type);
@@ -50,12 +50,12 @@ uvec4 rowWord(const uvec2 row_address, const uint word, const uint dim, const ui
     if (words % lanes == 0) {
         return existingWord(row_address, word, type);
     }
-    // A word that exists is loaded in any case, so that loads need no branches and go out together.
+    // A word that exists is always loaded, so that loads need no branches and are in flight together.
     uvec4 loaded = existingWord(row_address, min(word, words - 1), type);
     return word < words ? loaded : uvec4(0);
 }
 
-// Four elements of a word, of those that it has. A word of zeros has zeros.
+// Four elements of a word, as fp32. In a word of zeros all elements are 0.
 vec4 wordQuad(const uvec4 word, const uint quad, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceQuad(word, quad, type);

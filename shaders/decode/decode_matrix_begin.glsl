@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): q in its matrices, and empty states.
+// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the state.
 //
 // Needs: decode/decode_matrix_state.glsl, decode/decode_block_columns.glsl, decode/decode_load.glsl,
 // common/address.glsl, scores/score_terms.glsl.
@@ -10,7 +10,7 @@
 
 #include "matrix/signed_word.glsl"
 
-// A word of q with its elements in the order of a k of a block type.
+// A word of q whose elements have the order of k's elements, for a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {
     uvec4 loaded = uvec4(0);
     UNROLL for (uint i = 0; i < 8; i++) {
@@ -19,7 +19,7 @@ uvec4 queryOfBlocks(const uvec2 row, const uint word) {
     return loaded;
 }
 
-// Rows that do not exist are zeros.
+// Line 4. Rows that do not exist are zeros.
 void loadQueries() {
     UNROLL for (uint i = 0; i < ROW_TILES * QUERY_SLOTS; i++) {
         const uint first = i / QUERY_SLOTS * DIM_TILES;

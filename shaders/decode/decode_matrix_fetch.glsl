@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 7 of the algorithm (attention_decode_matrix.comp): words of k and v from device memory into registers.
+// Line 7 of the algorithm (attention_decode_matrix.comp): loads words of k and v from device memory into registers.
 //
 // Needs: decode/decode_matrix_state.glsl, decode/decode_blocks.glsl, decode/decode_load.glsl, cache/paging.glsl.
 // Provides: fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_MATRIX_FETCH_GLSL
 #define VKF_DECODE_MATRIX_FETCH_GLSL
 
-// In a partial tile keys past the last one read the last one again, so that nothing is read that does not exist.
+// In a partial tile, a key past the last one is the last key again, so that every load reads an existing key.
 uint existingKey(const uint key, const bool partial) {
     return partial ? min(key, keys.y - 1) : key;
 }
 
-// Page numbers are asked for long before the keys, whose addresses wait for them.
+// Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
         pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), partial));

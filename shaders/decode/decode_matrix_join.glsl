@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the states of the workgroup's subgroups, in
-// their order, into one (o, lse) of each row, and stores it.
+// Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
+// subgroups, in their order, and stores (o, lse) of each row.
 //
 // Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (sumOverKeys),
 // decode/decode_block_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
@@ -13,11 +13,11 @@
 const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
 const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 
-// o of one state of each lane, in pairs of columns.
+// o of one state in each lane, as pairs of columns.
 shared vec2 o_stage[SUBGROUPS * DEPTH_LANES * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
 
-// m and l of each row over the keys of the subgroup.
+// Stages m and l of each row over the keys of the subgroup.
 void stageStates() {
     vec4 l[STATE_FOURS];
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
@@ -52,7 +52,8 @@ vec2 joinedState(const uint row) {
     return vec2(m, l);
 }
 
-// Stores lse of each row. row_factor brings o of the subgroup to the joined m and divides it by the joined l.
+// Stores lse of each row, and sets row_factor. row_factor scales o of the subgroup to the joined m and divides it by
+// the joined l.
 void joinStates() {
     bool stores = lane_place.x == 0 && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
@@ -69,17 +70,17 @@ void joinStates() {
     }
 }
 
-// Columns 2i and 2i + 1 of one of this lane's words, of one of its rows.
+// Stages columns 2i and 2i + 1 of one of this lane's words, for the row of `state`.
 void stagePair(const uint state, const uint word, const uint i) {
     const uint row_tile = state / ROW_ELEMENTS;
     vec2 pair;
     UNROLL for (uint k = 0; k < 2; k++) {
-        const uint column = 2 * i + k; // of the word
+        const uint column = 2 * i + k; // column of the word
         const uint tile = row_tile * VALUE_TILES + word * WORD_COLUMNS + column / LEFT_SLOTS;
         pair[k] = o_tile[tile][column % LEFT_SLOTS * ROW_ELEMENTS + state % ROW_ELEMENTS];
     }
-    uint part = lane / DEPTH_LANES;
-    uint column = V_BLOCKS ? valueColumn(part, word, 2 * i) : (word * ROW_LANES + part) * 8 + 2 * i;
+    uint row_lane = lane / DEPTH_LANES;
+    uint column = V_BLOCKS ? valueColumn(row_lane, word, 2 * i) : (word * ROW_LANES + row_lane) * 8 + 2 * i;
     o_stage[(subgroup * DEPTH_LANES + (lane & COLUMN_LANES)) * STAGED_ROW + column / 2] = pair * row_factor[state];
 }
 
@@ -99,7 +100,7 @@ vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four)
     return o;
 }
 
-// The whole workgroup stores the staged rows.
+// Stores the staged rows. All invocations of the workgroup take part.
 void storeRows(const uint state) {
     bool special = special_values != 0u;
     KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
@@ -123,7 +124,8 @@ void storeRows(const uint state) {
     }
 }
 
-// A macro, because one more call would be deeper than NVIDIA's compiler inlines (docs/tuning.md, "Chains of calls").
+// Stages and stores the rows of one state. A macro, because one more call would be deeper than NVIDIA's compiler
+// inlines (docs/tuning.md, "Chains of calls").
 #define WRITE_STATE(state) \
     stageRows(state);      \
     barrier();             \
@@ -133,7 +135,8 @@ void writeResults() {
     stageStates();
     barrier();
     joinStates();
-    // Each state has code of its own, so that constants index the matrices: indexed by a variable they live in memory.
+    // Each state has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
+    // memory.
     WRITE_STATE(0)
     if (STATES > 1) {
         barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks;
-// and values that a partial tile must not multiply.
+// Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks. In
+// a partial tile, also removes values that must not be multiplied.
 //
 // Needs: decode/decode_matrix_state.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
 // masks/keep.glsl, matrix/special_values.glsl.
@@ -9,7 +9,8 @@
 #ifndef VKF_DECODE_MATRIX_SCORES_GLSL
 #define VKF_DECODE_MATRIX_SCORES_GLSL
 
-// Scale, softcap, ALiBi and bias, in place; only where these cannot wait for the exponent (SCALED_EARLY).
+// Applies scale, softcap, ALiBi and bias, in place. It is called only if the scale cannot be deferred to the exponent
+// (SCALED_EARLY).
 void finishScores(const uint key_begin) {
     RowTerms terms[STATES];
     UNROLL for (uint state = 0; state < STATES; state++) {

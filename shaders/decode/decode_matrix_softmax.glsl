@@ -8,9 +8,9 @@
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
 #define VKF_DECODE_MATRIX_SOFTMAX_GLSL
 
-// The rows' maxima of the scores at hand, in units of log2, rounded up to whole numbers. Four rows at once, because a
-// loop with shuffles in it stays a loop, and the matrices that it indexes would live in memory (docs/tuning.md, "What
-// else keeps arrays of matrices in memory").
+// Sets tile_maximum: the row maxima of the present scores, in units of log2, rounded up to whole numbers. Shuffles
+// treat four rows at once. A loop with shuffles in it stays a loop, and the matrices that it indexes would live in
+// memory. See docs/tuning.md, "What else keeps arrays of matrices in memory".
 void findTileMaximum() {
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         tile_maximum[i] = vec4(BEFORE_ANY_KEY);
@@ -27,7 +27,8 @@ void findTileMaximum() {
     }
 }
 
-// p = 2^(s - m) overwrites s; p is 0 in rows that never exist. m, l and o follow. l takes p in before p is rounded.
+// p = 2^(s - m) overwrites s. In rows that never exist, p is 0. m, l and o change with it. l includes p as it is before
+// rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
     UNROLL for (uint state = 0; state < STATES; state++) {

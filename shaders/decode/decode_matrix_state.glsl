@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the decode kernel on matrices, and which rows and keys of it belong to a lane.
-// decode_blocks.glsl has the state of block types, decode_matrix_turn.glsl and decode_matrix_join.glsl have their
+// All mutable state of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
+// decode_blocks.glsl has the state of block types. decode_matrix_turn.glsl and decode_matrix_join.glsl have their
 // shared memory.
 //
 // Needs: common/params.glsl (Item), decode/decode_matrix_tile.glsl, scores/dropout.glsl (RowDropout).
@@ -9,16 +9,16 @@
 #ifndef VKF_DECODE_MATRIX_STATE_GLSL
 #define VKF_DECODE_MATRIX_STATE_GLSL
 
-// Where the invocation stands and what it works on: set once, in main.
+// The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup, lane;
 uvec2 lane_place;
-uint first_row; // packed, of the subgroup
+uint first_row; // the first packed row of the subgroup
 uvec2 k_head, v_head;
-uvec2 keys; // of this split
+uvec2 keys; // keys [x, y) of this split
 
-// On the way from memory.
-uint pages_k[LEFT_SLOTS]; // of the keys to be fetched next
+// Words on their way from memory.
+uint pages_k[LEFT_SLOTS]; // pages of the keys to be fetched next
 uint pages_v[SLOT_ELEMENTS];
 uvec4 fetched_k[LEFT_SLOTS * K_LANE_WORDS];
 uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
@@ -28,23 +28,23 @@ ResultMatrix s_tile[ROW_TILES];
 RightMatrix p_tile[ROW_TILES];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[STATES];
-float l_row[STATES]; // of this lane's keys
+float l_row[STATES]; // running sum over this lane's keys
 float row_factor[STATES];
 float slope_row[STATES];
 RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
-vec4 tile_maximum[STATE_FOURS]; // of the scores at hand, four rows each
+vec4 tile_maximum[STATE_FOURS]; // over the present tile, four rows each
 
-// The subgroup's row that a state belongs to.
+// The subgroup's row that a state stands for.
 uint stateRow(const uint state) {
     return state * DEPTH_LANES + (lane & COLUMN_LANES);
 }
 
-// Key of the subgroup's tile whose k and scores this lane has.
+// The key of the subgroup's tile whose k and scores are in a slot of this lane.
 uint slotKey(const uint slot) {
     return lane_place.x + slotRow(slot);
 }
 
-// Key of the subgroup's tile whose v this lane has.
+// The key of the subgroup's tile whose v is in an element of this lane.
 uint valueKey(const uint element) {
     return lane_place.y + elementPlace(element).y;
 }

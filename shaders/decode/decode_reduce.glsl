@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 8 of the algorithm (attention_decode.comp): adds up the partial scores of a group's lanes; each lane gets the
-// sums. By shuffles, or through shared memory where a device has none.
+// Line 8 of the algorithm (attention_decode.comp): adds up the partial scores of a group's lanes. Each lane gets the
+// sums. The lanes use shuffles, or shared memory on a device without shuffles.
 //
 // Needs: decode/decode_state.glsl (s_tile, thread, group), o_stage of decode/decode_join.glsl, decode/decode_tile.glsl.
 // Provides: sumOverLanes.
@@ -17,7 +17,7 @@ void sumOverLanes() {
     }
 }
 #else
-// Four at a time through the memory of o_stage. Every invocation of the workgroup must arrive.
+// Adds four scores at a time through the memory of o_stage. Every invocation of the workgroup must call this function.
 void sumOverLanes() {
     UNROLL for (uint first = 0; first < GROUP_ROWS * GROUP_KEYS; first += 4) {
         uint count = min(GROUP_ROWS * GROUP_KEYS - first, 4);

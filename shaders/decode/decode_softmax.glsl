@@ -12,14 +12,15 @@
 // Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
 bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool partial) {
     uint number = threadKey(key_begin, t);
-    uint key = keyOfNumber(unseen, number);
+    uint key = keyOfNumber(empty_keys, number);
     return partial ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
 }
 
-// Scores become probabilities, in place; m and l follow, and o is brought to the new m. Keys that a row does not see
-// are DROPPED in a partial tile; in a full tile only keys past the last one are invisible, and their probability is 0.
+// Turns scores into probabilities, in place, updates m and l, and scales o to the new m. In a partial tile,
+// probabilities of keys that a row does not see are DROPPED. In a full tile only keys past the last one are invisible.
+// Their probability is 0.
 void updateSoftmax(const uint key_begin, const bool partial) {
-    uint first_key = keyOfNumber(unseen, threadKey(key_begin, 0));
+    uint first_key = keyOfNumber(empty_keys, threadKey(key_begin, 0));
     UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
@@ -27,7 +28,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
         RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
         UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
-            uint key = keyOfNumber(unseen, threadKey(key_begin, t));
+            uint key = keyOfNumber(empty_keys, threadKey(key_begin, t));
             float s = withTerms(terms, key - first_key, finalScore(s_tile[r * GROUP_KEYS + t]));
             s = seesKey(key_begin, t, visible, keep, partial) ? s : MINUS_INFINITY;
             s_tile[r * GROUP_KEYS + t] = s;
@@ -42,7 +43,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
             bool seen = seesKey(key_begin, t, visible, keep, partial);
             l += seen ? p : 0.0;
             if (HAS_DROPOUT &&
-                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(unseen, threadKey(key_begin, t)))) {
+                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(empty_keys, threadKey(key_begin, t)))) {
                 p = 0.0;
             }
             s_tile[r * GROUP_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the decode kernel in plain arithmetic. decode_join.glsl has the shared memory of its end,
-// cache/paging.glsl and the masks have state of their own.
+// All mutable state of the decode kernel in plain arithmetic. decode_join.glsl has the shared memory of the kernel's
+// end. cache/paging.glsl and the masks have state of their own.
 //
 // Needs: common/params.glsl (Item), decode/decode_tile.glsl, scores/dropout.glsl (RowDropout).
 // Provides: the variables below.
 #ifndef VKF_DECODE_STATE_GLSL
 #define VKF_DECODE_STATE_GLSL
 
-// Where the invocation stands and what it works on: set once, in main.
+// The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, group, lane;
 uvec2 k_head, v_head;
-uvec2 keys;   // of this split, in numbers that leave out the keys between the first ones and the window
-ivec2 unseen; // those keys
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
 
-// On the way from memory.
-uint fetched_pages[GROUP_KEYS]; // of the keys to be fetched next
+// Words on their way from memory.
+uint fetched_pages[GROUP_KEYS]; // pages of the keys to be fetched next
 uvec4 fetched_k[GROUP_KEYS * K_LANE_WORDS];
 uvec4 fetched_v[GROUP_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
 float s_tile[GROUP_ROWS * GROUP_KEYS];
 vec4 o_tile[GROUP_ROWS * LANE_COLUMNS4];
 float m_row[GROUP_ROWS];
-float l_row[GROUP_ROWS]; // of all keys of the group
+float l_row[GROUP_ROWS]; // running sum over the keys of the group
 float slope_row[GROUP_ROWS];
 RowDropout dropout_row[HAS_DROPOUT ? GROUP_ROWS : 1];
 
-// q as fp32, its columns where a lane finds those that belong to its words of k, zeros where there are none.
+// q as fp32. Its columns lie where a lane finds the columns that belong to its words of k. Missing columns are zeros.
 shared vec4 q_stage[VKF_DECODE_Q_WORDS(GROUP_ROWS, HEAD_DIM, TYPE_K, LANES)];
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel in plain arithmetic: which invocation owns what.
+// The tile of the decode kernel in plain arithmetic: what each invocation owns.
 //
-// LANES neighbouring invocations, a group, take a key at a time. Each holds some words of 16 bytes of its k and v (of
-// block types: pieces of blocks), and the columns of o that belong to them. A group holds all GROUP_ROWS rows of the
-// tile and GROUP_KEYS keys at once. The groups of a workgroup take keys in turn and join their states at the end.
+// A group is LANES neighbouring invocations, which take a key at a time. Each of them holds some words of 16 bytes of
+// the key's k and v, and the columns of o that belong to these words. A word of a block type is a piece of a block. A
+// group holds all GROUP_ROWS rows of the tile and GROUP_KEYS keys at once. The groups of a workgroup take keys in turn,
+// and join their states at the end.
 //
 // Needs: common/params.glsl.
 // Provides: TILE_ROWS, TILE_KEYS, GROUPS, GROUP_ROWS, GROUP_KEYS, and the numbers of words, quads and columns of a
@@ -20,7 +21,7 @@ const uint GROUPS = WORKGROUP_SIZE / LANES;
 const uint TILE_ROWS = GROUP_ROWS;
 const uint TILE_KEYS = GROUPS * GROUP_KEYS;
 
-// Fours of elements in a word, words of a row in a lane.
+// Groups of four elements in a word, and words of a row in a lane.
 const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);
 const uint V_QUADS = VKF_WORD_QUADS(TYPE_V);
 const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_K, LANES);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode_wide.comp).
+// Lines 12 to 15 of the algorithm (attention_decode_wide.comp): finishes and stores o and lse.
 //
 // Needs: decode/decode_wide_softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
 // scores/final_score.glsl, scores/sink.glsl, matrix/special_values.glsl.
@@ -32,8 +32,8 @@ void finishRows() {
     scaleOutput();
 }
 
-// STAGED_TILES matrices of each subgroup, from `first` on: all subgroups stage theirs, then all store, four columns at
-// a time.
+// Stores STAGED_TILES matrices of each subgroup, from `first` on. All subgroups stage theirs first. Then all store,
+// four columns at a time.
 void storeMatrices(const uint first) {
     UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
         if (first + i < VALUE_TILES) {
@@ -45,7 +45,7 @@ void storeMatrices(const uint first) {
     const uint fours = MATRIX_COLUMNS / 4;
     bool special = special_values != 0u;
     KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
-        uint matrix = i / MATRIX_FOURS; // of those staged
+        uint matrix = i / MATRIX_FOURS; // number among the staged matrices
         uint tile = first + matrix % STAGED_TILES;
         uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;
         uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
@@ -64,8 +64,8 @@ void storeMatrices(const uint first) {
     }
 }
 
-// Line 14. Constants index the matrices: indexed by a variable they live in memory (docs/tuning.md, "What else keeps
-// arrays of matrices in memory"). The stage has room for at least a third of them.
+// Line 14. Constants index the matrices, because matrices that a variable indexes live in memory (docs/tuning.md, "What
+// else keeps arrays of matrices in memory"). The stage has room for at least a third of them.
 void storeOutput() {
     storeMatrices(0);
     if (VALUE_TILES > STAGED_TILES) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_decode_wide.comp), and the last of line 8: partial scores are added up and
-// finished.
+// Line 9 of the algorithm (attention_decode_wide.comp), and the last step of line 8: adds up partial scores and
+// finishes them.
 //
 // Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, scores/final_score.glsl, scores/score_terms.glsl,
 // masks/mask.glsl, masks/keep.glsl, scores/dropout.glsl.
@@ -17,8 +17,8 @@ vec2 pairOfScores(uint key_begin) {
     UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
-    uint first = keyOfNumber(unseen, key_begin + key);
-    uint second = keyOfNumber(unseen, key_begin + key + 1);
+    uint first = keyOfNumber(empty_keys, key_begin + key);
+    uint second = keyOfNumber(empty_keys, key_begin + key + 1);
     bvec2 seen = bvec2(isVisible(visible, first), isVisible(visible, second));
     uint packed_row = item.row_begin + row;
     uint head = queryHead(item, packed_row);
@@ -37,14 +37,14 @@ uint roundPair(vec2 p) {
     return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 
-// The factor of the invocation's row, in all columns of factor_stage.
+// Writes the factor of the invocation's row to all columns of its row in factor_stage.
 void placeFactor(const float factor) {
     KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
         factor_stage[row * MATRIX_COLUMNS + column] = factor;
     }
 }
 
-// Line 9. l takes p in before p is rounded.
+// Line 9. l includes p as it is before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     vec2 s = pairOfScores(key_begin);
     float tile_maximum = max(s.x, s.y);
@@ -56,8 +56,8 @@ void updateSoftmax(const uint key_begin) {
     vec2 p = exp2(s - m);
     l = l * exp2(last - m) + p.x + p.y;
     if (HAS_DROPOUT) {
-        uint first = keyOfNumber(unseen, key_begin + 2 * pair);
-        uint second = keyOfNumber(unseen, key_begin + 2 * pair + 1);
+        uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
+        uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
         p = mix(vec2(0.0), p, bvec2(staysIn(dropout, first), staysIn(dropout, second)));
     }
     p_stage[row * ROW_THREADS + pair] = roundPair(p);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 7 of the algorithm (attention_decode_wide.comp): q and k on their way from device memory through shared
-// memory.
+// Lines 4 and 7 of the algorithm (attention_decode_wide.comp): moves q and k from device memory through shared memory.
 //
 // Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
 // Provides: isView, existingKey, fetchPage, placePage, fetchKeys, forgetKeys, placeFetched, firstDepth, loadQueries.
 #ifndef VKF_DECODE_WIDE_STAGE_GLSL
 #define VKF_DECODE_WIDE_STAGE_GLSL
 
-// Whether v lies at the address of k with its strides.
+// Whether v is a view of k: it has the address and the strides of k.
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
     return same && params.head_stride[VKF_K] == params.head_stride[VKF_V] &&
            params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
 }
 
-// The key of a number. Past the last key it is the last one again, so that nothing is read that does not exist.
+// The key of a key number. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key) {
-    return keyOfNumber(unseen, min(key, keys.y - 1));
+    return keyOfNumber(empty_keys, min(key, keys.y - 1));
 }
 
 void fetchPage(const uint key_begin) {
@@ -55,7 +54,7 @@ void placeFetched(const uint rows) {
     }
 }
 
-// Rows of q, in the registers of keys. Rows that do not exist are zeros.
+// Loads rows of q into the registers of keys. Rows that do not exist are zeros.
 void fetchQueries() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
@@ -68,7 +67,7 @@ void fetchQueries() {
     }
 }
 
-// Columns past the last one become zeros, for q and for k.
+// Writes zeros to the columns past the last one, for q and for k.
 void clearStage() {
     if (STAGE_ROW - 1 > K_WORDS) {
         KEEP_LOOP for (uint i = thread; i < TILE_KEYS * STAGE_ROW; i += WORKGROUP_SIZE) {
@@ -78,12 +77,12 @@ void clearStage() {
     }
 }
 
-// First word of this subgroup's depths.
+// The first word of this subgroup's depths.
 uint firstDepth() {
     return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
 }
 
-// Line 4: q to registers. The first keys are on their way meanwhile.
+// Line 4: q to registers, while the first keys are on their way.
 void loadQueries() {
     fetchPage(keys.x);
     fetchQueries();

@@ -12,25 +12,25 @@ const uint DEPTH_SUBGROUPS = SUBGROUPS / KEY_MATRICES;
 const uint TILE_ROWS = MATRIX_ROWS;
 const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
 const uint ROW_THREADS = TILE_KEYS / 2;
-const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // of a subgroup
+const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
 const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
 
-// In words of eight elements.
+// Sizes in words of eight elements.
 const uint SIDE_WORDS = MATRIX_DEPTH / 8;
 const uint K_WORDS = HEAD_DIM / 8;
 const uint V_WORDS = VALUE_DIM / 8;
 const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);          // of o, that there is room for
-const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // at once
+const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);  // room for matrices of o
+const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // matrices that are staged at once
 
 shared uvec4 stage[TILE_KEYS * STAGE_ROW];         // q, then tiles of k, which become tiles of v, then o
 shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores
 shared uint p_stage[TILE_ROWS * ROW_THREADS];      // pairs of probabilities
-shared float factor_stage[MATRIX_FLOATS];          // of each row, in all columns
-shared uint page_stage[PAGED ? TILE_KEYS : 1];     // of the keys that are fetched next
+shared float factor_stage[MATRIX_FLOATS];          // factor of each row, in all columns
+shared uint page_stage[PAGED ? TILE_KEYS : 1];     // pages of the keys that are fetched next
 
 #endif

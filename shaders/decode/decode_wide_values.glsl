@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 7 of the algorithm (attention_decode_wide.comp): v in the shared memory of k.
+// Line 7 of the algorithm (attention_decode_wide.comp): places v in the shared memory of k.
 //
 // Needs: decode/decode_wide_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: placeValues.
 #ifndef VKF_DECODE_WIDE_VALUES_GLSL
 #define VKF_DECODE_WIDE_VALUES_GLSL
 
-// Where v is a view of k, its words are there already and only a partial tile needs this. `full`: every row sees all
-// keys of the tile; else values that are infinite or NaN, or of keys that do not exist, become zeros.
+// `full`: every row sees all keys of the tile. In other tiles, values become zeros if they are infinite or NaN, or if
+// their key does not exist. Where v is a view of k, its words are there already, and only a partial tile needs this
+// function.
 void placeValues(const uint key_begin, const bool full) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;

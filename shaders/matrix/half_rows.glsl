@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of 16-bit elements in device memory, as words of eight elements: 16 bytes, where a row is made of whole words.
+// Rows of 16-bit elements in device memory, read as words of eight elements. Where a row consists of whole words, a
+// word is one load of 16 bytes.
 //
 // Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl.
 // Provides: HalfRows, halfRowsOf, halfRowAddress, halfAt, gatherHalves, halvesAt, wordAt, wordOrZero.
@@ -9,9 +10,9 @@
 
 #include "cache/paging.glsl"
 
-// One head of a 16-bit tensor, or of k or v of a block type, of one sequence.
+// One head of one sequence, in a 16-bit tensor, or in k or v of a block type.
 struct HalfRows {
-    uvec2 address; // of row 0
+    uvec2 address; // address of row 0
     uint row_stride;
     uint count; // rows that exist
     uint batch;
@@ -31,7 +32,7 @@ uvec2 halfRowAddress(const HalfRows rows, const uint row) {
 
 #include "common/row_words.glsl"
 
-// Eight elements from `column` on, zeros where there is nothing.
+// Eight elements from `column` on; zeros past the end of the row.
 uvec4 gatherHalves(const uvec2 row_address, const uint column, const uint dim) {
     uvec4 word;
     UNROLL for (uint i = 0; i < 4; i++) {
@@ -52,8 +53,8 @@ uvec4 wordAt(const HalfRows rows, const uint row, const uint column) {
     return Words(halfRowAddress(rows, row)).word[column / 8];
 }
 
-// The word at (row, column), in one load or eight; zeros where it does not exist. With whole words an existing word is
-// loaded in any case, so that loads need no branches and are in flight together.
+// The word at (row, column): one load with `whole_words`, else eight. The word is zeros where it does not exist. With
+// whole words the function always loads a word that exists. So loads need no branches and are in flight together.
 uvec4 wordOrZero(const HalfRows rows, const uint row, const uint column, const uint dim, const bool whole_words) {
     if (!whole_words) {
         return halvesAt(rows, row, column, dim);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The extensions of kernels that do not touch single elements of cooperative matrices.
+// The extensions of kernels that treat all elements of a cooperative matrix in the same way, wherever the elements lie.
 //
 // Needs: nothing. Provides: #extension lines.
 #ifndef VKF_MATRIX_EXTENSIONS_GLSL
@@ -11,6 +11,5 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-
 
 #endif

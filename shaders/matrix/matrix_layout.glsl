@@ -2,13 +2,18 @@
 //
 // The element layout: which invocation holds which element of a cooperative matrix.
 //
-// The extension leaves the layout to the driver. Where it is known (src/device/matrix_layout.cpp), rows are reduced,
-// and P turns from a result into an operand, without going through memory (coopmat/matrix_registers.glsl). Elsewhere
-// shared memory brings the scores into a layout of our own (coopmat/matrix_exchange.glsl). A layout is linear in the
-// bits of lane and element: each bit that is set adds rows or columns. Elements of an invocation in one row are
-// neighbours, a slot of SLOT_ELEMENTS. Lanes whose numbers differ in COLUMN_LANES only hold the same rows.
+// The extension leaves the layout to the driver. There are two cases:
+//   - The layout is known (src/device/matrix_layout.cpp). Then rows are reduced, and P turns from a result into an
+//     operand, without going through memory (coopmat/matrix_registers.glsl).
+//   - The layout is unknown. Then shared memory brings the scores into a layout of our own
+//     (coopmat/matrix_exchange.glsl).
 //
-// Example, NVIDIA, matrices of 16 x 16 over 32 lanes, each with 8 elements; (row, column) that a bit adds:
+// A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
+// invocation that lie in one row have consecutive numbers. They form a slot of SLOT_ELEMENTS elements. Lanes hold the
+// same rows if their numbers differ only in bits of COLUMN_LANES.
+//
+// Example: NVIDIA, matrices of 16 x 16 over 32 lanes, each lane with 8 elements. The table has the (row, column) that
+// each bit adds:
 //
 //     bit of the element   1: (0, 1)   2: (0, 8)   4: (8, 0)                                ELEMENT_BASIS   0x00088010
 //     bit of the lane      1: (0, 2)   2: (0, 4)   4: (1, 0)   8: (2, 0)   16: (4, 0)       LANE_BASIS      0x02014020
@@ -17,12 +22,13 @@
 //     element 5 = 4 + 1            (8, 0) + (0, 1)          = (8, 1)
 //     element 5 of lane 13         (3, 2) + (8, 1)          = row 11, column 3
 //
-// Its slot is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to 15 hold the rest of row
-// 11.
+// The slot of element 5 of lane 13 is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to
+// 15 hold the rest of row 11.
 //
-// Example, llvmpipe, matrices of 8 x 8 over 8 lanes: bits of the element add rows 1, 2, 4, bits of the lane add columns
-// 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A slot has one element. Both examples are cases of
-// tests/device/matrix_layout_test.cpp.
+// Example: llvmpipe, matrices of 8 x 8 over 8 lanes. Bits of the element add rows 1, 2, 4; bits of the lane add columns
+// 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A slot has one element.
+//
+// tests/device/matrix_layout_test.cpp tests both examples.
 //
 // Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
 // Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
@@ -40,26 +46,27 @@ layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
-const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // that an invocation holds of a matrix
-const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix that an invocation holds a part of
-// Bits of a column that the element chooses; lanes choose the others.
+const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // elements of a matrix in an invocation
+const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix in an invocation
+// Bits of the column number that the element decides. The lane decides the others.
 const uint ELEMENT_COLUMNS =
     (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
 
-// Matrices have the type of q. Shaders are written for fp16, and src/pipelines/bfloat16_matrices.hpp makes bf16 of it.
-// Code that rounds or computes by other rules for bf16 asks this constant.
+// Matrices have the type of q. Shaders are written for fp16, and src/pipelines/bfloat16_matrices.hpp turns fp16 into
+// bf16 in their SPIR-V. Code that rounds or computes differently for bf16 asks this constant.
 const bool MATRICES_ARE_BF16 = TYPE_Q == VKF_STORED_BF16;
 #define Half float16_t
 
-// Bits of a probability of which the upper 16 are its bf16, rounded to nearest, ties up. In integers, because a
-// driver's conversion of values to bf16 was seen to cut the lower bits off.
+// The upper 16 bits are a probability as bf16, rounded to nearest, ties up. The macro works on integers, because one
+// driver's conversion to bf16 was seen to truncate.
 #define BF16_BITS(p) (floatBitsToUint(p) + 0x8000u)
 
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_DEPTH, MATRIX_COLUMNS, gl_MatrixUseB>
 
-// Row and column as (x, y): what the set bits of a number add. `basis` holds four bits, a byte each: row | column << 4.
+// The row and column, as (x, y), that the low four bits of a number add. `basis` has a byte for each bit: its row in
+// the low half, its column in the high half.
 uvec2 placeOf(const uint number, const uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
@@ -68,22 +75,22 @@ uvec2 placeOf(const uint number, const uint basis) {
     return place;
 }
 
-// What an element adds to the place of its lane.
+// The row and column that an element adds to those of its lane.
 uvec2 elementPlace(const uint element) {
     return placeOf(element, ELEMENT_BASIS);
 }
 
-// Place of element 0 of a lane.
+// The row and column of element 0 of a lane.
 uvec2 lanePlace(const uint lane) {
     return placeOf(lane, LANE_BASIS) + placeOf(lane >> 4, LANE_BASIS_HIGH);
 }
 
-// What a slot adds to the row of its lane.
+// The rows that a slot adds to the row of its lane.
 uint slotRow(const uint slot) {
     return placeOf(slot * SLOT_ELEMENTS, ELEMENT_BASIS).x;
 }
 
-// The maximum over the lanes that hold the same rows; sumOverColumns is the sum.
+// The maximum over the lanes that hold the same rows.
 float maxOverColumns(float x) {
     UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
         if ((COLUMN_LANES & lanes) != 0) {
@@ -93,6 +100,7 @@ float maxOverColumns(float x) {
     return x;
 }
 
+// The sum over the lanes that hold the same rows.
 float sumOverColumns(float x) {
     UNROLL for (uint lanes = 1; lanes < LANES; lanes *= 2) {
         if ((COLUMN_LANES & lanes) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the kernels on cooperative matrices, and which key and which row an element of it stands for.
+// The tile of the kernels on cooperative matrices, and the key and the row of each element.
 //
 // Needs: common/params.glsl, matrix/matrix_layout.glsl.
 // Provides: ROW_TILES, KEY_TILES, TILE_ROWS, TILE_KEYS, SUBGROUPS, SUBGROUP_ROWS, KEY_DEPTHS, DIM_TILES, VALUE_TILES,
@@ -19,17 +19,17 @@ const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_ROWS = ROW_TILES * MATRIX_ROWS;
 const uint TILE_ROWS = SUBGROUPS * SUBGROUP_ROWS;
 const uint TILE_KEYS = KEY_TILES * MATRIX_COLUMNS;
-const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products that take in the keys of a tile
+const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products over the keys of a tile
 const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
 const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
-// The keys of a tile are dealt to the columns of its matrices so that the keys of an invocation follow each other: a
-// bias or a mask, which has an element for each key, is then read in few pieces. An invocation has LANE_KEYS keys of
-// each of its rows, from laneKey on: those of the SLOT_ELEMENTS elements of the first matrix, then those of the next
-// matrix.
+// The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A
+// bias or a mask has an element for each key, and an invocation then reads it in few pieces. An invocation has
+// LANE_KEYS keys of each of its rows, from laneKey on. The first SLOT_ELEMENTS of these keys belong to the first
+// matrix, the next ones to the next matrix.
 const uint LANE_KEYS = KEY_TILES * SLOT_ELEMENTS;
 
-// The key, in the tile, of a column of the tile.
+// The key of a column of the tile, counted from the tile's first key.
 uint tileKey(const uint column) {
     uint key = column / MATRIX_COLUMNS * SLOT_ELEMENTS;
     uint next_of_element = 1;
@@ -43,7 +43,7 @@ uint tileKey(const uint column) {
     return key;
 }
 
-// The lane's first key, in the tile.
+// The lane's first key, counted from the tile's first key.
 uint laneKey(const uint lane) {
     return tileKey(lanePlace(lane).y);
 }
@@ -58,7 +58,7 @@ uint rowOf(const uint matrix, const uint element) {
     return matrix / KEY_TILES * SLOTS + element / SLOT_ELEMENTS;
 }
 
-// The key of an element of one of the matrices side by side, counted from the lane's first key.
+// The key of an element of matrix number `matrix` in a row of matrices, counted from the lane's first key.
 uint elementKey(const uint matrix, const uint element) {
     return matrix * SLOT_ELEMENTS + element % SLOT_ELEMENTS;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The sign of the scale, moved into q: kernels that multiply scores by the magnitude of the scale find the largest
-// score where the largest product is.
+// Moves the sign of the scale into q. Kernels can then multiply scores by the magnitude of the scale, and the largest
+// product gives the largest score.
 //
 // Needs: common/params.glsl. Provides: signedWord.
 #ifndef VKF_SIGNED_WORD_GLSL

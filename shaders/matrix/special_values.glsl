@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Infinite values and NaN in v, which a matrix unit would multiply by the zero probability of a row that does not see
-// their key. They become zeros on their way to the matrix unit, and what they add to o is added at the end.
+// Infinite values and NaN in v. A row that does not see their key has probability zero, but a matrix unit would still
+// multiply, and the product would be NaN. So these values become zeros on their way to the matrix unit. After the last
+// tile, the kernel adds to o what these values add to it.
 //
 // Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/keep.glsl and
 // masks/block_mask.glsl if the kernel has these masks.
@@ -13,10 +14,11 @@
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
 
-// Not 0 if an infinite value or a NaN, which some row of its tile must not see, became 0.
+// Not 0 if an infinite value or a NaN became 0, in a tile where some row must not see it.
 shared uint special_values;
 
-// Makes halves whose exponent is all ones zeros: adding one to such an exponent carries into the sign bit.
+// Replaces 16-bit elements whose exponent bits are all ones by zeros. To find them, the function adds one to each
+// exponent: an exponent of all ones carries into the sign bit.
 uvec4 finiteHalves(const uvec4 word) {
     const uint exponents = MATRICES_ARE_BF16 ? 0x7f807f80u : 0x7c007c00u;
     const uint lowest = MATRICES_ARE_BF16 ? 0x00800080u : 0x04000400u;
@@ -28,7 +30,8 @@ uvec4 finiteHalves(const uvec4 word) {
     return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
 }
 
-// Elements of block types may exceed the largest fp16; a matrix of fp16 has infinity there.
+// Elements of block types may exceed the largest fp16. An fp16 matrix has infinity there, so the function returns
+// infinity for them.
 vec4 infiniteAsHalves(const vec4 x) {
     if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
         vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
@@ -37,7 +40,7 @@ vec4 infiniteAsHalves(const vec4 x) {
     return x;
 }
 
-// The values that became zeros, and what they add to four columns of a row: infinity or NaN, whatever their
+// The sum of the values that became zeros, for four columns of a row. They add infinity or NaN, whatever their
 // probability.
 vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
@@ -47,7 +50,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
     RowDropout dropout = rowDropout(item, item.head, row);
     vec4 sum = vec4(0.0);
     KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
-#ifdef VKF_BLOCK_MASK_GLSL // in kernels that know such masks
+#ifdef VKF_BLOCK_MASK_GLSL // only in kernels with block masks
         if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
             continue;
         }
@@ -61,7 +64,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
         vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));
         bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
         if (HAS_DROPOUT && !staysIn(dropout, uint(key))) {
-            x = vec4(uintBitsToFloat(0x7fc00000u)); // 0 times infinity
+            x = vec4(uintBitsToFloat(0x7fc00000u)); // a dropped probability is 0, and 0 times infinity is NaN
         }
         sum += mix(vec4(0.0), x, special);
     }

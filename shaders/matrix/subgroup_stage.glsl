@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A subgroup's own part of shared memory, through which elements of matrices pass.
+// The part of shared memory that belongs to one subgroup. Elements of matrices pass through it.
 //
 // Needs: common/params.glsl, matrix/matrix_layout.glsl. Provides: stageBarrier, packProbabilities.
 #ifndef VKF_SUBGROUP_STAGE_GLSL
@@ -8,7 +8,8 @@
 
 layout(constant_id = VKF_ID_LOCKSTEP) const bool LOCKSTEP = false;
 
-// Stands between writes and reads of the subgroup's part, and before it is written again.
+// Separates writes from reads of the subgroup's part, and reads from the next writes. A subgroup that runs in lockstep
+// needs no barrier of its own.
 void stageBarrier() {
     subgroupMemoryBarrierShared();
     if (!LOCKSTEP) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// One tile of a product a b on cooperative matrices, both read from device memory as 16-bit rows; the unfused path
-// makes two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A subgroup owns
-// SUBGROUP_ROWS of the rows. The depth is walked in steps:
+// One tile of a matrix product a b on cooperative matrices. The kernel reads a and b from device memory as 16-bit rows.
+// The unfused path has two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A
+// subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in steps. One step has:
 //
 //     a   TILE_ROWS rows of A_WORDS words of 16 bytes
-//     b   B_ROWS rows of B_WORDS words, each a row of b or, if B_IN_COLUMNS, one of its columns
+//     b   B_ROWS rows of B_WORDS words: each row is a row of b or, if B_IN_COLUMNS, a column of b
 //
-// A step comes in two halves: fetched into registers, all loads in flight at once, and placed in shared memory when the
-// readers of the last step are done.
+// Data of a step moves in two halves. First the kernel fetches it into registers, with all loads in flight at once.
+// Then it places it in shared memory, when the readers of the step before are done.
 //
 // Needs: matrix/matrix_tile.glsl, common/address.glsl, common/item.glsl; COLUMN_TILES, A_WORDS, B_ROWS, B_WORDS,
 // B_IN_COLUMNS.
@@ -20,8 +20,8 @@
 
 const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
-const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // products of matrices in a step
-// From row to row in shared memory: odd, so that rows start in different banks.
+const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // matrices in a step, along the depth
+// Words from row to row in shared memory. One word of padding lets rows start in different banks.
 const uint A_ROW = A_WORDS + 1;
 const uint B_ROW = B_WORDS + 1;
 const uint B_STAGE = TILE_ROWS * A_ROW;
@@ -42,7 +42,7 @@ void clearProduct() {
     }
 }
 
-// Words of a from (row_begin, column) on; rows have `dim` elements. fetchB is the same of b.
+// Fetches words of a from (row_begin, column) on. Rows have `dim` elements.
 void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
             const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
@@ -52,6 +52,7 @@ void fetchA(const HalfRows rows, const uint row_begin, const uint column, const 
     }
 }
 
+// Fetches words of b in the same way.
 void fetchB(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
             const uint thread) {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, last of three passes: o = P v / l, with P and l read from memory.
+// Unfused attention, last of three passes: o = P v / l. This pass reads P and l from memory.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,8 +23,8 @@ layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
 
 const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
-// CHUNK_KEYS columns of TILE_ROWS rows of P into p_stage; DROPPED where there is none. The rows of P end
-// on a whole word, so that all loads are of four elements.
+// Loads CHUNK_KEYS columns of TILE_ROWS rows of P into p_stage, with DROPPED where P has no element. The rows of P end
+// on a whole word, so every load has four elements.
 void stageP(const uvec2 p, const Item item, const uint key_begin, const uint thread) {
     vec4 words[P_FETCHES];
     UNROLL for (uint i = 0; i < P_FETCHES; i++) {

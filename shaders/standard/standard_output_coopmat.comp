@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, last of three passes: o = P v / l, with P and l read from memory. P has
-// the type of v, and its rows are padded to whole steps of keys. One workgroup makes one tile of query rows.
+// Unfused attention on cooperative matrices, last of three passes: o = P v / l. This pass reads P and l from memory. P
+// has the type of v, and its rows are padded to whole steps of keys. One workgroup makes one tile of query rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -31,16 +31,16 @@ const bool B_IN_COLUMNS = false;
 #include "matrix/special_values.glsl"
 #include "standard/standard_p.glsl"
 
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // of fp32
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
-// Makes values of a partial tile finite.
+// Replaces infinite values and NaN by zeros, in a partial tile (matrix/special_values.glsl).
 void makeFinite() {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
         fetched_b[i] = finiteHalves(fetched_b[i]);
     }
 }
 
-// Stores the matrix in the subgroup's part of the stage, without rows and columns that do not exist.
+// Stores the matrix that lies in the subgroup's part of the stage. Rows and columns that do not exist are left out.
 void storeStaged(const Item item, const HalfRows v, const uint first_row, const uint first_column, const uint begin,
                  const uint lane) {
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
@@ -60,9 +60,9 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
     }
 }
 
-// One copy of the code that stores. The loop over matrices stays a loop, and the unrolled loop inside picks its matrix
-// by comparing numbers: matrices that a variable indexes live in memory (docs/tuning.md, "Loops over matrices count to
-// a constant").
+// The loop over matrices stays a loop, so that the code that stores exists once. The unrolled loop inside selects its
+// matrix by comparing numbers: matrices that a variable indexes live in memory (docs/tuning.md, "Loops over matrices
+// count to a constant").
 void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
     KEEP_LOOP for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {

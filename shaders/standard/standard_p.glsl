@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// How the unfused path keeps P in memory: 2^(s - m), not yet divided by l, which waits for o. So a probability is
-// rounded to 16 bits as the fused path rounds it: relative to the row's largest, however many keys there are. A dropped
-// key has 0; the scale of dropout waits for o, too.
+// The form of P in memory on the unfused path: 2^(s - m), not yet divided by l. The last pass divides o by l. So a
+// probability is rounded to 16 bits as on the fused path: relative to the largest of the row, however many keys there
+// are. A key that dropout drops has P = 0. The last pass also applies the scale of dropout to o.
 //
-//     fp32    DROPPED where the row does not see the key
-//     fp16    0 there; times 2^P_EXPONENT, because its normal numbers begin at 2^-14
-//     bf16    0 there
+// Where the row does not see the key, P depends on its type:
+//
+//     fp32         DROPPED
+//     fp16, bf16   0
+//
+// In fp16 all of P is multiplied by 2^P_EXPONENT, because normal numbers of fp16 begin at 2^-14.
 //
 // Needs: common/params.glsl, TYPE_P (the type of P). Provides: P_EXPONENT, P_DROPPED, rowFactor.
 #ifndef VKF_STANDARD_P_GLSL
@@ -19,7 +22,7 @@
 const float P_EXPONENT = TYPE_P == VKF_STORED_F16 ? 14.0 : 0.0;
 const float P_DROPPED = TYPE_P == VKF_STORED_F32 ? DROPPED : 0.0;
 
-// The factor of a row of P v; 0 makes an exact 0.
+// The factor of a row of P v. A factor of 0 makes o exactly 0.
 float rowFactor(const float l) {
     return l == 0.0 ? 0.0 : scaledByDropout(exp2(-P_EXPONENT) / l);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, first of three passes: S = final scores of q k^T, to memory, fp32. One workgroup makes one tile.
-// The tile may hold keys that a row does not see: the second pass does not read them.
+// Unfused attention, first of three passes: makes S, the scores q k^T with scale and softcap, in fp32. One workgroup
+// makes one tile. The tile may hold scores of keys that a row does not see. The second pass does not read these scores.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

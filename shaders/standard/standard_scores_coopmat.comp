@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention on cooperative matrices, first of three passes: S = final scores of q k^T, to memory, fp32. Rows
-// and columns of S are padded to whole matrices. One workgroup makes one tile. The tile may hold keys that a row does
-// not see: the second pass does not read them.
+// Unfused attention on cooperative matrices, first of three passes: makes S, the scores q k^T with scale and softcap,
+// in fp32. Rows and columns of S are padded to whole matrices. One workgroup makes one tile. The tile may hold scores
+// of keys that a row does not see. The second pass does not read these scores.
 //
-// S is fp32 although P is not: half a unit in the last place of an fp16 score of 16 is 0.8 % of its probability.
+// S is fp32 although P has 16 bits. Half a unit in the last place of an fp16 score of 16, in units of log2, would be
+// 0.5 % of its probability.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

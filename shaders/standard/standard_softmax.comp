@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Unfused attention, second of three passes. Each row of S becomes a row of P, in the same place in memory
-// (standard_p.glsl). The kernel also writes m and l of the row, lse, and fp32 probabilities where they are an output.
-// One workgroup works on one row.
+// Unfused attention, second of three passes: turns each row of S into a row of P, in the same place in memory
+// (standard_p.glsl). The kernel also writes m and l of the row. It writes lse and fp32 probabilities where they are
+// outputs. One workgroup works on one row.
 //
-// A row of S is read once if the workgroup's registers hold its visible scores, else twice. P is written for the keys
-// that some row of the next pass's tile sees; the next pass reads no others.
+// The kernel reads a row of S once if the workgroup's registers hold the scores of all keys that it writes, else twice.
+// It writes P for the keys that some row of the next pass's tile sees. The next pass reads no others.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +23,7 @@ layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
 layout(constant_id = VKF_ID_PROBABILITIES) const bool HAS_PROBABILITIES = false;
 
 const uint TILE_ROWS = 1;
-const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // that the registers hold
+const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // keys whose scores the registers hold
 
 #include "common/address.glsl"
 #include "common/element.glsl"
@@ -38,11 +38,11 @@ shared float m_lane[WORKGROUP_SIZE];
 shared float l_lane[WORKGROUP_SIZE];
 
 vec4 s_row[ROW_WORDS];
-float slope; // of the item's head
+float slope; // slope of the item's head
 RowDropout dropout;
 
-// Keys whose P the next pass reads in the tile of rows that this one is in, in whole chunks; all keys if there
-// are probabilities to write.
+// The keys [x, y) whose P this row writes, in whole chunks of READER_KEYS; rows of fp32 may end inside a chunk. They
+// are the keys that the next pass reads in the tile of this row. If probabilities are an output, they are all keys.
 uvec2 keysToWrite(const Item item, const uint row) {
     uint end = TYPE_P == VKF_STORED_F32 ? (params.keys + 3) / 4 * 4
                                         : (params.keys + READER_KEYS - 1) / READER_KEYS * READER_KEYS;
@@ -74,8 +74,9 @@ bvec4 stayIn(const uint key) {
                  staysIn(dropout, key + 3));
 }
 
-// Scores of the keys from `begin` on, -infinity where the row does not see the key. Every load is of a word that holds
-// a visible score, so that loads need no branches, and invisible keys cost no traffic.
+// Loads the scores of the keys from `begin` on and adds ALiBi and bias. The score is -infinity where the row does not
+// see the key. Every load is of a word that holds a visible score. So loads need no branches, and invisible keys cost
+// no traffic.
 void fetchScores(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uint begin,
                  const uint lane) {
     UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
@@ -96,18 +97,19 @@ float largestOf(const vec4 s) {
     return max(max(s.x, s.y), max(s.z, s.w));
 }
 
-// The origin of l and P: the row's maximum, or the next whole number if P is rounded, so that factors between
-// units change no rounding. For nothing but -infinity it is 0, because the difference of two infinities is NaN.
+// The unit of l and P: the number that is subtracted from scores before exp2. It is the row's maximum or, if P is
+// rounded, the next whole number. Factors between whole units are powers of two and change no rounding. If m is
+// -infinity, the unit is 0, because the difference of two infinities is NaN.
 float unitOf(const float m) {
     return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
 }
 
-// l of some lanes, measured from another unit.
+// Converts l of some keys, whose maximum is m, to another unit.
 float inUnit(const float unit, const float m, const float l) {
     return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
 }
 
-// m and l of this lane's keys.
+// m and l over this lane's keys.
 vec2 laneState(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
                const uint lane) {
     float m = MINUS_INFINITY;
@@ -128,7 +130,7 @@ vec2 laneState(const Item item, const uint row, const uvec2 row_address, const i
     return vec2(m, l);
 }
 
-// Merges the lanes' states in pairs, in a fixed order.
+// Merges (m, l) of the lanes in pairs, in a fixed order.
 vec2 mergeLanes(const vec2 state, const uint lane) {
     m_lane[lane] = state.x;
     l_lane[lane] = state.y;
@@ -169,7 +171,8 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
         if (!kept && visible.x < visible.y) {
             fetchScores(item, row, row_address, visible, begin, lane);
         }
-        // P takes less room than S: its words lie over scores that other lanes have loaded.
+        // A row of P in 16 bits takes less room than its row of S. So words of P overwrite scores that other lanes have
+        // to load first.
         controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
         UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
             uint key = keyOf(begin, i, lane);
@@ -204,7 +207,7 @@ void main() {
     }
     state = mergeLanes(state, lane);
     vec3 ended = withSink(item.head, unitOf(state.x), state.y);
-    state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // in the row's own unit, in which P counts
+    state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // l with the sink, in the unit of P
     writeRow(item, row, address, visible, keys, state, lane);
     if (lane == 0) {
         storeRowState(params.row_state, item, row, unitOf(state.x), state.y);
