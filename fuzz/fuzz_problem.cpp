@@ -7,7 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "vkflash/problem.h"
+#include "vkflash/problem.hpp"
 
 namespace {
 
@@ -17,7 +17,7 @@ void require(bool condition) {
 }
 
 void requireLayout(const VkfProblem& problem, VkfTensorRole role) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    const VkfTensorLayout layout = vkf::layoutOf(problem, role);
     const uint64_t block = vkfBlockElements(layout.type);
     require(block == 1 || block == 32);
     require(layout.elements % block == 0);

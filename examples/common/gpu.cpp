@@ -84,12 +84,14 @@ void Gpu::createDevice() {
     queue.pQueuePriorities = &priority;
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-    info.pNext = &requirements.features;
+    info.pNext = requirements.features;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     info.enabledExtensionCount = requirements.extensionCount;
     info.ppEnabledExtensionNames = requirements.extensions;
-    check(vkCreateDevice(physicalDevice_, &info, nullptr, &device_), "vkCreateDevice");
+    const VkResult result = vkCreateDevice(physicalDevice_, &info, nullptr, &device_);
+    vkfFreeDeviceRequirements(&requirements);
+    check(result, "vkCreateDevice");
     volkLoadDevice(device_);
     vkGetDeviceQueue(device_, queueFamily_, 0, &queue_);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
 namespace {
@@ -64,10 +65,11 @@ void check(VkfResult result, const VkfMessage& message) {
 CpuModel::CpuModel(const Weights& weights, const std::vector<int32_t>& blockTable)
     : weights_(weights), blockTable_(blockTable), caches_(layers) {
     const VkfAppendProblem problem = appendProblem(1);
-    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const VkfTensorLayout k = vkf::layoutOf(problem, VKF_APPEND_K);
+    const VkfTensorLayout v = vkf::layoutOf(problem, VKF_APPEND_V);
     for (Cache& cache : caches_) {
-        cache.k.resize(vkfStoredBytes(layout.k.type, layout.k.elements));
-        cache.v.resize(vkfStoredBytes(layout.v.type, layout.v.elements));
+        cache.k.resize(vkfStoredBytes(k.type, k.elements));
+        cache.v.resize(vkfStoredBytes(v.type, v.elements));
     }
 }
 

@@ -40,12 +40,15 @@ GpuModel::GpuModel(Gpu& gpu, const Weights& weights, const std::vector<int32_t>&
                    const std::vector<int32_t>& blockTable)
     : gpu_(gpu), kernels_(gpu.device()), context_(createContext(gpu)) {
     const VkfAppendProblem problem = appendProblem(1);
-    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const auto cacheOf = [&](VkfAppendRole role) {
+        const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+        return gpu_.allocate(vkfStoredBytes(layout.type, layout.elements));
+    };
     for (const Layer& layer : weights.layer) {
         layers_.push_back({upload(layer.attentionNorm), upload(layer.qkv), upload(layer.attentionOutput),
                            upload(layer.mlpNorm), upload(layer.gateAndUp), upload(layer.down),
-                           gpu_.allocate(vkfStoredBytes(layout.k.type, layout.k.elements)),
-                           gpu_.allocate(vkfStoredBytes(layout.v.type, layout.v.elements))});
+                           cacheOf(VKF_APPEND_K),
+                           cacheOf(VKF_APPEND_V)});
     }
     embedding_ = upload(weights.embedding);
     norm_ = upload(weights.norm);

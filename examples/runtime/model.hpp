@@ -79,7 +79,7 @@ inline VkfTensor partOfQkv(uint32_t rows) {
     return tensor;
 }
 
-inline VkfPaging paging() { return {1, pageSize, pages, pages}; }
+inline VkfPaging paging() { return {pageSize, pages, pages, 0, {}}; }
 
 // `rows` new tokens: their k and v go into the cache, their q is rotated in place.
 inline VkfAppendProblem appendProblem(uint32_t rows) {
@@ -94,6 +94,7 @@ inline VkfAppendProblem appendProblem(uint32_t rows) {
     problem.k = problem.v = vkf::dense(cacheType);
     problem.paging = paging();
     problem.rotary.pairs = VKF_ROTARY_HALVES;
+    problem.arrays = VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS;
     return problem;
 }
 
@@ -110,7 +111,7 @@ inline VkfProblem attentionProblem(uint32_t rows) {
     problem.k = problem.v = vkf::dense(cacheType);
     problem.o = vkf::rowsFirst(VKF_TYPE_F32, rows, heads, headDim);
     problem.causal = 1;
-    problem.keyLengths = 1;
+    problem.arrays = VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_BLOCK_TABLE;
     problem.paging = paging();
     return problem;
 }

@@ -10,7 +10,7 @@
  * 1. It rotates the new row of k by its position, and a row of q too, if asked. It never rotates v.
  * 2. It converts the row to the cache's type.
  * 3. It writes the row to row p of the sequence's cache.
- * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), if newLengths is bound.
+ * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), with VKF_ARRAY_NEW_LENGTHS.
  *
  * Nothing is written outside of the cache:
  *
@@ -58,10 +58,12 @@ typedef struct VkfRotary {
     uint32_t dim;
     /* Base of the angles. 0 = 10000. Must be finite and over 1, else INVALID_ARGUMENT. */
     float base;
-    /* Rows of the tables of cosines and sines. 0 = the kernel computes cos and sin. Otherwise bindings cos and sin,
-     * fp32 [tableRows, dim / 2], have them: row p is for position p. A position past the last row takes the last
-     * row. */
+    /* Rows of bindings cos and sin, fp32 [tableRows, dim / 2]: row p is for position p. A position past the last row
+     * takes the last row. Zero without VKF_ARRAY_ROTARY_TABLES, and only then, else INVALID_ARGUMENT. The kernel
+     * computes cos and sin itself then. */
     uint32_t tableRows;
+    /* Room for later versions: 0, else INVALID_ARGUMENT. */
+    uint64_t reserved[4];
 } VkfRotary;
 
 /* One append. VkfTensor (problem.h) describes strides and their limits.
@@ -90,24 +92,27 @@ typedef struct VkfAppendProblem {
     uint32_t keys;
     uint32_t headDim;  /* columns of newK, k, q and rotatedQ; 0 is INVALID_ARGUMENT; at most 1024, else UNSUPPORTED */
     uint32_t valueDim; /* columns of newV and v; 0 = headDim; at most 1024, else UNSUPPORTED */
-    /* Heads of q, which is rotated too. 0 = there is no q. Over 0 it is INVALID_ARGUMENT without rotary.pairs. At most
+    /* Heads of q, which is rotated too. Zero without VKF_ARRAY_QUERIES, and only then, else INVALID_ARGUMENT. At most
      * 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
-    uint32_t reserved;  /* 0; else INVALID_ARGUMENT */
+    /* The arrays that the append has besides newK, newV, k, v and lengths: VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_QUERIES,
+     * VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_ROTARY_TABLES. 0 = none. */
+    VkfArrays arrays;
     VkfTensor newK;     /* new rows of k: [batch, kvHeads, rows, headDim] */
     VkfTensor newV;     /* new rows of v: [batch, kvHeads, rows, valueDim] */
     VkfTensor k;        /* the cache of k: [batch, kvHeads, keys, headDim], with paging [pages, kvHeads, pageSize,
                            headDim]. Elements must not overlap, else INVALID_ARGUMENT. */
     VkfTensor v;        /* the cache of v: as k, with valueDim columns; its type may differ from k's */
-    VkfTensor q;        /* queries: [batch, queryHeads, rows, headDim]; zeroed without queryHeads */
-    VkfTensor rotatedQ; /* rotated queries: the shape of q; zeroed without queryHeads. Elements must not overlap, else
-                           INVALID_ARGUMENT. The rotation is in place if q and rotatedQ have the same type and
+    VkfTensor q;        /* queries: [batch, queryHeads, rows, headDim]; zero without VKF_ARRAY_QUERIES */
+    VkfTensor rotatedQ; /* rotated queries: the shape of q; zero without VKF_ARRAY_QUERIES. Elements must not overlap,
+                           else INVALID_ARGUMENT. The rotation is in place if q and rotatedQ have the same type and
                            strides, and are bound to the same address. */
-    VkfPaging paging;   /* as in VkfProblem, but an entry of the table that is not in [0, pages) drops its rows */
+    VkfPaging paging;   /* zero without VKF_ARRAY_BLOCK_TABLE; as in VkfProblem, but an entry of the table that is not
+                           in [0, pages) drops its rows */
     VkfRotary rotary;   /* of k and q; zeroed = none */
 } VkfAppendProblem;
 
-/* Both functions are thread-safe, need no device, allocate nothing and do not block. */
+/* All functions of this header are thread-safe, need no device, allocate nothing and do not block. */
 
 /* Checks that the append is well formed.
  *
@@ -115,18 +120,24 @@ typedef struct VkfAppendProblem {
  * names the first field that is wrong. */
 VKF_API VkfResult vkfCheckAppend(const VkfAppendProblem* problem, VkfMessage* message);
 
-/* The tensors of an append with defaults filled in. vkfStoredBytes gives the bytes of their elements. */
-typedef struct VkfAppendLayout {
-    VkfTensorLayout newK;     /* as VkfAppendProblem::newK */
-    VkfTensorLayout newV;     /* as VkfAppendProblem::newV */
-    VkfTensorLayout k;        /* as VkfAppendProblem::k; with paging, batch is the number of pages */
-    VkfTensorLayout v;        /* as VkfAppendProblem::v; with paging, batch is the number of pages */
-    VkfTensorLayout q;        /* as VkfAppendProblem::q; all zeros without queryHeads */
-    VkfTensorLayout rotatedQ; /* as VkfAppendProblem::rotatedQ; all zeros without queryHeads */
-} VkfAppendLayout;
+/* One of the append's tensors. */
+typedef enum VkfAppendRole VKF_INT32_ENUM {
+    VKF_APPEND_NEW_K = 0,
+    VKF_APPEND_NEW_V = 1,
+    VKF_APPEND_K = 2, /* with pages, the layout's batch is the number of pages */
+    VKF_APPEND_V = 3, /* with pages, the layout's batch is the number of pages */
+    VKF_APPEND_Q = 4,
+    VKF_APPEND_ROTATED_Q = 5,
+    VKF_APPEND_FORCE_INT32 = 0x7fffffff
+} VkfAppendRole;
 
-/* Returns the layout of an append. All zeros if vkfCheckAppend refuses the problem. */
-VKF_API VkfAppendLayout vkfAppendLayout(const VkfAppendProblem* problem);
+/* Fills *layout with the layout of one of the append's tensors, defaults filled in: zeros for q and rotatedQ without
+ * VKF_ARRAY_QUERIES. The caller sets its structSize.
+ *
+ * Errors: those of vkfCheckAppend; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfAppendRole;
+ * VKF_ERROR_STRUCT_SIZE. */
+VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,
+                                           VkfMessage* message);
 
 #ifdef __cplusplus
 }

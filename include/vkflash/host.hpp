@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "problem.hpp"
 #include "vkflash.h"
 
 namespace vkf::host {
@@ -243,8 +244,8 @@ private:
     VkfPlanInfo info_;
 };
 
-// Host memory of one call. vkfTensorLayout says how many elements q, k, v and o have. Members that the problem does not
-// use may be null.
+// Host memory of one call. vkfGetTensorLayout says how many elements q, k, v and o have. Members that the problem does
+// not use may be null.
 struct HostTensors {
     const void* q = nullptr;                  // queries, as VkfProblem::q says
     const void* k = nullptr;                  // keys, as VkfProblem::k says
@@ -253,18 +254,18 @@ struct HostTensors {
     void* o = nullptr;                        // output, as VkfProblem::o says
     float* lse = nullptr;                     // output, [batch, queryHeads, queryRows]; packed [queryHeads, queryRows]
     const uint32_t* blockMask = nullptr;      // [VkfBlockMaskLayout::words]
-    float* probabilities = nullptr;           // output, [batch, queryHeads, queryRows or probabilityRows, keys]
+    float* probabilities = nullptr;           // output, [batch, queryHeads, queryRows or probabilityRowCount, keys]
     const int32_t* blockTable = nullptr;      // [batch, paging.maxPages]
     const float* sinks = nullptr;             // [queryHeads]
     const float* alibiSlopes = nullptr;       // [queryHeads]
     const void* bias = nullptr;               // as VkfProblem::bias says; vkfBroadcastBytes must be readable
     const void* mask = nullptr;               // as VkfProblem::mask says; vkfBroadcastBytes must be readable
-    const int32_t* documentIds = nullptr;     // [batch, keys]; for packed sequences without paging [keys]
+    const int32_t* documentIds = nullptr;     // [batch, keys]; for packed sequences without pages [keys]
     const int32_t* cuSeqlensQ = nullptr;      // [batch + 1], for packed sequences; vkfCheckSequences must accept it
-    const int32_t* cuSeqlensK = nullptr;      // [batch + 1], for packed sequences without paging; like cuSeqlensQ
+    const int32_t* cuSeqlensK = nullptr;      // [batch + 1], for packed sequences without pages; like cuSeqlensQ
     const void* dropoutMask = nullptr;        // as VkfProblem::dropoutMask says; vkfBroadcastBytes must be readable
-    const uint64_t* dropoutSeed = nullptr;    // one number, for dropout.deviceSeed
-    const int32_t* probabilityRows = nullptr; // [probabilityRows]
+    const uint64_t* dropoutSeed = nullptr;    // one number
+    const int32_t* probabilityRows = nullptr; // [probabilityRowCount]
     const float* biasFactors = nullptr;       // [queryHeads]
 };
 

@@ -39,7 +39,7 @@ extern "C" {
  *
  * Types other than F32 need storageBuffer16BitAccess: vkfCreateMerge returns UNSUPPORTED without it.
  *
- * The types of part and o, and `lse`, are specialization constants: another value leads to a new pipeline. `dim` and
+ * The types of part and o, and `arrays`, are specialization constants: another value leads to a new pipeline. `dim` and
  * `parts` do so only in large steps: the kernel's shape takes dim / 4 and parts / 8, rounded up to powers of two. All
  * other fields are push constants. */
 typedef struct VkfMergeProblem {
@@ -54,7 +54,7 @@ typedef struct VkfMergeProblem {
     /* Columns of o and of the partial results: VkfProblem::valueDim. 0 is INVALID_ARGUMENT. At most 65536, else
      * UNSUPPORTED. */
     uint32_t dim;
-    VkfBool lse; /* 1 = lse is an output too: fp32, dense [batch, heads, rows] */
+    VkfArrays arrays; /* VKF_ARRAY_LSE = lse is an output too; 0 = it is not */
     /* Each o_k: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. */
     VkfTensor part;
     /* The merged o: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. The type may differ from
@@ -68,7 +68,7 @@ typedef struct VkfMergeProblem {
     uint64_t lsePartStride;
 } VkfMergeProblem;
 
-/* Both functions are thread-safe, need no device, allocate nothing and do not block. */
+/* All functions of this header are thread-safe, need no device, allocate nothing and do not block. */
 
 /* Checks that the merge is well formed.
  *
@@ -76,18 +76,33 @@ typedef struct VkfMergeProblem {
  * names the first field that is wrong. */
 VKF_API VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message);
 
-/* The tensors and strides of a merge with defaults filled in. */
+/* One of the merge's tensors. */
+typedef enum VkfMergeRole VKF_INT32_ENUM {
+    VKF_MERGE_PART = 0, /* one o_k */
+    VKF_MERGE_O = 1,    /* the merged o */
+    VKF_MERGE_FORCE_INT32 = 0x7fffffff
+} VkfMergeRole;
+
+/* Fills *layout with the layout of one of the merge's tensors, defaults filled in. The caller sets its structSize.
+ *
+ * Errors: those of vkfCheckMerge; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfMergeRole;
+ * VKF_ERROR_STRUCT_SIZE. */
+VKF_API VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole role, VkfTensorLayout* layout,
+                                          VkfMessage* message);
+
+/* How all partial results of a merge lie in memory, defaults filled in. */
 typedef struct VkfMergeLayout {
-    VkfTensorLayout part;   /* of one o_k */
-    VkfTensorLayout o;      /* of the merged o */
+    size_t structSize;
     uint64_t partStride;    /* elements from one o_k to the next */
     uint64_t lsePartStride; /* floats from one lse_k to the next */
     uint64_t partElements;  /* elements from the first of all o_k to one past the last; 0 if empty */
     uint64_t lseElements;   /* floats from the first of all lse_k to one past the last; 0 if empty */
 } VkfMergeLayout;
 
-/* Returns the layout of a merge. All zeros if vkfCheckMerge refuses the problem. */
-VKF_API VkfMergeLayout vkfMergeLayout(const VkfMergeProblem* problem);
+/* Fills *layout. The caller sets its structSize.
+ *
+ * Errors: those of vkfCheckMerge; VKF_ERROR_INVALID_ARGUMENT if `layout` is null; VKF_ERROR_STRUCT_SIZE. */
+VKF_API VkfResult vkfGetMergeLayout(const VkfMergeProblem* problem, VkfMergeLayout* layout, VkfMessage* message);
 
 #ifdef __cplusplus
 }

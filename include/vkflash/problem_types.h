@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/problem_types.h: what the fields of VkfProblem are made of: enums, tensors, windows, masks, pages, dropout.
- * problem.h includes this header and says what the problem's fields mean.
+ * vkflash/problem_types.h: what the fields of VkfProblem are made of: optional arrays, enums, tensors, windows, masks,
+ * pages, dropout. problem.h includes this header and says what the problem's fields mean.
+ *
+ * The structs of this header are members of other structs. Their fields named `reserved` are room for later versions,
+ * so that their sizes never change. Reserved fields must be 0, else INVALID_ARGUMENT.
  */
 #ifndef VKFLASH_PROBLEM_TYPES_H
 #define VKFLASH_PROBLEM_TYPES_H
@@ -14,6 +17,130 @@ extern "C" {
 
 /* 0 = no, 1 = yes. Any other value is INVALID_ARGUMENT. */
 typedef uint32_t VkfBool;
+
+/* The arrays that only some calls have. VkfProblem::arrays, VkfAppendProblem::arrays and VkfMergeProblem::arrays say
+ * which of them a call has. Nothing else enables an array.
+ *
+ * - A bit enables the binding of the same name. The call must then bring the array.
+ * - Some arrays have a description: a field of the problem. A description that is not zero, without the bit, is
+ *   INVALID_ARGUMENT.
+ * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
+ *   UNSUPPORTED. */
+typedef enum VkfArrayBits VKF_INT32_ENUM {
+    /* Output lse: the natural logarithm of each row's sum. fp32, dense [batch, queryHeads, queryRows]; with packed
+     * sequences [queryHeads, queryRows]. Merges have it too: fp32, dense [batch, heads, rows]. */
+    VKF_ARRAY_LSE = 1 << 0,
+    /* Output probabilities: exp(s - lse). fp32, dense [batch, queryHeads, W, keys]. W is probabilityRowCount with
+     * VKF_ARRAY_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, with a sink to less.
+     * Dropout does not change them.
+     *
+     * Path standard writes the probabilities of all rows in its softmax. In all other cases a kernel computes the
+     * scores a second time from q and k, in fp32, after o and lse are done. lse is rounded to fp32, so these
+     * probabilities are off by about |lse| 2^-23 of their value. A plan without output lse keeps lse in scratch memory.
+     *
+     * UNSUPPORTED with packed sequences, and over 2^62 bytes (device). */
+    VKF_ARRAY_PROBABILITIES = 1 << 1,
+    /* Input probabilityRows, int32 [probabilityRowCount]: the query rows that have probabilities, the same for all
+     * sequences and heads. Numbers may come in any order and repeat. A number outside of [0, queryRows) gives a row of
+     * zeros. Description: VkfProblem::probabilityRowCount. INVALID_ARGUMENT without VKF_ARRAY_PROBABILITIES.
+     *
+     * With a causal mask, Nq = Nk = 4, numbers 3 1 1 9 and equal scores, the probabilities are:
+     *
+     *     1/4 1/4 1/4 1/4
+     *     1/2 1/2  0   0
+     *     1/2 1/2  0   0
+     *      0   0   0   0
+     */
+    VKF_ARRAY_PROBABILITY_ROWS = 1 << 2,
+    /* Input keyLengths, int32 [batch]: each sequence has a length of its own. Keys at and past the length are dropped,
+     * and the length stands for Nk in alignment, ALiBi and documents. Values outside of [0, keys] are clamped into it.
+     * With packed sequences the length is at most the packed one. */
+    VKF_ARRAY_KEY_LENGTHS = 1 << 3,
+    /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Description: VkfProblem::blockMask.
+     * UNSUPPORTED on paths standard and decode, with packed sequences, and with pages. */
+    VKF_ARRAY_BLOCK_MASK = 1 << 4,
+    /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Description: the field `paging` of
+     * VkfProblem and VkfAppendProblem. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
+    VKF_ARRAY_BLOCK_TABLE = 1 << 5,
+    /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
+     * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
+    VKF_ARRAY_SINKS = 1 << 6,
+    /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the usual ones. INVALID_ARGUMENT without
+     * VkfProblem::alibi. */
+    VKF_ARRAY_ALIBI_SLOPES = 1 << 7,
+    /* Input bias, of F32, F16 or BF16: added to scores. Description: VkfProblem::bias. */
+    VKF_ARRAY_BIAS = 1 << 8,
+    /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Description: VkfProblem::mask.
+     * UNSUPPORTED on path standard. */
+    VKF_ARRAY_MASK = 1 << 9,
+    /* Input documentIds, int32 [batch, keys]: each key's document. Packed keys have int32 [keys]; packed rows with
+     * pages have [batch, keys]. Numbers may be any, in any order. UNSUPPORTED on path standard.
+     *
+     * A row sees only the keys of its own document. Its document is that of the key at i + Nk - Nq, whatever the
+     * alignment; Nk is the sequence's own length. A row before the first key sees nothing. With Nq = Nk = 5 and
+     * documents 7 7 3 3 3:
+     *
+     *     1 1 0 0 0
+     *     1 1 0 0 0
+     *     0 0 1 1 1
+     *     0 0 1 1 1
+     *     0 0 1 1 1
+     */
+    VKF_ARRAY_DOCUMENT_IDS = 1 << 10,
+    /* Inputs cuSeqlensQ and cuSeqlensK, int32 [batch + 1], the cu_seqlens of FlashAttention: sequences of any lengths
+     * are packed, one after the other. Each is a problem of its own: masks, bias and ALiBi count rows and keys from its
+     * beginning, and its own lengths stand for Nq and Nk.
+     *
+     * - `batch` is the number of sequences.
+     * - queryRows and keys count all sequences together, and so do the rows of q, k, v and o.
+     * - These tensors have a batch of 1, and their batchStride is ignored. [total rows, heads, dim] has rowStride =
+     *   heads * dim and headStride = dim.
+     *
+     * Sequence b has rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys alike. A sequence may have no rows, or no
+     * keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
+     *
+     *     cuSeqlensQ 0 2 2 5       1 1 0 . . . . . .
+     *     cuSeqlensK 0 3 5 9       1 1 1 . . . . . .
+     *                              . . . . . 1 1 0 0
+     *                              . . . . . 1 1 1 0
+     *                              . . . . . 1 1 1 1
+     *
+     * No entries make the device read or write outside of the tensors:
+     *
+     * - Entries outside of [0, queryRows] or [0, keys] are clamped.
+     * - A sequence that ends before it begins is empty. Entries should not fall from one to the next.
+     * - Rows and keys of a sequence past longestRows and longestKeys do not exist.
+     *
+     * o and lse are unspecified for rows that belong to no sequence, and for rows that belong to several. A plan for
+     * the most rows and sequences therefore serves smaller calls: let cuSeqlensQ end early, and repeat its last entry.
+     *
+     * keyLengths shortens sequences: min(length, keyLengths[b]). With pages only q and o are packed: `keys` is the most
+     * that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
+     *
+     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities. */
+    VKF_ARRAY_CU_SEQLENS = 1 << 11,
+    /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Description:
+     * VkfProblem::dropoutMask. */
+    VKF_ARRAY_DROPOUT_MASK = 1 << 12,
+    /* Input dropoutSeed, one uint64 at a multiple of 8 bytes: the generator's seed. It replaces VkfDropout::seed, so
+     * that each run of a recorded command buffer can have a seed of its own. A call without dropout, or with a
+     * dropoutMask, does not look at it. */
+    VKF_ARRAY_DROPOUT_SEED = 1 << 13,
+    /* Input biasFactors, fp32 [queryHeads]: the factor of a head multiplies the elements of the bias. Any factor is
+     * allowed. A bias of -infinity gives its key no weight whatever the factor is; every other product is the fp32
+     * product. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
+    VKF_ARRAY_BIAS_FACTORS = 1 << 14,
+    /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads, q and rotatedQ.
+     * INVALID_ARGUMENT without VkfRotary::pairs. */
+    VKF_ARRAY_QUERIES = 1 << 15,
+    /* Output newLengths of appends, int32 [batch]. */
+    VKF_ARRAY_NEW_LENGTHS = 1 << 16,
+    /* Inputs cos and sin of appends, fp32 [rotary.tableRows, rotary.dim / 2]. Description: VkfRotary::tableRows.
+     * INVALID_ARGUMENT without VkfRotary::pairs. */
+    VKF_ARRAY_ROTARY_TABLES = 1 << 17,
+    VKF_ARRAY_FORCE_INT32 = 0x7fffffff
+} VkfArrayBits;
+typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
 
 /* Storage type of the elements of a tensor, a bias or a mask.
  *
@@ -111,11 +238,12 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  *   of 2^n bytes. 2^n is the smallest power of two that divides the largest of them into 32 bits. UNSUPPORTED
  *   (device). */
 typedef struct VkfTensor {
-    VkfType type;         /* of the stored elements; default F32 */
-    uint32_t reserved;    /* 0; else INVALID_ARGUMENT */
+    VkfType type; /* of the stored elements; default F32 */
+    uint32_t reserved;
     uint64_t batchStride; /* elements from one sequence to the next; for k and v in pages, from page to page */
     uint64_t headStride;  /* elements from one head to the next */
     uint64_t rowStride;   /* elements from one row to the next */
+    uint64_t reserved2[2];
 } VkfTensor;
 
 /* A sliding window: the keys around the diagonal. Row i stands at p, as VkfAlignment says. It sees the keys p - left <=
@@ -143,6 +271,7 @@ typedef struct VkfWindow {
                            struct has left = 0, the row's own key. */
     int64_t right;      /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
                            `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
+    uint64_t reserved[2];
 } VkfWindow;
 
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which strides of 0 repeat: an additive bias, or a
@@ -162,12 +291,26 @@ typedef struct VkfWindow {
  *     0 1 1 1                                                    row 1 drops key 0
  */
 typedef struct VkfBroadcastArray {
-    VkfBool enabled;      /* 0 = there is no such array; the other fields are ignored then */
-    VkfType type;         /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    VkfType type; /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    uint32_t reserved;
     uint64_t batchStride; /* elements from one sequence to the next; 0 = all sequences share */
     uint64_t headStride;  /* elements from one query head to the next; 0 = all heads share */
     uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
+    uint64_t reserved2[2];
 } VkfBroadcastArray;
+
+/* The description of a block-sparse mask. vkfGetBlockMaskLayout (problem.h) says where its bits lie. */
+typedef struct VkfBlockMask {
+    uint32_t blockSize; /* rows and keys of a block. A multiple of 16, at most 65536, else UNSUPPORTED. 0 is
+                           INVALID_ARGUMENT. */
+    uint32_t reserved;
+    uint64_t batchStride; /* words of 4 bytes from one sequence's part of the mask to the next. 0 = all sequences
+                             share. At most 2^32 - 1, else UNSUPPORTED. */
+    uint64_t headStride;  /* words of 4 bytes from one query head's part of the mask to the next. 0 = all heads share.
+                             Limit as for batchStride. batch and queryHeads times their strides must add up to at most
+                             2^60, else INVALID_ARGUMENT. */
+    uint64_t reserved2[2];
+} VkfBlockMask;
 
 /* K and V in pages. Logical key j of sequence b is row j % pageSize of page table[b * maxPages + j / pageSize]. This
  * holds for k and v alike.
@@ -182,13 +325,14 @@ typedef struct VkfBroadcastArray {
  * - An entry that attention uses must be in [0, pages). Another value makes the device read outside of k and v, which
  *   is undefined. No check can find it. An append drops such rows instead.
  *
- * UNSUPPORTED on paths standard and key_outer, and with a maskBlock. */
+ * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {
-    VkfBool enabled;   /* 0 = no pages; the other fields are ignored then */
     uint32_t pageSize; /* rows of a page: a power of two, else INVALID_ARGUMENT */
     uint32_t maxPages; /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
                           else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
     uint32_t pages;    /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
+    uint32_t reserved;
+    uint64_t reserved2[2];
 } VkfPaging;
 
 /* Dropout: leaves probabilities out of o, each with the same probability. The kept ones are multiplied by
@@ -225,12 +369,12 @@ typedef struct VkfPaging {
  *     1 0 1 0
  */
 typedef struct VkfDropout {
-    float probability;  /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
-                           dropoutMask. */
-    VkfBool deviceSeed; /* 1 = the device reads the seed from binding dropoutSeed, one uint64 at a multiple of 8 bytes.
-                           Each run of a recorded command buffer can have a seed of its own then. 0 = field `seed`. A
-                           dropoutMask needs no seed. */
-    uint64_t seed;      /* of the generator, unless deviceSeed is 1; any value */
+    float probability; /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
+                          dropoutMask. */
+    uint32_t reserved;
+    uint64_t seed; /* of the generator; any value. With VKF_ARRAY_DROPOUT_SEED the device reads the seed from binding
+                      dropoutSeed instead, so that each run of a recorded command buffer can have a seed of its own. */
+    uint64_t reserved2[2];
 } VkfDropout;
 
 #ifdef __cplusplus

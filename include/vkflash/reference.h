@@ -93,12 +93,12 @@ typedef struct VkfReferenceInputs {
     const float* alibiSlopes;   /* [queryHeads] */
     const void* bias;           /* as VkfProblem::bias says */
     const void* mask;           /* as VkfProblem::mask says */
-    const int32_t* documentIds; /* [batch, keys]; for packed sequences without paging [keys] */
+    const int32_t* documentIds; /* [batch, keys]; for packed sequences without pages [keys] */
     const int32_t* cuSeqlensQ;  /* [batch + 1], for packed sequences. What vkfCheckSequences refuses is refused here. */
-    const int32_t* cuSeqlensK;  /* [batch + 1], for packed sequences without paging. Checked like cuSeqlensQ. */
+    const int32_t* cuSeqlensK;  /* [batch + 1], for packed sequences without pages. Checked like cuSeqlensQ. */
     const void* dropoutMask;    /* as VkfProblem::dropoutMask says */
-    const uint64_t* dropoutSeed;    /* one number, for dropout.deviceSeed */
-    const int32_t* probabilityRows; /* [probabilityRows] */
+    const uint64_t* dropoutSeed;    /* one number */
+    const int32_t* probabilityRows; /* [probabilityRowCount] */
     const float* biasFactors;       /* [queryHeads] */
 } VkfReferenceInputs;
 
@@ -134,7 +134,7 @@ typedef struct VkfReferenceOptions {
      * NULL = not written.
      * - The probability of a dropped key is 0.
      * - A row sums to 1, with a sink to less, and to 0 if it sees no key.
-     * - With VkfProblem::probabilityRows: dense [batch, queryHeads, probabilityRows, keys], and all rows must be
+     * - With VKF_ARRAY_PROBABILITY_ROWS: dense [batch, queryHeads, probabilityRowCount, keys], and all rows must be
      *   selected. A rowStride over 1 is VKF_ERROR_INVALID_ARGUMENT.
      * - Only for VKF_REFERENCE_STANDARD and VKF_REFERENCE_RECOMPUTE. Other algorithms do not hold P, and return
      *   VKF_ERROR_INVALID_ARGUMENT.
@@ -149,7 +149,7 @@ typedef struct VkfReferenceOptions {
 /* Computes attention on the CPU.
  *
  * - o: fp64, dense [batch, queryHeads, queryRows, valueDim]. Must not be NULL unless the output is empty.
- * - lse: fp64, dense [batch, queryHeads, queryRows]; natural logarithm. NULL = not written. VkfProblem::lse does not
+ * - lse: fp64, dense [batch, queryHeads, queryRows]; natural logarithm. NULL = not written. VKF_ARRAY_LSE does not
  *   matter.
  * - For packed sequences both have a batch of 1.
  * - options: NULL = all defaults.
@@ -202,7 +202,7 @@ VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
 /* Returns 1 if the generator of VkfDropout keeps key `key` of query row `row`, and 0 if it leaves the key out. Takes
- * the seed from dropout->seed, whatever dropout->deviceSeed is. Rows and keys of packed sequences count from the start
+ * the seed from dropout->seed. Rows and keys of packed sequences count from the start
  * of their sequence, and `batch` is the number of the sequence. `dropout` must not be NULL. Allocates nothing. */
 VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
 
@@ -212,7 +212,7 @@ VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint3
  *
  * - parts, partLse: laid out as the problem says. Must not be NULL.
  * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL.
- * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VkfMergeProblem::lse does not matter.
+ * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VKF_ARRAY_LSE does not matter.
  *
  * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
  *
@@ -231,7 +231,7 @@ typedef struct VkfAppendBuffers {
     void* k;                   /* output: the cache of k, as VkfAppendProblem::k says */
     void* v;                   /* output: the cache of v, as VkfAppendProblem::v says */
     const int32_t* lengths;    /* [batch]: rows that each sequence's cache holds before the append */
-    int32_t* newLengths;       /* output, [batch]: min(length + rows, keys). NULL = not written. */
+    int32_t* newLengths;       /* output, [batch]: min(length + rows, keys); with VKF_ARRAY_NEW_LENGTHS */
     const int32_t* blockTable; /* [batch, paging.maxPages], with paging */
     const void* q;             /* queries, as VkfAppendProblem::q says; if queryHeads is not 0 */
     void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; if queryHeads is not 0 */
@@ -336,9 +336,9 @@ typedef struct VkfProbabilitiesVerdict {
 
 /* Compares the probabilities that a kernel wrote with the reference, as vkfReferenceVerify compares o.
  *
- * - probabilities: fp32, dense [batch, queryHeads, queryRows or probabilityRows, keys]. Must not be NULL unless it has
- *   no elements.
- * - options: as for vkfReferenceVerify. With VkfProblem::probabilityRows, rowBegin and rowStride select entries of that
+ * - probabilities: fp32, dense [batch, queryHeads, queryRows or probabilityRowCount, keys]. Must not be NULL unless it
+ * has no elements.
+ * - options: as for vkfReferenceVerify. With VKF_ARRAY_PROBABILITY_ROWS, rowBegin and rowStride select entries of that
  *   list. An entry outside [0, queryRows) must have a row of zeros.
  *
  * Allocates fp64 probabilities of some rows at a time.

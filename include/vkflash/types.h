@@ -53,7 +53,8 @@ typedef enum VkfResult VKF_INT32_ENUM {
     VKF_ERROR_UNSUPPORTED = -2,
     /* The device lacks a needed feature, or was created without it. */
     VKF_ERROR_MISSING_FEATURE = -3,
-    /* structSize is not a size that this version knows. Larger sizes come from newer headers. */
+    /* structSize is not a size of this struct, or the struct has fields that are not 0 and that this version does not
+     * know. vkflash.h says more. */
     VKF_ERROR_STRUCT_SIZE = -4,
     /* VkfBinding::size says that scratch, a tensor or an array is too short for the call. Or scratch has no size. */
     VKF_ERROR_BINDING_TOO_SMALL = -5,

@@ -38,10 +38,17 @@
  *    buffer afterwards.
  * 3. VkfContextCreateInfo::pipelineCache and VkfContextCreateInfo::allocator, then the device and the instance.
  *
- * Structs start with structSize. Set it to sizeof(struct), and set fields that you do not use to 0. A smaller struct
- * comes from an older header, and its missing fields count as 0, so that programs built against older headers keep
- * working. VKF_ERROR_STRUCT_SIZE refuses a struct that is larger than this version knows, or smaller than the struct
- * was in its first version.
+ * Structs. The ABI of the C interface stays: programs run with later versions of the library, and with earlier ones
+ * that have all functions that the program calls.
+ * - Structs that may grow start with structSize. Set it to sizeof(struct), and set fields that you do not use to 0.
+ * - A smaller struct comes from an older header. Its missing fields count as 0.
+ * - A larger struct comes from a newer header. The library takes an input struct if the fields that it does not know
+ * are 0, and sets the fields of an output struct that it does not know to 0.
+ * - VKF_ERROR_STRUCT_SIZE refuses other structs: smaller than in their first version, with unknown fields that are not
+ *   0, or over 4096 bytes larger than this version knows.
+ * - Structs without structSize never change their size. They have `reserved` fields, except for VkfMessage and
+ *   VkfOnlineSoftmax (reference.h).
+ * The C++ class library of host.hpp has no such promise: build it together with the program.
  *
  * Errors. A call that fails has changed nothing: no handle is written, no output struct is filled, no command is
  * recorded. Every `message` may be NULL. Otherwise a call that fails writes one sentence to it.
@@ -90,50 +97,47 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
 } VkfFeatureBits;
 typedef uint32_t VkfFeatures; /* bits of VkfFeatureBits */
 
-/* A physical device, before or after a VkDevice exists. No field may be null. */
+/* A physical device, before or after a VkDevice exists. No pointer may be null. */
 typedef struct VkfDeviceQuery {
     size_t structSize;
     PFN_vkGetInstanceProcAddr getInstanceProcAddr; /* the application's loader entry; used during the call only */
     VkInstance instance;                           /* created for Vulkan 1.2 or later */
     VkPhysicalDevice physicalDevice;               /* of that instance; must support Vulkan 1.2 or later */
+    VkfFeatures withoutFeatures; /* features to leave out, as if the device lacked them. 0 = none. Bits that no feature
+                                    has, and VKF_FEATURE_BUFFER_DEVICE_ADDRESS, are VKF_ERROR_INVALID_ARGUMENT. */
+    uint32_t reserved;           /* 0; else VKF_ERROR_INVALID_ARGUMENT */
 } VkfDeviceQuery;
 
-#define VKF_MAX_DEVICE_EXTENSIONS 16 /* room in VkfDeviceRequirements::extensions */
-
-/* What to enable on the device. vkfGetDeviceRequirements fills all fields but structSize.
- *
- * The feature structs form a chain that starts at `features`. Pass &requirements.features as VkDeviceCreateInfo::pNext,
- * with pEnabledFeatures = NULL. The chain points into this struct, so do not copy or move the struct before
- * vkCreateDevice. An application that has a feature chain of its own enables the same members there. */
+/* What to enable on the device. vkfGetDeviceRequirements fills all fields but structSize. The strings are static. The
+ * library owns all other memory behind the pointers until vkfFreeDeviceRequirements. */
 typedef struct VkfDeviceRequirements {
     size_t structSize;
-    VkfFeatures usableFeatures; /* features that the device supports and that the chain enables */
-    VkfFeatures neededFeatures; /* features without which vkfCreateContext fails */
-    uint32_t extensionCount;    /* number of entries of `extensions` that are filled */
-    const char* extensions[VKF_MAX_DEVICE_EXTENSIONS]; /* device extensions that belong to usableFeatures; static
-                                                          strings */
-    VkPhysicalDeviceFeatures2 features;                /* start of the chain; enables no core feature of Vulkan 1.0 */
-    VkPhysicalDevice16BitStorageFeatures storage16;    /* storageBuffer16BitAccess; always in the chain */
-    VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress; /* bufferDeviceAddress; always in the chain */
-    VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl; /* subgroupSizeControl and computeFullSubgroups;
-                                                                        in the chain if usable */
-    VkPhysicalDeviceVulkanMemoryModelFeatures vulkanMemoryModel;     /* vulkanMemoryModel; in the chain if cooperative
-                                                                        matrices are usable */
-    VkPhysicalDeviceShaderFloat16Int8Features float16;               /* shaderFloat16; in the chain if cooperative
-                                                                        matrices are usable */
-    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix;  /* cooperativeMatrix; in the chain if usable */
-    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;              /* shaderBFloat16Type and
-                                                                        shaderBFloat16CooperativeMatrix; in the chain if
-                                                                        usable */
+    VkfFeatures usableFeatures;    /* features that the device supports and that `features` enables */
+    VkfFeatures neededFeatures;    /* features without which vkfCreateContext fails */
+    const void* features;          /* chain of Vulkan's feature structs, for VkDeviceCreateInfo::pNext. It starts with a
+                                      VkPhysicalDeviceFeatures2, so pEnabledFeatures must be NULL. VkfFeatureBits lists
+                                      what it enables. */
+    const char* const* extensions; /* [extensionCount]: device extensions that belong to usableFeatures, for
+                                      VkDeviceCreateInfo::ppEnabledExtensionNames; NULL if there are none */
+    uint32_t extensionCount;       /* number of extensions */
+    uint32_t reserved;             /* 0 */
 } VkfDeviceRequirements;
 
-/* Fills *requirements for a physical device. The caller sets structSize in both structs. Creates no Vulkan object, does
- * not block, and frees the host memory that it allocates. Thread-safe.
+/* Fills *requirements for a physical device. The caller sets structSize in both structs, and gives *requirements back
+ * to vkfFreeDeviceRequirements after vkCreateDevice. An application that has a feature chain of its own enables there
+ * what VkfFeatureBits lists for the usable features, and does not pass `features`.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_MISSING_FEATURE (no Vulkan 1.2 or no
- * bufferDeviceAddress; the message says which), VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_VULKAN. */
+ * Creates no Vulkan object and does not block. Allocates host memory. Thread-safe.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or withoutFeatures is wrong), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_MISSING_FEATURE (no Vulkan 1.2 or no bufferDeviceAddress; the message says which),
+ * VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_VULKAN. There is nothing to free after an error. */
 VKF_API VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements,
                                            VkfMessage* message);
+
+/* Frees the memory behind the pointers and sets them to NULL. Does nothing if `requirements` is NULL, or was freed
+ * before, or is zeroed. Does not block. Thread-safe for different structs. */
+VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
@@ -315,6 +319,8 @@ typedef struct VkfBinding {
     VkDeviceSize offset;
     /* Bytes that the call may touch from address + offset on. 0 = not checked; not allowed for scratch. */
     VkDeviceSize size;
+    /* Room for later versions: 0, else INVALID_ARGUMENT. */
+    uint64_t reserved;
 } VkfBinding;
 
 /* Device memory of one attention call. Bindings that the problem does not use are ignored. `o`, `lse`, `probabilities`
@@ -330,51 +336,51 @@ typedef struct VkfBindings {
     VkfBinding v;
     /* Output, as VkfProblem::o says. Alignment: 4 bytes for fp32, 2 bytes for fp16 and bf16. */
     VkfBinding o;
-    /* Output. Used if VkfProblem::lse is 1. fp32, dense [batch, queryHeads, queryRows]; for packed sequences
-     * [queryHeads, queryRows]. Alignment: 4 bytes. */
+    /* Output. With VKF_ARRAY_LSE. fp32, dense [batch, queryHeads, queryRows]; for packed sequences [queryHeads,
+     * queryRows]. Alignment: 4 bytes. */
     VkfBinding lse;
-    /* Used if VkfProblem::keyLengths is 1. int32 [batch]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_KEY_LENGTHS. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding keyLengths;
     /* Scratch memory of VkfPlanInfo::scratchBytes; used if that is not 0. `size` must be given, or else
      * VKF_ERROR_BINDING_TOO_SMALL is returned. Alignment: VkfPlanInfo::scratchAlignment. Its contents before and after
      * a call mean nothing. Calls that may run at the same time must not share it. */
     VkfBinding scratch;
-    /* Used if VkfProblem::maskBlock is not 0. uint32 [VkfBlockMaskLayout::words]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_BLOCK_MASK. uint32 [VkfBlockMaskLayout::words]. Alignment: 4 bytes. */
     VkfBinding blockMask;
-    /* Output. Used if VkfProblem::probabilities is 1. fp32, dense [batch, queryHeads, W, keys], where W is
-     * probabilityRows, or queryRows if that is 0. Alignment: 4 bytes. */
+    /* Output. With VKF_ARRAY_PROBABILITIES. fp32, dense [batch, queryHeads, W, keys], where W is
+     * probabilityRowCount, or queryRows if that is 0. Alignment: 4 bytes. */
     VkfBinding probabilities;
-    /* Used if VkfProblem::paging is enabled. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key
+    /* With VKF_ARRAY_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key
      * under its sequence's length must be in [0, paging.pages). */
     VkfBinding blockTable;
-    /* Used if VkfProblem::sinks is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_SINKS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding sinks;
-    /* Used if VkfProblem::alibiCustom is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_ALIBI_SLOPES. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding alibiSlopes;
-    /* Used if VkfProblem::documents is 1. int32 [batch, keys]; for packed sequences without paging [keys]. Alignment: 4
+    /* With VKF_ARRAY_DOCUMENT_IDS. int32 [batch, keys]; for packed sequences without pages [keys]. Alignment: 4
      * bytes. */
     VkfBinding documentIds;
-    /* Used if VkfProblem::bias is enabled. Type and strides as VkfProblem::bias says. Alignment: 4 bytes. Size:
+    /* With VKF_ARRAY_BIAS. Type and strides as VkfProblem::bias says. Alignment: 4 bytes. Size:
      * vkfBroadcastBytes, which is rounded up to 4 bytes. */
     VkfBinding bias;
-    /* Used if VkfProblem::mask is enabled. Type and strides as VkfProblem::mask says. Alignment: 4 bytes. Size:
+    /* With VKF_ARRAY_MASK. Type and strides as VkfProblem::mask says. Alignment: 4 bytes. Size:
      * vkfBroadcastBytes, which is rounded up to 4 bytes. */
     VkfBinding mask;
-    /* Used if VkfProblem::packed is 1. int32 [batch + 1]: where the rows of each sequence start. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_CU_SEQLENS. int32 [batch + 1]: where the rows of each sequence start. Alignment: 4 bytes. */
     VkfBinding cuSeqlensQ;
-    /* Used if VkfProblem::packed is 1 without paging. int32 [batch + 1]: where the keys of each sequence start.
+    /* With VKF_ARRAY_CU_SEQLENS, without pages. int32 [batch + 1]: where the keys of each sequence start.
      * Alignment: 4 bytes. */
     VkfBinding cuSeqlensK;
-    /* Used if VkfProblem::dropoutMask is enabled. Type and strides as VkfProblem::dropoutMask says. Alignment: 4 bytes.
+    /* With VKF_ARRAY_DROPOUT_MASK. Type and strides as VkfProblem::dropoutMask says. Alignment: 4 bytes.
      * Size: vkfBroadcastBytes, which is rounded up to 4 bytes. */
     VkfBinding dropoutMask;
-    /* Used if dropout.deviceSeed is 1, dropout.probability is not 0 and there is no dropoutMask. One uint64. Alignment:
+    /* With VKF_ARRAY_DROPOUT_SEED, if dropout.probability is not 0 and there is no dropoutMask. One uint64. Alignment:
      * 8 bytes. */
     VkfBinding dropoutSeed;
-    /* Used if VkfProblem::probabilityRows is not 0. int32 [probabilityRows]: the query rows whose probabilities are
+    /* With VKF_ARRAY_PROBABILITY_ROWS. int32 [probabilityRowCount]: the query rows whose probabilities are
      * written. Alignment: 4 bytes. */
     VkfBinding probabilityRows;
-    /* Used if VkfProblem::biasFactors is 1. fp32 [queryHeads]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_BIAS_FACTORS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding biasFactors;
 } VkfBindings;
 
@@ -433,7 +439,7 @@ typedef struct VkfMergeBindings {
     VkfBinding partLse;
     /* Output, as VkfMergeProblem::o says. Alignment: the element size. */
     VkfBinding o;
-    /* Output. Used if VkfMergeProblem::lse is 1. fp32, dense [batch, heads, rows]. Alignment: 4 bytes. */
+    /* Output. With VKF_ARRAY_LSE. fp32, dense [batch, heads, rows]. Alignment: 4 bytes. */
     VkfBinding lse;
 } VkfMergeBindings;
 
@@ -478,21 +484,21 @@ typedef struct VkfAppendBindings {
     VkfBinding v;
     /* Rows that each sequence's cache holds before the append. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding lengths;
-    /* Output: min(length + rows, keys) of each sequence. int32 [batch]. Alignment: 4 bytes. Not written if the binding
-     * has neither address nor buffer. Must not be at the address of `lengths`. */
+    /* Output: min(length + rows, keys) of each sequence. int32 [batch]. With VKF_ARRAY_NEW_LENGTHS. Alignment: 4
+     * bytes. Must not be at the address of `lengths`. */
     VkfBinding newLengths;
-    /* Used if VkfAppendProblem::paging is enabled. int32 [batch, paging.maxPages]. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. */
     VkfBinding blockTable;
-    /* Used if VkfAppendProblem::queryHeads is not 0. Queries, as VkfAppendProblem::q says. Alignment: the element
+    /* With VKF_ARRAY_QUERIES. Queries, as VkfAppendProblem::q says. Alignment: the element
      * size. */
     VkfBinding q;
-    /* Output. Used if VkfAppendProblem::queryHeads is not 0. Rotated queries, as VkfAppendProblem::rotatedQ says. May
+    /* Output. With VKF_ARRAY_QUERIES. Rotated queries, as VkfAppendProblem::rotatedQ says. May
      * be bound where q is, with the same type and strides. Alignment: the element size. */
     VkfBinding rotatedQ;
-    /* Used with a rotation if rotary.tableRows is not 0. Cosines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
+    /* With VKF_ARRAY_ROTARY_TABLES. Cosines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
      * bytes. */
     VkfBinding cos;
-    /* Used with a rotation if rotary.tableRows is not 0. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
+    /* With VKF_ARRAY_ROTARY_TABLES. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
      * bytes. */
     VkfBinding sin;
 } VkfAppendBindings;

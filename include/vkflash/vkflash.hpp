@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash/vkflash.hpp: owning handles and defaults for C++17, on top of vkflash.h. It adds no behaviour, allocates
-// nothing and throws nothing.
+// vkflash/vkflash.hpp: owning handles for C++17, on top of vkflash.h. It adds no behaviour, allocates nothing and
+// throws nothing. problem.hpp, which it includes, has shorthands for problems.
 //
 //     vkf::Context context;
 //     VkfResult result = vkfCreateContext(&info, context.put(), &message);
@@ -12,35 +12,10 @@
 
 #include <utility>
 
+#include "problem.hpp"
 #include "vkflash.h"
 
 namespace vkf {
-
-// Returns a struct with structSize set and all other fields 0: `auto problem = vkf::make<VkfProblem>();`. `Struct` is a
-// struct of the C interface that starts with structSize.
-template <typename Struct> Struct make() {
-    Struct value{};
-    value.structSize = sizeof(Struct);
-    return value;
-}
-
-// Returns a tensor of dense layout [batch, heads, rows, dim]: all strides are 0.
-inline VkfTensor dense(VkfType type) {
-    VkfTensor tensor{};
-    tensor.type = type;
-    return tensor;
-}
-
-// Returns a tensor of dense layout [batch, rows, heads, dim], as frameworks keep activations. rows, heads and dim are
-// those of the tensor: queryRows, queryHeads and headDim for q.
-inline VkfTensor rowsFirst(VkfType type, uint64_t rows, uint64_t heads, uint64_t dim) {
-    VkfTensor tensor{};
-    tensor.type = type;
-    tensor.batchStride = rows * heads * dim;
-    tensor.headStride = dim;
-    tensor.rowStride = heads * dim;
-    return tensor;
-}
 
 // Owns one library object, or none, and destroys it when it goes out of scope. Move-only. Declare a Context before the
 // objects that are made from it, so that they are destroyed before the Context.

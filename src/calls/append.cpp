@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "calls/binding.hpp"
 #include "calls/context.hpp"
+#include "calls/first_sizes.hpp"
 #include "problem/append_problem.hpp"
 
 namespace vkf {
@@ -46,14 +46,15 @@ void setRotary(const VkfRotary& rotary, Constants& constants) {
     constants[VKF_APPEND_ID_TABLE_ROWS] = rotary.tableRows;
 }
 
-void setCache(const VkfAppendProblem& p, const VkfAppendLayout& layout, Constants& constants) {
+void setCache(const VkfAppend_T& append, Constants& constants) {
+    const VkfAppendProblem& p = append.problem;
     constants[VKF_APPEND_ID_CACHE] = 1;
-    constants[VKF_APPEND_ID_PAGE_SIZE] = p.paging.enabled != 0 ? p.paging.pageSize : 0;
+    constants[VKF_APPEND_ID_PAGE_SIZE] = p.paging.pageSize;
     constants[VKF_APPEND_ID_MAX_PAGES] = p.paging.maxPages;
     constants[VKF_APPEND_ID_PAGES] = p.paging.pages;
     uint32_t id = VKF_APPEND_ID_CACHE_STRIDE;
-    for (const VkfTensorLayout* cache : {&layout.k, &layout.v}) {
-        for (const uint64_t stride : strideBytes(*cache)) {
+    for (const VkfAppendRole cache : {VKF_APPEND_K, VKF_APPEND_V}) {
+        for (const uint64_t stride : strideBytes(append.layout(cache))) {
             constants[id++] = static_cast<uint32_t>(stride);
             constants[id++] = static_cast<uint32_t>(stride >> 32);
         }
@@ -91,7 +92,7 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
         }
     }
     if (toCache) {
-        setCache(p, append.layout, constants);
+        setCache(append, constants);
     } else {
         std::ranges::copy(strideBytes(*moves.front().target), &pass->params.stride[VKF_APPEND_QUERY_TARGET_STRIDES]);
     }
@@ -115,14 +116,16 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     }
     auto created = std::make_unique<VkfAppend_T>();
     created->context = context;
-    VkfAppendLayout& layout = created->layout;
-    VkfResult result = checkAppend(given, &created->problem, &layout, message);
+    VkfResult result = checkAppend(given, &created->problem, &created->layouts, message);
+    const auto moveOf = [&](VkfAppendRole source, VkfAppendRole target) {
+        return Move{&created->layout(source), &created->layout(target)};
+    };
     if (result == VKF_SUCCESS) {
-        const std::array moves = {Move{&layout.newK, &layout.k}, Move{&layout.newV, &layout.v}};
+        const std::array moves = {moveOf(VKF_APPEND_NEW_K, VKF_APPEND_K), moveOf(VKF_APPEND_NEW_V, VKF_APPEND_V)};
         result = addPass(*created, moves, true, &created->cache, message);
     }
-    if (result == VKF_SUCCESS && created->problem.queryHeads != 0) {
-        const std::array moves = {Move{&layout.q, &layout.rotatedQ}};
+    if (result == VKF_SUCCESS && has(created->problem, VKF_ARRAY_QUERIES)) {
+        const std::array moves = {moveOf(VKF_APPEND_Q, VKF_APPEND_ROTATED_Q)};
         result = addPass(*created, moves, false, &created->query, message);
     }
     if (result == VKF_SUCCESS) {
@@ -142,28 +145,28 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
 VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
                      shared::AppendParams* query, VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
-    const auto tensor = [](const char* name, const VkfBinding& binding, const VkfTensorLayout& layout,
-                           VkDeviceAddress* address) {
+    const auto tensor = [&](const char* name, const VkfBinding& binding, VkfAppendRole role, VkDeviceAddress* address) {
+        const VkfTensorLayout& layout = append.layout(role);
         const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16
         return Need{name, &binding, address, bytesOf(layout, layout.elements), alignment};
     };
     const auto array = [](const char* name, const VkfBinding& binding, uint64_t count, VkDeviceAddress* address) {
         return Need{name, &binding, address, count * 4, 4};
     };
-    const bool writesLengths = bindings.newLengths.address != 0 || bindings.newLengths.buffer != VK_NULL_HANDLE;
-    const uint64_t tableElements =
-        p.rotary.pairs != VKF_ROTARY_OFF ? uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) : 0;
+    const bool writesLengths = has(p, VKF_ARRAY_NEW_LENGTHS);
+    const uint64_t tableElements = uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2);
     const std::array needs = {
-        tensor("newK", bindings.newK, append.layout.newK, &cache->source[0]),
-        tensor("newV", bindings.newV, append.layout.newV, &cache->source[1]),
-        tensor("k", bindings.k, append.layout.k, &cache->target[0]),
-        tensor("v", bindings.v, append.layout.v, &cache->target[1]),
-        tensor("q", bindings.q, append.layout.q, &query->source[0]),
-        tensor("rotatedQ", bindings.rotatedQ, append.layout.rotatedQ, &query->target[0]),
+        tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0]),
+        tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1]),
+        tensor("k", bindings.k, VKF_APPEND_K, &cache->target[0]),
+        tensor("v", bindings.v, VKF_APPEND_V, &cache->target[1]),
+        tensor("q", bindings.q, VKF_APPEND_Q, &query->source[0]),
+        tensor("rotatedQ", bindings.rotatedQ, VKF_APPEND_ROTATED_Q, &query->target[0]),
         array("lengths", bindings.lengths, p.batch, &cache->lengths),
         array("newLengths", bindings.newLengths, writesLengths ? p.batch : 0, &cache->new_lengths),
         array("blockTable", bindings.blockTable,
-              p.paging.enabled != 0 && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages : 0, &cache->block_table),
+              has(p, VKF_ARRAY_BLOCK_TABLE) && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages : 0,
+              &cache->block_table),
         array("cos", bindings.cos, tableElements, &cache->cos_table),
         array("sin", bindings.sin, tableElements, &cache->sin_table),
     };

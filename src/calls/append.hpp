@@ -4,6 +4,7 @@
 #include <vkflash/vkflash.h>
 
 #include "pipelines/variant.hpp"
+#include "problem/append_problem.hpp"
 #include "shared/append_params.h"
 
 namespace vkf {
@@ -22,7 +23,9 @@ struct AppendPass {
 struct VkfAppend_T {
     VkfContext context = nullptr;
     VkfAppendProblem problem{}; // defaults filled in
-    VkfAppendLayout layout{};
+    vkf::AppendLayouts layouts{};
+
+    const VkfTensorLayout& layout(VkfAppendRole role) const { return layouts[static_cast<size_t>(role)]; }
     vkf::AppendPass cache;
     vkf::AppendPass query;
     VkPipeline advance = VK_NULL_HANDLE;

@@ -11,6 +11,9 @@ VkfResult resolve(const VkfContext_T& context, const Need& need, VkfMessage* mes
         return VKF_SUCCESS;
     }
     const VkfBinding& binding = *need.binding;
+    if (binding.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", need.name);
+    }
     VkDeviceAddress base = binding.address;
     if (base == 0 && binding.buffer != VK_NULL_HANDLE) {
         VkBufferDeviceAddressInfo info{};

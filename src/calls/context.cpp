@@ -2,7 +2,6 @@
 #include "calls/context.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,7 +10,7 @@
 #include <vkflash/tuning.h>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
+#include "calls/first_sizes.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "pipelines/shader_table.hpp"
 #include "tiles/tuning_file.hpp"
@@ -21,7 +20,7 @@ namespace {
 
 // What the device can do, narrowed to what the application enabled and allows.
 VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* message) {
-    const VkfDeviceQuery query{sizeof(VkfDeviceQuery), info.getInstanceProcAddr, info.instance, info.physicalDevice};
+    const VkfDeviceQuery query{sizeof query, info.getInstanceProcAddr, info.instance, info.physicalDevice, 0, 0};
     if (const VkfResult result = readCaps(query, caps, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -54,8 +53,7 @@ VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdenti
 
 VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, VkfMessage* message) {
     VkfContextCreateInfo info{};
-    if (const VkfResult result = readVersioned(given, &info, "info", message, offsetof(VkfContextCreateInfo, tuning));
-        result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(given, &info, "info", message); result != VKF_SUCCESS) {
         return result;
     }
     if (context == nullptr || info.device == VK_NULL_HANDLE) {

@@ -7,11 +7,12 @@
 #include <memory>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "calls/binding.hpp"
 #include "calls/context.hpp"
+#include "calls/first_sizes.hpp"
 #include "problem/cache_tensor.hpp"
 #include "problem/checks.hpp"
+#include "problem/first_sizes.hpp"
 
 namespace vkf {
 namespace {
@@ -29,7 +30,7 @@ uint64_t reachOf(uint64_t piece, uint64_t stride, uint32_t count) {
 }
 
 // Fills *problem with what was given, and *layout.
-VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, VkfMergeLayout* layout,
+VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, MergeLayouts* layout,
                      VkfMessage* message) {
     if (const VkfResult result = readVersioned(given, problem, "problem", message); result != VKF_SUCCESS) {
         return result;
@@ -38,7 +39,7 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Vkf
     if (p.parts == 0 || p.dim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0", p.parts == 0 ? "parts" : "dim");
     }
-    if (const VkfResult result = checkBoolean(p.lse, "lse", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = checkArrayBits(p.arrays, VKF_ARRAY_LSE, "a merge", message); result != VKF_SUCCESS) {
         return result;
     }
     const struct {
@@ -57,7 +58,7 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Vkf
                         static_cast<unsigned long long>(limit.value), static_cast<unsigned long long>(limit.limit));
         }
     }
-    VkfMergeLayout made{};
+    MergeLayouts made{};
     made.part.batch = made.o.batch = p.batch;
     made.part.heads = made.o.heads = p.heads;
     made.part.rows = made.o.rows = p.rows;
@@ -70,30 +71,30 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Vkf
         return result;
     }
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
-    made.partStride = p.partStride != 0 ? p.partStride : made.part.elements;
-    made.lsePartStride = p.lsePartStride != 0 ? p.lsePartStride : rows;
-    made.partElements = reachOf(made.part.elements, made.partStride, p.parts);
-    made.lseElements = reachOf(rows, made.lsePartStride, p.parts);
-    if (std::max(made.partElements, made.lseElements) > mostElements) {
+    made.all.partStride = p.partStride != 0 ? p.partStride : made.part.elements;
+    made.all.lsePartStride = p.lsePartStride != 0 ? p.lsePartStride : rows;
+    made.all.partElements = reachOf(made.part.elements, made.all.partStride, p.parts);
+    made.all.lseElements = reachOf(rows, made.all.lsePartStride, p.parts);
+    if (std::max(made.all.partElements, made.all.lseElements) > mostElements) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s reaches past 2^62 - 1 elements",
-                    made.partElements > mostElements ? "partStride" : "lsePartStride");
+                    made.all.partElements > mostElements ? "partStride" : "lsePartStride");
     }
     *layout = made;
     return VKF_SUCCESS;
 }
 
-shared::MergeParams baseParams(const VkfMergeProblem& p, const VkfMergeLayout& layout) {
+shared::MergeParams baseParams(const VkfMergeProblem& p, const MergeLayouts& layout) {
     const uint64_t partBytes = vkfTypeBytes(layout.part.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     shared::MergeParams params{};
-    params.part_stride = layout.partStride * partBytes;
+    params.part_stride = layout.all.partStride * partBytes;
     params.part_batch_stride = layout.part.batchStride * partBytes;
     params.part_head_stride = layout.part.headStride * partBytes;
     params.part_row_stride = layout.part.rowStride * partBytes;
     params.o_batch_stride = layout.o.batchStride * oBytes;
     params.o_head_stride = layout.o.headStride * oBytes;
     params.o_row_stride = layout.o.rowStride * oBytes;
-    params.lse_part_stride = layout.lsePartStride * sizeof(float);
+    params.lse_part_stride = layout.all.lsePartStride * sizeof(float);
     params.part_count = p.parts;
     params.heads = p.heads;
     params.rows = p.rows;
@@ -138,7 +139,7 @@ VkfResult createMerge(VkfContext context, const VkfMergeProblem* given, VkfMerge
     Variant variant;
     VkfResult result = checkMerge(given, &problem, &created->layout, message);
     if (result == VKF_SUCCESS) {
-        created->lse = problem.lse != 0;
+        created->lse = has(problem, VKF_ARRAY_LSE);
         created->params = baseParams(problem, created->layout);
         result = makeVariant(context->caps, *created, &variant, message);
     }
@@ -158,13 +159,13 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
         return result;
     }
     shared::MergeParams params = merge.params;
-    const VkfMergeLayout& layout = merge.layout;
+    const MergeLayouts& layout = merge.layout;
     const uint64_t partBytes = vkfTypeBytes(layout.part.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     const uint64_t lseBytes = merge.lse ? params.row_count * sizeof(float) : 0;
     const std::array needs = {
-        Need{"parts", &bindings.parts, &params.parts, layout.partElements * partBytes, partBytes},
-        Need{"partLse", &bindings.partLse, &params.part_lse, layout.lseElements * sizeof(float), sizeof(float)},
+        Need{"parts", &bindings.parts, &params.parts, layout.all.partElements * partBytes, partBytes},
+        Need{"partLse", &bindings.partLse, &params.part_lse, layout.all.lseElements * sizeof(float), sizeof(float)},
         Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes},
         Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float)},
     };
@@ -195,14 +196,28 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
 
 VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message) {
     VkfMergeProblem read{};
-    VkfMergeLayout layout{};
-    return vkf::checkMerge(problem, &read, &layout, message);
+    vkf::MergeLayouts layouts{};
+    return vkf::checkMerge(problem, &read, &layouts, message);
 }
 
-VkfMergeLayout vkfMergeLayout(const VkfMergeProblem* problem) {
+VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole role, VkfTensorLayout* layout,
+                                  VkfMessage* message) {
     VkfMergeProblem read{};
-    VkfMergeLayout layout{};
-    return vkf::checkMerge(problem, &read, &layout, nullptr) == VKF_SUCCESS ? layout : VkfMergeLayout{};
+    vkf::MergeLayouts layouts{};
+    if (const VkfResult result = vkf::checkMerge(problem, &read, &layouts, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (role != VKF_MERGE_PART && role != VKF_MERGE_O) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role, VKF_MERGE_O);
+    }
+    return vkf::writeVersioned(role == VKF_MERGE_PART ? layouts.part : layouts.o, layout, "layout", message);
+}
+
+VkfResult vkfGetMergeLayout(const VkfMergeProblem* problem, VkfMergeLayout* layout, VkfMessage* message) {
+    VkfMergeProblem read{};
+    vkf::MergeLayouts layouts{};
+    const VkfResult result = vkf::checkMerge(problem, &read, &layouts, message);
+    return result == VKF_SUCCESS ? vkf::writeVersioned(layouts.all, layout, "layout", message) : result;
 }
 
 VkfResult vkfCreateMerge(VkfContext context, const VkfMergeProblem* problem, VkfMerge* merge, VkfMessage* message) {

@@ -6,10 +6,21 @@
 #include "pipelines/variant.hpp"
 #include "shared/merge_params.h"
 
+namespace vkf {
+
+// How the tensors of a merge lie in memory, defaults filled in.
+struct MergeLayouts {
+    VkfTensorLayout part;
+    VkfTensorLayout o;
+    VkfMergeLayout all; // the partial results together
+};
+
+} // namespace vkf
+
 // Immutable once created, so that any number of threads may record it.
 struct VkfMerge_T {
     VkfContext context;
-    VkfMergeLayout layout;
+    vkf::MergeLayouts layout;
     bool lse;
     vkf::shared::MergeParams params;
     uint32_t rowsOfWorkgroup;

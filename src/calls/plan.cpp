@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdio>
 #include <memory>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "calls/context.hpp"
+#include "calls/first_sizes.hpp"
 
 namespace vkf {
 namespace {
@@ -60,7 +59,8 @@ double minimumBytes(const CheckedProblem& problem) {
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
     const double probabilities = static_cast<double>(p.batch) * p.queryHeads * probabilityRows(p) * p.keys;
-    return bytes + (p.lse != 0 ? 4.0 * rows : 0.0) + (p.probabilities != 0 ? 4.0 * probabilities : 0.0);
+    return bytes + (has(p, VKF_ARRAY_LSE) ? 4.0 * rows : 0.0) +
+           (has(p, VKF_ARRAY_PROBABILITIES) ? 4.0 * probabilities : 0.0);
 }
 
 // What of the description is particular to cooperative matrices.
@@ -75,7 +75,7 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
 
 std::array<char, 32> pagesText(const VkfPaging& paging) {
     std::array<char, 32> text{};
-    if (paging.enabled != 0) {
+    if (paging.pageSize != 0) {
         std::snprintf(text.data(), text.size(), ", pages of %u", paging.pageSize);
     }
     return text;
@@ -88,8 +88,8 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
         "%s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
         "%s%s%s, %u "
         "step%s%s",
-        vkfPathName(info->path), p.batch, p.packed != 0 ? " packed" : "", p.queryHeads, p.kvHeads, p.queryRows, p.keys,
-        p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
+        vkfPathName(info->path), p.batch, has(p, VKF_ARRAY_CU_SEQLENS) ? " packed" : "", p.queryHeads, p.kvHeads,
+        p.queryRows, p.keys, p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
         vkfTypeName(p.o.type), info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s",
         info->workgroupSize, info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
         matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
@@ -143,14 +143,10 @@ VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMess
 
 VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
-        VkfDeviceQuery known{};
         vkf::Caps caps;
         vkf::CheckedProblem checked{};
         vkf::Schedule schedule;
-        if (const VkfResult result = vkf::readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
-            return result;
-        }
-        if (const VkfResult result = vkf::readCaps(known, &caps, message); result != VKF_SUCCESS) {
+        if (const VkfResult result = vkf::queryCaps(query, &caps, message); result != VKF_SUCCESS) {
             return result;
         }
         return vkf::scheduleFor({caps}, problem, &checked, &schedule, message);
@@ -167,5 +163,5 @@ VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* message) {
     if (plan == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
     }
-    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message, offsetof(VkfPlanInfo, tile));
+    return vkf::writeVersioned(vkf::planInfo(*plan), info, "info", message);
 }

@@ -6,7 +6,7 @@
 #include <vkflash/inspect.h>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
+#include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
 
 namespace vkf {

@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include "base/message.hpp"
-#include "base/versioned.hpp"
 #include "calls/binding.hpp"
 #include "calls/context.hpp"
+#include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
 #include "problem/optional_inputs.hpp"
 #include "schedule/call_table.hpp"
@@ -15,9 +15,6 @@
 
 namespace vkf {
 namespace {
-
-// Of the first version, before there were block masks.
-constexpr size_t firstBindingsSize = offsetof(VkfBindings, blockMask);
 
 // By Input.
 struct InputBinding {
@@ -263,8 +260,7 @@ void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses
 VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const VkfBindings* given, uint32_t firstStep,
                  uint32_t stepCount, VkfMessage* message) {
     VkfBindings bindings{};
-    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message, firstBindingsSize);
-        result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
         return result;
     }
     Addresses addresses;

@@ -58,6 +58,9 @@ struct Caps {
 // Reads limits, features and quirks of a physical device.
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
 
+// Reads the caps of the device that an application asks about, without the features that it leaves out.
+VkfResult queryCaps(const VkfDeviceQuery* query, Caps* caps, VkfMessage* message);
+
 // Refuses what needs 16-bit storage on a device without it. `needy` is the message up to the word "needs" or "need".
 VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 

@@ -1,90 +1,135 @@
 // SPDX-License-Identifier: MIT
 //
-// What an application enables on its device before it creates it.
+// Tells an application what to enable when it creates its device.
+#include <array>
+#include <memory>
+
 #include <vkflash/vkflash.h>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "device/caps.hpp"
+#include "device/first_sizes.hpp"
 
 namespace vkf {
 namespace {
 
-VkBool32 enabledIf(VkfFeatures features, VkfFeatureBits bit) {
-    return (features & static_cast<VkfFeatures>(bit)) != 0 ? VK_TRUE : VK_FALSE;
+// The memory behind the pointers of VkfDeviceRequirements, which points to `features` and to `extensions`.
+struct Chain {
+    VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
+    VkPhysicalDevice16BitStorageFeatures storage16{};
+    VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress{};
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSizeControl{};
+    VkPhysicalDeviceVulkanMemoryModelFeatures vulkanMemoryModel{};
+    VkPhysicalDeviceShaderFloat16Int8Features float16{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix{};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+    std::array<const char*, 3> extensions{};
+    uint32_t extensionCount = 0;
+
+    // Links a struct in behind the first one.
+    template <typename Struct> Struct& add(Struct& added, VkStructureType type) {
+        added.sType = type;
+        added.pNext = features.pNext;
+        features.pNext = &added;
+        return added;
+    }
+    void addExtension(const char* name) { extensions[extensionCount++] = name; }
+};
+
+void addMatrixFeatures(VkfFeatures usable, Chain* chain) {
+    chain->addExtension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    chain->add(chain->vulkanMemoryModel, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES)
+        .vulkanMemoryModel = VK_TRUE;
+    chain->add(chain->float16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES).shaderFloat16 = VK_TRUE;
+    chain->add(chain->cooperativeMatrix, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR)
+        .cooperativeMatrix = VK_TRUE;
+    if ((usable & VKF_FEATURE_BFLOAT16_MATRIX) != 0) {
+        chain->addExtension(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+        chain->add(chain->bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+        chain->bfloat16.shaderBFloat16Type = VK_TRUE;
+        chain->bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+    }
 }
 
-// A chain from vulkanMemoryModel on, of use only with matrices.
-void fillMatrixFeatures(bool matrices, bool bfloat16, VkfDeviceRequirements* r) {
-    r->vulkanMemoryModel.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
-    r->vulkanMemoryModel.pNext = &r->float16;
-    r->vulkanMemoryModel.vulkanMemoryModel = matrices ? VK_TRUE : VK_FALSE;
-    r->float16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
-    r->float16.pNext = &r->cooperativeMatrix;
-    r->float16.shaderFloat16 = matrices ? VK_TRUE : VK_FALSE;
-    r->cooperativeMatrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
-    r->cooperativeMatrix.pNext = bfloat16 ? &r->bfloat16 : nullptr;
-    r->cooperativeMatrix.cooperativeMatrix = matrices ? VK_TRUE : VK_FALSE;
-    r->bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
-    r->bfloat16.shaderBFloat16Type = bfloat16 ? VK_TRUE : VK_FALSE;
-    r->bfloat16.shaderBFloat16CooperativeMatrix = bfloat16 ? VK_TRUE : VK_FALSE;
+std::unique_ptr<Chain> chainOf(const Caps& caps) {
+    auto chain = std::make_unique<Chain>();
+    chain->add(chain->bufferDeviceAddress, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES)
+        .bufferDeviceAddress = VK_TRUE;
+    if ((caps.features & VKF_FEATURE_STORAGE_16BIT) != 0) {
+        chain->add(chain->storage16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES)
+            .storageBuffer16BitAccess = VK_TRUE;
+    }
+    if ((caps.features & VKF_FEATURE_FULL_SUBGROUPS) != 0) {
+        if (caps.apiVersion < VK_API_VERSION_1_3) {
+            chain->addExtension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+        }
+        chain->add(chain->subgroupSizeControl, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+        chain->subgroupSizeControl.subgroupSizeControl = VK_TRUE;
+        chain->subgroupSizeControl.computeFullSubgroups = VK_TRUE;
+    }
+    if ((caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
+        addMatrixFeatures(caps.features, chain.get());
+    }
+    return chain;
 }
 
-void fillRequirements(const Caps& caps, VkfDeviceRequirements* r) {
-    r->usableFeatures = caps.features;
-    r->neededFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
-    const bool subgroups = (caps.features & VKF_FEATURE_FULL_SUBGROUPS) != 0;
-    if (subgroups && caps.apiVersion < VK_API_VERSION_1_3) {
-        r->extensions[r->extensionCount++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+VkfResult getRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements, VkfMessage* message) {
+    Caps caps;
+    if (const VkfResult result = checkStructSize(requirements, "requirements", message); result != VKF_SUCCESS) {
+        return result;
     }
-
-    const bool matrices = (caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0;
-    const bool bfloat16 = (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) != 0;
-    if (matrices) {
-        r->extensions[r->extensionCount++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    if (const VkfResult result = queryCaps(query, &caps, message); result != VKF_SUCCESS) {
+        return result;
     }
-    if (bfloat16) {
-        r->extensions[r->extensionCount++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
-    }
-    fillMatrixFeatures(matrices, bfloat16, r);
-
-    r->subgroupSizeControl.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-    r->subgroupSizeControl.subgroupSizeControl = enabledIf(caps.features, VKF_FEATURE_FULL_SUBGROUPS);
-    r->subgroupSizeControl.computeFullSubgroups = r->subgroupSizeControl.subgroupSizeControl;
-    r->bufferDeviceAddress.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
-    r->bufferDeviceAddress.bufferDeviceAddress = VK_TRUE;
-    void* const matrixFeatures = matrices ? &r->vulkanMemoryModel : nullptr;
-    r->subgroupSizeControl.pNext = matrixFeatures;
-    r->bufferDeviceAddress.pNext = subgroups ? &r->subgroupSizeControl : matrixFeatures;
-    r->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
-    r->storage16.storageBuffer16BitAccess = enabledIf(caps.features, VKF_FEATURE_STORAGE_16BIT);
-    r->storage16.pNext = &r->bufferDeviceAddress;
-    r->features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    r->features.pNext = &r->storage16;
+    std::unique_ptr<Chain> chain = chainOf(caps);
+    VkfDeviceRequirements made{};
+    made.usableFeatures = caps.features;
+    made.neededFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
+    made.features = chain.get();
+    made.extensions = chain->extensionCount != 0 ? chain->extensions.data() : nullptr;
+    made.extensionCount = chain->extensionCount;
+    const VkfResult result = writeVersioned(made, requirements, "requirements", message);
+    chain.release(); // vkfFreeDeviceRequirements deletes it
+    return result;
 }
 
 } // namespace
+
+VkfResult queryCaps(const VkfDeviceQuery* query, Caps* caps, VkfMessage* message) {
+    VkfDeviceQuery known{};
+    if (const VkfResult result = readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    constexpr VkfFeatures removable = 2 * VKF_FEATURE_BFLOAT16_MATRIX - 1 - VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
+    if ((known.withoutFeatures & ~removable) != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "withoutFeatures has bits 0x%x, which cannot be left out",
+                    known.withoutFeatures & ~removable);
+    }
+    if (known.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of query is not zero");
+    }
+    if (const VkfResult result = readCaps(known, caps, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    caps->features &= ~known.withoutFeatures;
+    if ((caps->features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0) {
+        caps->features &= ~static_cast<VkfFeatures>(VKF_FEATURE_BFLOAT16_MATRIX);
+    }
+    return VKF_SUCCESS;
+}
+
 } // namespace vkf
 
 VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements,
                                    VkfMessage* message) {
-    return vkf::guarded(message, [&] {
-        VkfDeviceQuery known{};
-        vkf::Caps caps;
-        if (const VkfResult result = vkf::readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
-            return result;
-        }
-        VkfDeviceRequirements size{};
-        if (const VkfResult result = vkf::readVersioned(requirements, &size, "requirements", message);
-            result != VKF_SUCCESS) {
-            return result;
-        }
-        if (const VkfResult result = vkf::readCaps(known, &caps, message); result != VKF_SUCCESS) {
-            return result;
-        }
-        *requirements = VkfDeviceRequirements{};
-        requirements->structSize = sizeof *requirements;
-        vkf::fillRequirements(caps, requirements);
-        return VKF_SUCCESS;
-    });
+    return vkf::guarded(message, [&] { return vkf::getRequirements(query, requirements, message); });
+}
+
+void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements) {
+    if (requirements != nullptr) {
+        delete static_cast<const vkf::Chain*>(requirements->features);
+        requirements->features = nullptr;
+        requirements->extensions = nullptr;
+        requirements->extensionCount = 0;
+    }
 }

@@ -16,7 +16,7 @@ namespace {
 uint64_t tensorBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole role) {
-    return device.createBuffer(tensorBytes(vkfTensorLayout(&problem, role)));
+    return device.createBuffer(tensorBytes(vkf::layoutOf(problem, role)));
 }
 
 void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
@@ -121,7 +121,7 @@ double Attention::run(const std::function<void(double)>& progress) {
 }
 
 void Attention::download(const HostTensors& tensors) {
-    const VkfTensorLayout layout = vkfTensorLayout(&plan_.problem(), VKF_TENSOR_O);
+    const VkfTensorLayout layout = layoutOf(plan_.problem(), VKF_TENSOR_O);
     if (tensors.o != nullptr && hasGaps(layout)) {
         std::vector<unsigned char> span(o_.size());
         device_.download(span.data(), o_, span.size());

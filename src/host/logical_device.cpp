@@ -11,29 +11,10 @@ namespace {
 // To be enabled wherever it is offered: the specification asks for it.
 constexpr const char* portabilitySubsetExtension = "VK_KHR_portability_subset";
 
-// Takes features out of what will be enabled. Extensions may stay: they do nothing without a feature.
-void removeFeatures(VkfDeviceRequirements& requirements, VkfFeatures without) {
-    requirements.usableFeatures &= ~without;
-    if ((without & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) != 0) {
-        requirements.bufferDeviceAddress.bufferDeviceAddress = VK_FALSE;
-    }
-    if ((without & VKF_FEATURE_STORAGE_16BIT) != 0) {
-        requirements.storage16.storageBuffer16BitAccess = VK_FALSE;
-    }
-    if ((without & VKF_FEATURE_FULL_SUBGROUPS) != 0) {
-        requirements.subgroupSizeControl.subgroupSizeControl = VK_FALSE;
-        requirements.subgroupSizeControl.computeFullSubgroups = VK_FALSE;
-    }
-    if ((without & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
-        requirements.cooperativeMatrix.cooperativeMatrix = VK_FALSE;
-        requirements.vulkanMemoryModel.vulkanMemoryModel = VK_FALSE;
-        requirements.float16.shaderFloat16 = VK_FALSE;
-    }
-    if ((without & VKF_FEATURE_BFLOAT16_MATRIX) != 0) {
-        requirements.bfloat16.shaderBFloat16Type = VK_FALSE;
-        requirements.bfloat16.shaderBFloat16CooperativeMatrix = VK_FALSE;
-    }
-}
+struct FreeRequirements {
+    VkfDeviceRequirements* requirements;
+    ~FreeRequirements() { vkfFreeDeviceRequirements(requirements); }
+};
 
 // Compute with timestamps first; then a queue without graphics, which a desktop's drawing does not
 // share and no display watchdog looks at.
@@ -64,13 +45,11 @@ LogicalDevice::LogicalDevice(const Instance& instance, VkPhysicalDevice physical
     query.getInstanceProcAddr = instance.getInstanceProcAddr();
     query.instance = instance.handle();
     query.physicalDevice = physicalDevice;
+    query.withoutFeatures = withoutFeatures;
     auto requirements = make<VkfDeviceRequirements>();
     VkfMessage message{};
     check(vkfGetDeviceRequirements(&query, &requirements, &message), message);
-    if ((requirements.neededFeatures & withoutFeatures) != 0) {
-        throw Error(VKF_ERROR_MISSING_FEATURE, "vkflash cannot run without the features that withoutFeatures removes");
-    }
-    removeFeatures(requirements, withoutFeatures);
+    const FreeRequirements owner{&requirements};
     features_ = requirements.usableFeatures;
     chooseQueue(instance.functions());
     create(instance.functions(), requirements);
@@ -102,7 +81,7 @@ void LogicalDevice::chooseQueue(const InstanceFunctions& vk) {
     }
 }
 
-void LogicalDevice::create(const InstanceFunctions& vk, VkfDeviceRequirements& requirements) {
+void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements) {
     std::vector<const char*> extensions(requirements.extensions, requirements.extensions + requirements.extensionCount);
     const auto offered =
         enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties", vk.EnumerateDeviceExtensionProperties,
@@ -130,9 +109,9 @@ void LogicalDevice::create(const InstanceFunctions& vk, VkfDeviceRequirements& r
     queue.pQueuePriorities = &priority;
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-    info.pNext = &requirements.features;
+    info.pNext = requirements.features;
     if (hasShaderClock_) {
-        shaderClock.pNext = &requirements.features;
+        shaderClock.pNext = const_cast<void*>(requirements.features); // which no driver writes to
         info.pNext = &shaderClock;
     }
     info.queueCreateInfoCount = 1;

@@ -29,7 +29,7 @@ public:
 
 private:
     void chooseQueue(const InstanceFunctions& vk);
-    void create(const InstanceFunctions& vk, VkfDeviceRequirements& requirements);
+    void create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements);
 
     VkPhysicalDevice physicalDevice_;
     VkfFeatures features_ = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <vkflash/host.hpp>
+#include <vkflash/problem.hpp>
 
 namespace vkf::host {
 

@@ -71,6 +71,7 @@ void readUsability(const Instance& instance, VkPhysicalDevice device, DeviceSumm
     VkfMessage message{};
     summary.usable = vkfGetDeviceRequirements(&query, &requirements, &message);
     summary.features = requirements.usableFeatures;
+    vkfFreeDeviceRequirements(&requirements);
     summary.reason = message.text;
 }
 

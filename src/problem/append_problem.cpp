@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "base/message.hpp"
-#include "base/versioned.hpp"
 #include "problem/cache.hpp"
 #include "problem/cache_tensor.hpp"
 #include "problem/checks.hpp"
+#include "problem/first_sizes.hpp"
 #include "shared/append_params.h"
 
 namespace vkf {
@@ -21,10 +21,10 @@ VkfResult checkRotary(const VkfAppendProblem& p, VkfMessage* message) {
                     VKF_ROTARY_INTERLEAVED);
     }
     if (rotary.pairs == VKF_ROTARY_OFF) {
-        return p.queryHeads == 0
-                   ? VKF_SUCCESS
-                   : fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                          "queryHeads is %u, but rotary.pairs is 0: there is nothing to do with q", p.queryHeads);
+        const bool rotates = has(p, VKF_ARRAY_QUERIES) || has(p, VKF_ARRAY_ROTARY_TABLES);
+        return rotates ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but rotary.pairs is 0",
+                              has(p, VKF_ARRAY_QUERIES) ? "VKF_ARRAY_QUERIES" : "VKF_ARRAY_ROTARY_TABLES")
+                       : VKF_SUCCESS;
     }
     if (rotary.dim % 2 != 0 || rotary.dim > p.headDim) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "rotary.dim is %u; it must be even and at most headDim, %u",
@@ -61,12 +61,41 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
                         static_cast<unsigned long long>(range.least), static_cast<unsigned long long>(range.most));
         }
     }
-    return p.reserved == 0 ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
+    return VKF_SUCCESS;
+}
+
+VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
+    constexpr VkfArrays allowed =
+        VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS | VKF_ARRAY_ROTARY_TABLES;
+    if (const VkfResult result = checkArrayBits(p.arrays, allowed, "an append", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const struct {
+        VkfArrayBits array;
+        bool described;
+        const char* name;
+        const char* field;
+    } descriptions[] = {
+        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "VKF_ARRAY_BLOCK_TABLE", "paging"},
+        {VKF_ARRAY_QUERIES, p.queryHeads != 0, "VKF_ARRAY_QUERIES", "queryHeads"},
+        {VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0, "VKF_ARRAY_ROTARY_TABLES", "rotary.tableRows"},
+    };
+    for (const auto& [array, described, name, field] : descriptions) {
+        if (has(p, array) != described) {
+            return described
+                       ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", field, name)
+                       : fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but %s is zero", name, field);
+        }
+    }
+    if (p.paging.reserved != 0 || !isZero(p.paging.reserved2) || !isZero(p.rotary.reserved)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero",
+                    isZero(p.rotary.reserved) ? "paging" : "rotary");
+    }
+    return VKF_SUCCESS;
 }
 
 VkfResult checkPages(const VkfAppendProblem& p, VkfMessage* message) {
-    const VkfResult result = checkBoolean(p.paging.enabled, "paging.enabled", message);
-    return result == VKF_SUCCESS ? checkPaging(p.paging, p.keys, message) : result;
+    return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
 }
 
 // Shape of a tensor that strides are filled in for.
@@ -79,8 +108,8 @@ VkfTensorLayout shapeOf(uint32_t batch, uint32_t heads, uint32_t rows, uint32_t 
     return layout;
 }
 
-VkfResult layOutAll(const VkfAppendProblem& p, VkfAppendLayout* layout, VkfMessage* message) {
-    const bool paged = p.paging.enabled != 0;
+VkfResult layOutAll(const VkfAppendProblem& p, AppendLayouts* layouts, VkfMessage* message) {
+    const bool paged = has(p, VKF_ARRAY_BLOCK_TABLE);
     const uint32_t cacheBatch = paged ? (p.keys == 0 ? 0 : p.paging.pages) : p.batch;
     const uint32_t cacheRows = paged ? p.paging.pageSize : p.keys;
     const struct {
@@ -88,32 +117,31 @@ VkfResult layOutAll(const VkfAppendProblem& p, VkfAppendLayout* layout, VkfMessa
         const VkfTensor* tensor;
         TensorUse use;
         VkfTensorLayout shape;
-        VkfTensorLayout* layout;
     } tensors[] = {
-        {"newK", &p.newK, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.headDim), &layout->newK},
-        {"newV", &p.newV, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.valueDim), &layout->newV},
-        {"k", &p.k, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.headDim), &layout->k},
-        {"v", &p.v, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.valueDim), &layout->v},
-        {"q", &p.q, TensorUse::input, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim), &layout->q},
-        {"rotatedQ", &p.rotatedQ, TensorUse::output, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim),
-         &layout->rotatedQ},
+        {"newK", &p.newK, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.headDim)},
+        {"newV", &p.newV, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.valueDim)},
+        {"k", &p.k, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.headDim)},
+        {"v", &p.v, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.valueDim)},
+        {"q", &p.q, TensorUse::input, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim)},
+        {"rotatedQ", &p.rotatedQ, TensorUse::output, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim)},
     };
-    for (const auto& tensor : tensors) {
-        *tensor.layout = tensor.shape;
-        if (const VkfResult result = layOut(tensor.name, *tensor.tensor, tensor.use, tensor.layout, message);
+    for (size_t i = 0; i < layouts->size(); i++) {
+        VkfTensorLayout& layout = (*layouts)[i];
+        layout = tensors[i].shape;
+        if (const VkfResult result = layOut(tensors[i].name, *tensors[i].tensor, tensors[i].use, &layout, message);
             result != VKF_SUCCESS) {
             return result;
         }
     }
-    if (p.queryHeads == 0) {
-        layout->q = layout->rotatedQ = VkfTensorLayout{};
+    if (!has(p, VKF_ARRAY_QUERIES)) {
+        (*layouts)[VKF_APPEND_Q] = (*layouts)[VKF_APPEND_ROTATED_Q] = VkfTensorLayout{};
     }
     return VKF_SUCCESS;
 }
 
 } // namespace
 
-VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, VkfAppendLayout* layout,
+VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, AppendLayouts* layouts,
                       VkfMessage* message) {
     if (const VkfResult result = readVersioned(given, problem, "problem", message); result != VKF_SUCCESS) {
         return result;
@@ -122,24 +150,32 @@ VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, 
     p.valueDim = p.valueDim == 0 ? p.headDim : p.valueDim;
     p.rotary.dim = p.rotary.dim == 0 ? p.headDim : p.rotary.dim;
     p.rotary.base = p.rotary.base == 0.0F ? 10000.0F : p.rotary.base;
-    for (const auto check : {checkShape, checkRotary, checkPages}) {
+    for (const auto check : {checkAppendArrays, checkShape, checkRotary, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }
     }
-    return layOutAll(p, layout, message);
+    return layOutAll(p, layouts, message);
 }
 
 } // namespace vkf
 
 VkfResult vkfCheckAppend(const VkfAppendProblem* problem, VkfMessage* message) {
     VkfAppendProblem read{};
-    VkfAppendLayout layout{};
-    return vkf::checkAppend(problem, &read, &layout, message);
+    vkf::AppendLayouts layouts{};
+    return vkf::checkAppend(problem, &read, &layouts, message);
 }
 
-VkfAppendLayout vkfAppendLayout(const VkfAppendProblem* problem) {
+VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,
+                                   VkfMessage* message) {
     VkfAppendProblem read{};
-    VkfAppendLayout layout{};
-    return vkf::checkAppend(problem, &read, &layout, nullptr) == VKF_SUCCESS ? layout : VkfAppendLayout{};
+    vkf::AppendLayouts layouts{};
+    if (const VkfResult result = vkf::checkAppend(problem, &read, &layouts, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (role < VKF_APPEND_NEW_K || role > VKF_APPEND_ROTATED_Q) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role,
+                         VKF_APPEND_ROTATED_Q);
+    }
+    return vkf::writeVersioned(layouts[static_cast<size_t>(role)], layout, "layout", message);
 }

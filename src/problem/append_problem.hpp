@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <vkflash/append.h>
+#include <array>
+
+#include <vkflash/problem.hpp>
 
 namespace vkf {
 
-// Everything that can be said without a device. Fills *problem with what was given and its defaults, and *layout.
-VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, VkfAppendLayout* layout,
+// By VkfAppendRole.
+using AppendLayouts = std::array<VkfTensorLayout, 6>;
+
+// Checks everything that needs no device. Fills *problem with the given problem and its defaults, and *layouts.
+VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, AppendLayouts* layouts,
                       VkfMessage* message);
 
 } // namespace vkf

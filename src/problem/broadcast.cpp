@@ -3,8 +3,6 @@
 // Bias and boolean masks, which strides of 0 broadcast.
 #include "problem/checks.hpp"
 
-#include <utility>
-
 #include "base/message.hpp"
 #include "problem/mask_layout.hpp"
 
@@ -35,22 +33,26 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& bias, const c
 } // namespace
 
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
-    if (p.bias.enabled != 0 && (broadcastBits(p.bias.type) == 0 || isMaskType(p.bias.type))) {
+    if (has(p, VKF_ARRAY_BIAS) && (broadcastBits(p.bias.type) == 0 || isMaskType(p.bias.type))) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of bias is not in this version: f32, f16, bf16",
                     vkfTypeName(p.bias.type));
     }
-    for (const auto& [mask, name] : {std::pair{&p.mask, "mask"}, std::pair{&p.dropoutMask, "dropoutMask"}}) {
-        if (mask->enabled != 0 && !isMaskType(mask->type)) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: bool8, bool1",
-                        vkfTypeName(mask->type), name);
-        }
-    }
-    for (const auto& [bias, name] :
-         {std::pair{&p.bias, "bias"}, std::pair{&p.mask, "mask"}, std::pair{&p.dropoutMask, "dropoutMask"}}) {
-        if (bias->enabled == 0) {
+    const struct {
+        VkfArrayBits bit;
+        const VkfBroadcastArray& array;
+        const char* name;
+    } arrays[] = {{VKF_ARRAY_BIAS, p.bias, "bias"},
+                  {VKF_ARRAY_MASK, p.mask, "mask"},
+                  {VKF_ARRAY_DROPOUT_MASK, p.dropoutMask, "dropoutMask"}};
+    for (const auto& [bit, array, name] : arrays) {
+        if (!has(p, bit)) {
             continue;
         }
-        if (const VkfResult result = checkReach(p, *bias, name, message); result != VKF_SUCCESS) {
+        if (bit != VKF_ARRAY_BIAS && !isMaskType(array.type)) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: bool8, bool1",
+                        vkfTypeName(array.type), name);
+        }
+        if (const VkfResult result = checkReach(p, array, name, message); result != VKF_SUCCESS) {
             return result;
         }
     }

@@ -10,9 +10,6 @@
 namespace vkf {
 
 VkfResult checkPaging(const VkfPaging& paging, uint32_t keys, VkfMessage* message) {
-    if (paging.enabled == 0) {
-        return VKF_SUCCESS;
-    }
     if (!std::has_single_bit(paging.pageSize)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is %u; it must be a power of two",
                     paging.pageSize);

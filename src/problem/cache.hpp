@@ -7,7 +7,7 @@
 
 namespace vkf {
 
-// `keys` are those of each sequence. paging.enabled must be 0 or 1.
+// `keys` are those of each sequence.
 VkfResult checkPaging(const VkfPaging& paging, uint32_t keys, VkfMessage* message);
 
 // That a tensor of a block type is made of whole blocks.

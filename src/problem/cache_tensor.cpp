@@ -3,6 +3,7 @@
 
 #include "base/message.hpp"
 #include "problem/cache.hpp"
+#include "problem/checks.hpp"
 #include "problem/tensor_layout.hpp"
 
 namespace vkf {
@@ -14,8 +15,8 @@ VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTe
         return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is none of f32, f16, bf16%s",
                     vkfTypeName(tensor.type), name, use == TensorUse::cache ? ", q8_0, q4_0" : "");
     }
-    if (tensor.reserved != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
+        return result;
     }
     setStrides(tensor, layout);
     if (!reach(*layout, &layout->elements)) {

@@ -3,12 +3,37 @@
 // The parts of checkProblem. Each part checks one kind of field and names the field that it refuses.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+
 #include "problem/problem.hpp"
 
 namespace vkf {
 
 // Refuses a value other than 0 and 1.
 VkfResult checkBoolean(VkfBool value, const char* name, VkfMessage* message);
+
+// Whether all bytes of a struct without padding are 0.
+template <typename Struct> bool isZero(const Struct& value) {
+    static_assert(std::has_unique_object_representations_v<Struct>);
+    const Struct zero{};
+    return std::memcmp(&value, &zero, sizeof value) == 0;
+}
+template <size_t count> bool isZero(const uint64_t (&values)[count]) {
+    return std::all_of(std::begin(values), std::end(values), [](uint64_t value) { return value == 0; });
+}
+
+// Refuses bits other than `allowed`. `problem` is "attention", "an append" or "a merge".
+VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message);
+// Refuses a tensor whose reserved fields are not 0.
+VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message);
+
+// Checks the bits of p.arrays, and that descriptions of arrays go with them.
+VkfResult checkArrays(const VkfProblem& p, VkfMessage* message);
+// Refuses reserved fields that are not 0, in all structs of the problem but the tensors.
+VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message);
 
 VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message);
 VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message);

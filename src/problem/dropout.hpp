@@ -5,17 +5,17 @@
 
 #include <cstdint>
 
-#include <vkflash/problem.h>
+#include <vkflash/problem.hpp>
 
 namespace vkf {
 
 inline bool hasDropout(const VkfProblem& problem) {
-    return problem.dropout.probability != 0.0F || problem.dropoutMask.enabled != 0;
+    return problem.dropout.probability != 0.0F || has(problem, VKF_ARRAY_DROPOUT_MASK);
 }
 
 // Whether the seed is one that is bound, in the place of the problem's own: a mask needs none.
 inline bool hasBoundSeed(const VkfProblem& problem) {
-    return hasDropout(problem) && problem.dropoutMask.enabled == 0 && problem.dropout.deviceSeed != 0;
+    return hasDropout(problem) && !has(problem, VKF_ARRAY_DROPOUT_MASK) && has(problem, VKF_ARRAY_DROPOUT_SEED);
 }
 
 // Keys with smaller numbers are left out: floor(probability 2^32), which fp64 holds exactly.

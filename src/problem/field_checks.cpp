@@ -22,21 +22,8 @@ VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message) {
         const char* name;
     } booleans[] = {
         {p.causal, "causal"},
-        {p.keyLengths, "keyLengths"},
-        {p.lse, "lse"},
-        {p.window.enabled, "window.enabled"},
-        {p.bias.enabled, "bias.enabled"},
-        {p.mask.enabled, "mask.enabled"},
         {p.alibi, "alibi"},
-        {p.alibiCustom, "alibiCustom"},
-        {p.sinks, "sinks"},
-        {p.biasFactors, "biasFactors"},
-        {p.packed, "packed"},
-        {p.documents, "documents"},
-        {p.probabilities, "probabilities"},
-        {p.paging.enabled, "paging.enabled"},
-        {p.dropout.deviceSeed, "dropout.deviceSeed"},
-        {p.dropoutMask.enabled, "dropoutMask.enabled"},
+        {p.window.enabled, "window.enabled"},
     };
     for (const auto& boolean : booleans) {
         if (const VkfResult result = checkBoolean(boolean.value, boolean.name, message); result != VKF_SUCCESS) {
@@ -85,25 +72,39 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld beside causal; it must be 0 or -1",
                     static_cast<long long>(p.window.right));
     }
-    if (p.alibiCustom != 0 && p.alibi == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "alibiCustom is 1 without alibi");
-    }
-    if (p.biasFactors != 0 && p.bias.enabled == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias");
-    }
-    if (p.probabilityRows != 0 && p.probabilities == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is %u without probabilities",
-                    p.probabilityRows);
-    }
-    if (p.reserved != 0 || p.reserved2 != 0 || p.reserved3 != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field is not zero");
+    return VKF_SUCCESS;
+}
+
+VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message) {
+    return tensor.reserved == 0 && isZero(tensor.reserved2)
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero", name);
+}
+
+VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        bool zero;
+        const char* name;
+    } structs[] = {
+        {isZero(p.window.reserved), "window"},
+        {p.bias.reserved == 0 && isZero(p.bias.reserved2), "bias"},
+        {p.mask.reserved == 0 && isZero(p.mask.reserved2), "mask"},
+        {p.dropoutMask.reserved == 0 && isZero(p.dropoutMask.reserved2), "dropoutMask"},
+        {p.blockMask.reserved == 0 && isZero(p.blockMask.reserved2), "blockMask"},
+        {p.paging.reserved == 0 && isZero(p.paging.reserved2), "paging"},
+        {p.dropout.reserved == 0 && isZero(p.dropout.reserved2), "dropout"},
+    };
+    for (const auto& member : structs) {
+        if (!member.zero) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero", member.name);
+        }
     }
     return VKF_SUCCESS;
 }
 
 // Path decode takes wider heads than the others.
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
-    const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && p.maskBlock == 0);
+    const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && !has(p, VKF_ARRAY_BLOCK_MASK));
     const VkfPath path = decode ? VKF_PATH_DECODE : p.path == VKF_PATH_AUTO ? VKF_PATH_SCALAR : p.path;
     const struct {
         uint32_t value;
@@ -133,7 +134,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     } limits[] = {
         {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
         {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
-        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.probabilityRows, VKF_MAX_ROWS, "probabilityRows"},
+        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.probabilityRowCount, VKF_MAX_ROWS, "probabilityRowCount"},
     };
     for (const auto& dimension : limits) {
         if (dimension.value > dimension.limit) {
@@ -159,17 +160,20 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         bool asked;
         const char* name;
     } features[] = {
-        {p.mask.enabled != 0 && p.path == VKF_PATH_STANDARD, "mask on path standard"},
-        {p.packed != 0 && isStudyPath(p.path), "packed (variable-length) sequences on paths standard and key_outer"},
-        {p.packed != 0 && p.maskBlock != 0, "packed (variable-length) sequences with a maskBlock"},
-        {p.packed != 0 && p.probabilities != 0, "probabilities of packed (variable-length) sequences"},
-        {p.documents != 0 && p.path == VKF_PATH_STANDARD, "documents on path standard"},
-        {p.paging.enabled != 0 && isStudyPath(p.path), "paging on paths standard and key_outer"},
-        {p.paging.enabled != 0 && p.maskBlock != 0, "paging with a maskBlock"},
+        {has(p, VKF_ARRAY_MASK) && p.path == VKF_PATH_STANDARD, "mask on path standard"},
+        {has(p, VKF_ARRAY_CU_SEQLENS) && isStudyPath(p.path),
+         "packed (variable-length) sequences on paths standard and key_outer"},
+        {has(p, VKF_ARRAY_CU_SEQLENS) && has(p, VKF_ARRAY_BLOCK_MASK),
+         "packed (variable-length) sequences with a blockMask"},
+        {has(p, VKF_ARRAY_CU_SEQLENS) && has(p, VKF_ARRAY_PROBABILITIES),
+         "probabilities of packed (variable-length) sequences"},
+        {has(p, VKF_ARRAY_DOCUMENT_IDS) && p.path == VKF_PATH_STANDARD, "documents on path standard"},
+        {has(p, VKF_ARRAY_BLOCK_TABLE) && isStudyPath(p.path), "paging on paths standard and key_outer"},
+        {has(p, VKF_ARRAY_BLOCK_TABLE) && has(p, VKF_ARRAY_BLOCK_MASK), "paging with a blockMask"},
         {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),
          "k or v of a block type on paths standard and key_outer"},
-        {p.maskBlock != 0 && p.path == VKF_PATH_STANDARD, "maskBlock on path standard"},
-        {p.maskBlock != 0 && p.path == VKF_PATH_DECODE, "maskBlock on path decode"},
+        {has(p, VKF_ARRAY_BLOCK_MASK) && p.path == VKF_PATH_STANDARD, "blockMask on path standard"},
+        {has(p, VKF_ARRAY_BLOCK_MASK) && p.path == VKF_PATH_DECODE, "blockMask on path decode"},
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
         {p.window.enabled != 0 && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
          "window.firstKeys on path standard"},

@@ -28,8 +28,9 @@ inline uint32_t broadcastBits(VkfType type) {
 }
 
 // Bytes of a bias or a mask from the first to one past the last that is read, in whole words of 4; 0 if none is.
-inline uint64_t broadcastBytes(const VkfProblem& p, const VkfBroadcastArray& bias) {
-    if (bias.enabled == 0 || p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
+inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
+    const VkfBroadcastArray& bias = array == VKF_ARRAY_BIAS ? p.bias : array == VKF_ARRAY_MASK ? p.mask : p.dropoutMask;
+    if (!has(p, array) || p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
         return 0;
     }
     const auto lastOf = [](uint32_t count, uint64_t stride) { return (count - 1) * stride; };
@@ -43,15 +44,15 @@ inline uint64_t broadcastBytes(const VkfProblem& p, const VkfBroadcastArray& bia
 // The problem must have passed checkBlockMask. All zeros without a block mask.
 inline VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
     VkfBlockMaskLayout layout{};
-    if (p.maskBlock == 0) {
+    if (!has(p, VKF_ARRAY_BLOCK_MASK)) {
         return layout;
     }
-    layout.rowBlocks = (p.queryRows + p.maskBlock - 1) / p.maskBlock;
-    layout.keyBlocks = (p.keys + p.maskBlock - 1) / p.maskBlock;
+    layout.rowBlocks = (p.queryRows + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
+    layout.keyBlocks = (p.keys + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
     layout.rowWords = (layout.keyBlocks + 31) / 32;
     const uint64_t ofHead = uint64_t{layout.rowBlocks} * layout.rowWords;
     if (p.batch != 0 && p.queryHeads != 0 && ofHead != 0) {
-        layout.words = (p.batch - 1) * p.blockMaskBatchStride + (p.queryHeads - 1) * p.blockMaskHeadStride + ofHead;
+        layout.words = (p.batch - 1) * p.blockMask.batchStride + (p.queryHeads - 1) * p.blockMask.headStride + ofHead;
     }
     return layout;
 }

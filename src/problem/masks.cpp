@@ -10,26 +10,20 @@
 namespace vkf {
 
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
-    if (p.maskBlock % VKF_LEAST_MASK_BLOCK != 0 || p.maskBlock > VKF_MAX_MASK_BLOCK) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "maskBlock is %u; it must be a multiple of %d, at most %d, or 0",
-                    p.maskBlock, VKF_LEAST_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
+    const VkfBlockMask& mask = p.blockMask;
+    if (mask.blockSize % VKF_LEAST_MASK_BLOCK != 0 || mask.blockSize > VKF_MAX_MASK_BLOCK) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "blockMask.blockSize is %u; it must be a multiple of %d, at most %d", mask.blockSize,
+                    VKF_LEAST_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
     }
-    const struct {
-        uint64_t value;
-        const char* name;
-    } strides[] = {{p.blockMaskBatchStride, "blockMaskBatchStride"}, {p.blockMaskHeadStride, "blockMaskHeadStride"}};
-    for (const auto& stride : strides) {
-        if (stride.value != 0 && p.maskBlock == 0) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %llu without a maskBlock", stride.name,
-                        static_cast<unsigned long long>(stride.value));
-        }
-        if (stride.value > UINT32_MAX) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %llu is over the limit of 4294967295", stride.name,
-                        static_cast<unsigned long long>(stride.value));
-        }
+    if (std::max(mask.batchStride, mask.headStride) > UINT32_MAX) {
+        const bool batch = mask.batchStride > UINT32_MAX;
+        return fail(message, VKF_ERROR_UNSUPPORTED, "blockMask.%s %llu is over the limit of 4294967295",
+                    batch ? "batchStride" : "headStride",
+                    static_cast<unsigned long long>(batch ? mask.batchStride : mask.headStride));
     }
-    const double words = static_cast<double>(p.blockMaskBatchStride) * p.batch +
-                         static_cast<double>(p.blockMaskHeadStride) * p.queryHeads;
+    const double words =
+        static_cast<double>(mask.batchStride) * p.batch + static_cast<double>(mask.headStride) * p.queryHeads;
     if (words > 0x1p60) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of the block mask reach past 2^60 words");
     }
@@ -49,8 +43,8 @@ double visiblePairs(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     // Of packed sequences nobody knows the lengths: as if all had the same.
     const double sequences = std::max(p.batch, 1U);
-    const double rows = p.packed != 0 ? p.queryRows / sequences : p.queryRows;
-    const double keys = p.packed != 0 && p.paging.enabled == 0 ? p.keys / sequences : p.keys;
+    const double rows = has(p, VKF_ARRAY_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;
+    const double keys = has(p, VKF_ARRAY_CU_SEQLENS) && !has(p, VKF_ARRAY_BLOCK_TABLE) ? p.keys / sequences : p.keys;
     if (!problem.windowed()) {
         return rows * keys;
     }

@@ -4,18 +4,17 @@
 #include <cmath>
 #include <cstddef>
 
-#include "base/versioned.hpp"
 #include "problem/cache.hpp"
 #include "problem/checks.hpp"
+#include "problem/first_sizes.hpp"
 #include "problem/mask_layout.hpp"
 
 namespace vkf {
 namespace {
 
-// Of the first version, before there were block masks.
-constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
-
-VkfResult checkPages(const VkfProblem& p, VkfMessage* message) { return checkPaging(p.paging, p.keys, message); }
+VkfResult checkPages(const VkfProblem& p, VkfMessage* message) {
+    return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
+}
 
 void fillDefaults(VkfProblem* p) {
     if (p->valueDim == 0) {
@@ -31,12 +30,12 @@ void fillDefaults(VkfProblem* p) {
 VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message) {
     CheckedProblem c{};
     VkfProblem& p = c.given;
-    if (const VkfResult result = readVersioned(problem, &p, "problem", message, firstProblemSize);
-        result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check : {checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape, checkSequences,
-                             checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
+    for (const auto check :
+         {checkArrays, checkReservedFields, checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape,
+          checkSequences, checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }
@@ -59,21 +58,28 @@ VkfResult vkfCheckProblem(const VkfProblem* problem, VkfMessage* message) {
     return vkf::checkProblem(problem, &checked, message);
 }
 
-VkfTensorLayout vkfTensorLayout(const VkfProblem* problem, VkfTensorRole role) {
+VkfResult vkfGetTensorLayout(const VkfProblem* problem, VkfTensorRole role, VkfTensorLayout* layout,
+                             VkfMessage* message) {
     vkf::CheckedProblem checked{};
-    if (role < VKF_TENSOR_Q || role > VKF_TENSOR_O || vkf::checkProblem(problem, &checked, nullptr) != VKF_SUCCESS) {
-        return VkfTensorLayout{};
+    if (const VkfResult result = vkf::checkProblem(problem, &checked, message); result != VKF_SUCCESS) {
+        return result;
     }
-    return checked.layout(role);
+    if (role < VKF_TENSOR_Q || role > VKF_TENSOR_O) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role, VKF_TENSOR_O);
+    }
+    return vkf::writeVersioned(checked.layout(role), layout, "layout", message);
 }
 
-uint64_t vkfBroadcastBytes(const VkfProblem* problem, const VkfBroadcastArray* bias) {
+VkfResult vkfGetBlockMaskLayout(const VkfProblem* problem, VkfBlockMaskLayout* layout, VkfMessage* message) {
     vkf::CheckedProblem checked{};
-    const bool known = bias != nullptr && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS;
-    return known ? vkf::broadcastBytes(checked.given, *bias) : 0;
+    const VkfResult result = vkf::checkProblem(problem, &checked, message);
+    return result == VKF_SUCCESS ? vkf::writeVersioned(checked.blockMask, layout, "layout", message) : result;
 }
 
-VkfBlockMaskLayout vkfBlockMaskLayout(const VkfProblem* problem) {
+uint64_t vkfBroadcastBytes(const VkfProblem* problem, VkfArrayBits array) {
+    const bool known = array == VKF_ARRAY_BIAS || array == VKF_ARRAY_MASK || array == VKF_ARRAY_DROPOUT_MASK;
     vkf::CheckedProblem checked{};
-    return vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS ? checked.blockMask : VkfBlockMaskLayout{};
+    return known && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS
+               ? vkf::broadcastBytes(checked.given, array)
+               : 0;
 }

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include <vkflash/problem.h>
+#include <vkflash/problem.hpp>
 
 #include "shared/attention_params.h"
 #include "shared/stored_types.h"
@@ -42,13 +42,17 @@ struct CheckedProblem {
     }
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
     // Whether there are per-key masks: boolean masks and documents.
-    bool asksKeys() const { return given.mask.enabled != 0 || given.documents != 0; }
+    bool asksKeys() const { return has(given, VKF_ARRAY_MASK) || has(given, VKF_ARRAY_DOCUMENT_IDS); }
 };
 
 // Sequences that the tensors q and o have, and k and v without pages. Packed sequences count as one.
-inline uint32_t tensorSequences(const VkfProblem& p) { return p.packed != 0 ? std::min(p.batch, 1U) : p.batch; }
+inline uint32_t tensorSequences(const VkfProblem& p) {
+    return has(p, VKF_ARRAY_CU_SEQLENS) ? std::min(p.batch, 1U) : p.batch;
+}
 // Sequences of keys. Packed sequences count as one, except in pages.
-inline uint32_t keySequences(const VkfProblem& p) { return p.paging.enabled != 0 ? p.batch : tensorSequences(p); }
+inline uint32_t keySequences(const VkfProblem& p) {
+    return has(p, VKF_ARRAY_BLOCK_TABLE) ? p.batch : tensorSequences(p);
+}
 
 // The most rows and keys that one sequence has.
 inline uint32_t longestRowsOf(const VkfProblem& p) { return p.longestRows != 0 ? p.longestRows : p.queryRows; }
@@ -63,7 +67,7 @@ uint32_t typicalSequences(const VkfProblem& problem);
 uint64_t slotCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 // Rows whose probabilities are written.
 inline uint32_t probabilityRows(const VkfProblem& problem) {
-    return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
+    return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
 }
 
 // Checks everything that needs no device. Fills *checked on success.

@@ -17,7 +17,7 @@ constexpr std::array roleNames = {"q", "k", "v", "o"};
 VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
     const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
     const bool ofHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
-    const bool paged = !ofQueries && p.paging.enabled != 0;
+    const bool paged = !ofQueries && has(p, VKF_ARRAY_BLOCK_TABLE);
     const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys no page is touched
 
     VkfTensorLayout layout{};
@@ -43,8 +43,8 @@ VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayo
             return result;
         }
     }
-    if (tensor.reserved != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", name);
+    if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
+        return result;
     }
     if (!reach(*layout, &layout->elements)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of %s reach past 2^62 - 1 elements", name);
@@ -68,7 +68,7 @@ VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* messa
         VkfTensorLayout& layout = (*layouts)[i];
         layout = shapeOf(p, role);
         setStrides(*tensors[i], &layout);
-        if (p.packed != 0 && layout.batch <= 1) {
+        if (has(p, VKF_ARRAY_CU_SEQLENS) && layout.batch <= 1) {
             layout.batchStride = 0; // there is nothing that it could lead to
         }
         if (const VkfResult result = checkTensor(*tensors[i], role, &layout, message); result != VKF_SUCCESS) {

@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
+#include "reference/first_sizes.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -27,8 +28,7 @@ uint64_t elementOf(const VkfTensorLayout& layout, const Place& place) {
 class Append {
 public:
     Append(const VkfAppendProblem& problem, const VkfAppendBuffers& buffers)
-        : p_(problem), buffers_(buffers), layout_(vkfAppendLayout(&problem)),
-          rotaryDim_(p_.rotary.dim != 0 ? p_.rotary.dim : p_.headDim),
+        : p_(problem), buffers_(buffers), rotaryDim_(p_.rotary.dim != 0 ? p_.rotary.dim : p_.headDim),
           base_(p_.rotary.base != 0.0F ? static_cast<double>(p_.rotary.base) : 10000.0) {}
 
     void run() const {
@@ -45,7 +45,7 @@ public:
                     store(buffers_.rotatedQ, layout_.rotatedQ, place, q);
                 }
             }
-            if (buffers_.newLengths != nullptr) {
+            if (has(p_, VKF_ARRAY_NEW_LENGTHS)) {
                 buffers_.newLengths[b] = static_cast<int32_t>(std::min<uint64_t>(uint64_t{length} + p_.rows, p_.keys));
             }
         }
@@ -57,7 +57,7 @@ private:
         if (position >= p_.keys) {
             return;
         }
-        if (p_.paging.enabled != 0) {
+        if (has(p_, VKF_ARRAY_BLOCK_TABLE)) {
             const uint64_t entry = from.batch * p_.paging.maxPages + position / p_.paging.pageSize;
             const int32_t page = buffers_.blockTable[entry];
             if (page < 0 || static_cast<uint32_t>(page) >= p_.paging.pages) {
@@ -122,7 +122,14 @@ private:
 
     const VkfAppendProblem& p_;
     const VkfAppendBuffers& buffers_;
-    VkfAppendLayout layout_;
+    // The public functions: a shared core library exports no others.
+    struct Layouts {
+        explicit Layouts(const VkfAppendProblem& p)
+            : newK(layoutOf(p, VKF_APPEND_NEW_K)), newV(layoutOf(p, VKF_APPEND_NEW_V)), k(layoutOf(p, VKF_APPEND_K)),
+              v(layoutOf(p, VKF_APPEND_V)), q(layoutOf(p, VKF_APPEND_Q)), rotatedQ(layoutOf(p, VKF_APPEND_ROTATED_Q)) {}
+        VkfTensorLayout newK, newV, k, v, q, rotatedQ;
+    };
+    Layouts layout_{p_};
     uint32_t rotaryDim_;
     double base_;
 };
@@ -132,11 +139,14 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
     if (const VkfResult result = vkfCheckAppend(problem, message); result != VKF_SUCCESS) {
         return result;
     }
+    VkfAppendProblem p{};
+    if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
+        return result;
+    }
     if (const VkfResult result = readVersioned(buffers, &given, "buffers", message); result != VKF_SUCCESS) {
         return result;
     }
-    const bool paged = problem->paging.enabled != 0;
-    const bool tables = problem->rotary.pairs != VKF_ROTARY_OFF && problem->rotary.tableRows != 0;
+    const bool tables = has(p, VKF_ARRAY_ROTARY_TABLES);
     const struct {
         const void* buffer;
         bool needed;
@@ -147,9 +157,10 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
         {given.k, true, "k"},
         {given.v, true, "v"},
         {given.lengths, true, "lengths"},
-        {given.q, problem->queryHeads != 0, "q"},
-        {given.rotatedQ, problem->queryHeads != 0, "rotatedQ"},
-        {given.blockTable, paged, "blockTable"},
+        {given.q, has(p, VKF_ARRAY_QUERIES), "q"},
+        {given.rotatedQ, has(p, VKF_ARRAY_QUERIES), "rotatedQ"},
+        {given.newLengths, has(p, VKF_ARRAY_NEW_LENGTHS), "newLengths"},
+        {given.blockTable, has(p, VKF_ARRAY_BLOCK_TABLE), "blockTable"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
     };
@@ -158,7 +169,7 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", need.name);
         }
     }
-    Append(*problem, given).run();
+    Append(p, given).run();
     return VKF_SUCCESS;
 }
 

@@ -32,7 +32,7 @@ class BlockSparse final : public Algorithm {
 public:
     explicit BlockSparse(const Call& call)
         : call_(call), terms_(call, 1.0), dropout_(call), columns_(padded(call.layout(VKF_TENSOR_V).dim)),
-          blockKeys_(call.problem.maskBlock != 0 ? call.problem.maskBlock : call.options.tileKeys),
+          blockKeys_(call.problem.blockMask.blockSize != 0 ? call.problem.blockMask.blockSize : call.options.tileKeys),
           rows_(std::min(call.options.tileRows, call.rows)), q_(rows_.size() * call.problem.headDim),
           o_(rows_.size() * columns_), s_(std::min<size_t>(call.problem.keys, static_cast<size_t>(blockKeys_))),
           pv_(columns_) {}

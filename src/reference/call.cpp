@@ -6,19 +6,14 @@
 #include <cstddef>
 #include <thread>
 
-#include "base/versioned.hpp"
 #include "problem/optional_inputs.hpp"
+#include "reference/first_sizes.hpp"
 
 namespace vkf::reference {
 namespace {
 
 constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
-// The first version's options ended here.
-constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
-// Of the first version, before there were block masks.
-constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
-constexpr size_t firstInputsSize = offsetof(VkfReferenceInputs, blockMask);
 
 const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
     switch (input) {
@@ -82,7 +77,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
 }
 
 VkfResult checkSequences(const Call& call, VkfMessage* message) {
-    if (call.problem.packed == 0 || call.empty()) {
+    if (!has(call.problem, VKF_ARRAY_CU_SEQLENS) || call.empty()) {
         return VKF_SUCCESS;
     }
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
@@ -91,7 +86,7 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
 // That every page that holds a key exists.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
-    if (paging.enabled == 0 || call.problem.keys == 0 || call.empty()) {
+    if (!has(call.problem, VKF_ARRAY_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
         return VKF_SUCCESS;
     }
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
@@ -124,17 +119,16 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
-    if (options.probabilities != nullptr && call->problem.packed != 0) {
+    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_CU_SEQLENS)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "options.probabilities of packed sequences are not in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
     }
-    if (options.probabilities != nullptr && call->problem.probabilityRows != 0 && options.rowStride > 1) {
+    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_PROBABILITY_ROWS) && options.rowStride > 1) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.rowStride is %u, which selects rows beside problem.probabilityRows, which chooses them",
-                    options.rowStride);
+                    "options.rowStride is %u; it must be 0 or 1 with VKF_ARRAY_PROBABILITY_ROWS", options.rowStride);
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",
@@ -164,25 +158,23 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (const VkfResult result = vkfCheckProblem(problem, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message, firstProblemSize);
-        result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = readVersioned(inputs, &call->inputs, "inputs", message, firstInputsSize);
-        result != VKF_SUCCESS) {
+    if (const VkfResult result = readVersioned(inputs, &call->inputs, "inputs", message); result != VKF_SUCCESS) {
         return result;
     }
     call->options = VkfReferenceOptions{};
     if (options != nullptr) {
-        if (const VkfResult result = readVersioned(options, &call->options, "options", message, firstOptionsSize);
+        if (const VkfResult result = readVersioned(options, &call->options, "options", message);
             result != VKF_SUCCESS) {
             return result;
         }
     }
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
-        call->layouts[static_cast<size_t>(role)] = vkfTensorLayout(problem, role);
+        call->layouts[static_cast<size_t>(role)] = layoutOf(*problem, role);
     }
-    call->blockMaskLayout = vkfBlockMaskLayout(problem);
+    call->blockMaskLayout = blockMaskLayoutOf(*problem);
     // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));

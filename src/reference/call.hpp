@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
 #include "reference/visible.hpp"
@@ -36,12 +37,14 @@ struct Call {
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
     // Rows of the problem's probabilities, of each head.
     uint32_t probabilityRows() const {
-        return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
+        return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
     }
     // Heads of o and lse, which packed sequences share.
-    uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
+    uint64_t heads() const {
+        return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 1 : problem.batch} * problem.queryHeads;
+    }
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
-        return uint64_t{problem.packed != 0 ? 0 : batch} * problem.queryHeads + queryHead;
+        return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;
     }
     // [begin, end) of the rows, or of the keys, of all packed sequences; of others all.
     struct Span {
@@ -52,25 +55,25 @@ struct Call {
     };
     Span rowsOf(uint32_t batch) const { return spanOf(inputs.cuSeqlensQ, batch, problem.queryRows); }
     Span keysOf(uint32_t batch) const {
-        return spanOf(problem.paging.enabled != 0 ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
+        return spanOf(has(problem, VKF_ARRAY_BLOCK_TABLE) ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
     }
     // Of one query head; no mask if the problem has none.
     BlockMask blockMask(uint32_t batch, uint32_t queryHead) const {
-        if (problem.maskBlock == 0) {
+        if (!has(problem, VKF_ARRAY_BLOCK_MASK)) {
             return {};
         }
-        return {inputs.blockMask + batch * problem.blockMaskBatchStride + queryHead * problem.blockMaskHeadStride,
-                problem.maskBlock, blockMaskLayout.rowWords};
+        return {inputs.blockMask + batch * problem.blockMask.batchStride + queryHead * problem.blockMask.headStride,
+                problem.blockMask.blockSize, blockMaskLayout.rowWords};
     }
     // The same of the boolean mask.
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
-        return problem.mask.enabled == 0 ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
+        return !has(problem, VKF_ARRAY_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
     }
     Documents documents(uint32_t batch, int64_t keys) const {
-        if (problem.documents == 0) {
+        if (!has(problem, VKF_ARRAY_DOCUMENT_IDS)) {
             return {};
         }
-        const bool together = problem.packed != 0 && problem.paging.enabled == 0;
+        const bool together = has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE);
         const uint64_t first = together ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
@@ -81,7 +84,7 @@ struct Call {
     };
     KeyPlace keyPlace(uint32_t batch, uint64_t key) const {
         const VkfPaging& paging = problem.paging;
-        if (paging.enabled == 0) {
+        if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
             return {batch, keysOf(batch).begin + key};
         }
         const int32_t page = inputs.blockTable[batch * uint64_t{paging.maxPages} + key / paging.pageSize];
@@ -89,12 +92,12 @@ struct Call {
     }
     int64_t keyLength(uint32_t batch) const {
         const int64_t keys = keysOf(batch).size();
-        return problem.keyLengths != 0 ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
+        return has(problem, VKF_ARRAY_KEY_LENGTHS) ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
     }
 
 private:
     Span spanOf(const int32_t* starts, uint32_t batch, uint32_t all) const {
-        if (problem.packed == 0 || starts == nullptr) {
+        if (!has(problem, VKF_ARRAY_CU_SEQLENS) || starts == nullptr) {
             return {0, all};
         }
         return {static_cast<uint32_t>(starts[batch]), static_cast<uint32_t>(starts[batch + 1])};

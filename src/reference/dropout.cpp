@@ -31,7 +31,7 @@ void RowDropout::load(uint32_t batch, uint32_t queryHead, uint32_t row) {
     }
     row_ = row;
     const VkfProblem& p = call_->problem;
-    if (p.dropoutMask.enabled != 0) {
+    if (has(p, VKF_ARRAY_DROPOUT_MASK)) {
         mask_ = booleansOf(p.dropoutMask, call_->inputs.dropoutMask, batch, queryHead);
         return;
     }

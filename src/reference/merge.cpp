@@ -6,9 +6,11 @@
 #include <limits>
 #include <vector>
 
+#include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
 #include "base/boundary.hpp"
+#include "reference/first_sizes.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -40,7 +42,7 @@ double logSumExp(const std::vector<double>& lse) {
     return largest + std::log(sum);
 }
 
-void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void* parts, uint64_t firstElement,
+void mergeRow(const VkfMergeProblem& p, uint64_t partStride, const void* parts, uint64_t firstElement,
               const std::vector<double>& lse, double merged, double* o) {
     std::fill_n(o, p.dim, 0.0);
     for (uint32_t k = 0; k < p.parts; k++) {
@@ -49,7 +51,7 @@ void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void
         }
         const double weight = std::exp(lse[k] - merged);
         for (uint32_t d = 0; d < p.dim; d++) {
-            o[d] += weight * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
+            o[d] += weight * vkfLoadElement(p.part.type, parts, k * partStride + firstElement + d);
         }
     }
 }
@@ -62,16 +64,20 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
     if (parts == nullptr || partLse == nullptr || o == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "parts, partLse or o is null");
     }
-    const VkfMergeProblem& p = *problem;
-    const VkfMergeLayout layout = vkfMergeLayout(problem);
+    VkfMergeProblem p{};
+    if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const VkfMergeLayout layout = mergeLayoutOf(p);
+    const VkfTensorLayout part = layoutOf(p, VKF_MERGE_PART);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     for (uint64_t row = 0; row < rows; row++) {
         const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
         const double merged = logSumExp(ofParts);
         const uint64_t head = row / p.rows;
-        const uint64_t element = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
-                                 row % p.rows * layout.part.rowStride;
-        mergeRow(p, layout, parts, element, ofParts, merged, o + row * p.dim);
+        const uint64_t element =
+            head / p.heads * part.batchStride + head % p.heads * part.headStride + row % p.rows * part.rowStride;
+        mergeRow(p, layout.partStride, parts, element, ofParts, merged, o + row * p.dim);
         if (lse != nullptr) {
             lse[row] = merged;
         }

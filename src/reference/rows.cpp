@@ -121,7 +121,7 @@ public:
 private:
     // Where a sequence's rows stand among the selected ones. Chosen rows are not of packed sequences.
     Call::Span placesOf(Call::Span rows) const {
-        if (call_.problem.packed == 0) {
+        if (!has(call_.problem, VKF_ARRAY_CU_SEQLENS)) {
             return {0, call_.rows};
         }
         return {selectedRows(rows.begin, call_.options.rowBegin, call_.options.rowStride),
@@ -188,7 +188,8 @@ VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInp
         if (o == nullptr && !call.empty()) {
             return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "o is null");
         }
-        const bool chosen = call.options.probabilities != nullptr && call.problem.probabilityRows != 0 && !call.empty();
+        const bool chosen = call.options.probabilities != nullptr &&
+                            vkf::has(call.problem, VKF_ARRAY_PROBABILITY_ROWS) && !call.empty();
         if (chosen) {
             computeChosenProbabilities(call);
             call.options.probabilities = nullptr;

@@ -32,7 +32,7 @@ public:
     void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
         position_ = row + mask.keys - mask.rows;
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
-        biasUnit_ = call_->problem.biasFactors != 0
+        biasUnit_ = has(call_->problem, VKF_ARRAY_BIAS_FACTORS)
                         ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
                         : static_cast<Real>(unit_);
         const VkfBroadcastArray& bias = call_->problem.bias;
@@ -44,7 +44,7 @@ public:
             const auto distance = static_cast<float>(std::abs(position_ - key));
             s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
         }
-        if (call_->problem.bias.enabled != 0) {
+        if (has(call_->problem, VKF_ARRAY_BIAS)) {
             const double bias =
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
             // No factor gives weight to a key whose bias is -infinity.
@@ -60,7 +60,8 @@ private:
         if (p.alibi == 0) {
             return 0.0;
         }
-        return p.alibiCustom != 0 ? call_->inputs.alibiSlopes[queryHead] : usualSlope(p.queryHeads, queryHead);
+        return has(p, VKF_ARRAY_ALIBI_SLOPES) ? call_->inputs.alibiSlopes[queryHead]
+                                              : usualSlope(p.queryHeads, queryHead);
     }
 
     const Call* call_;
@@ -83,7 +84,8 @@ template <typename Real> struct EndedRow {
 template <typename Real, typename Power>
 EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real m, Real l, const Power& power) {
     constexpr Real infinity = std::numeric_limits<Real>::infinity();
-    if (call.problem.sinks == 0 || call.inputs.sinks[queryHead] == -std::numeric_limits<float>::infinity()) {
+    if (!has(call.problem, VKF_ARRAY_SINKS) ||
+        call.inputs.sinks[queryHead] == -std::numeric_limits<float>::infinity()) {
         return {m, l, 1};
     }
     const auto sink = static_cast<Real>(static_cast<double>(call.inputs.sinks[queryHead]) * unit);

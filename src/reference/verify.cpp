@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
+#include "reference/first_sizes.hpp"
 #include "reference/rows.hpp"
 
 namespace vkf::reference {
@@ -119,8 +119,7 @@ VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferenceInputs
                              VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
-        VkfVerdict before{};
-        if (const VkfResult result = vkf::readVersioned(verdict, &before, "verdict", message); result != VKF_SUCCESS) {
+        if (const VkfResult result = vkf::checkStructSize(verdict, "verdict", message); result != VKF_SUCCESS) {
             return result;
         }
         Call call{};

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/boundary.hpp"
-#include "base/versioned.hpp"
 #include "reference/chosen_rows.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
+#include "reference/first_sizes.hpp"
 #include "reference/rows.hpp"
 
 namespace vkf::reference {
@@ -25,7 +25,9 @@ constexpr std::array algorithms = {VKF_REFERENCE_STANDARD, VKF_REFERENCE_TILED_F
 using Runs = std::array<std::vector<double>, algorithms.size()>; // [heads, selected rows, keys] each
 
 // Whether the plan makes probabilities from lse, not in its softmax.
-bool areFromLse(const VkfProblem& problem) { return problem.path != VKF_PATH_STANDARD || problem.probabilityRows != 0; }
+bool areFromLse(const VkfProblem& problem) {
+    return problem.path != VKF_PATH_STANDARD || has(problem, VKF_ARRAY_PROBABILITY_ROWS);
+}
 
 // The call for every `parts`-th of its rows.
 Call partOf(const Call& call, uint32_t part, uint32_t parts) {
@@ -163,8 +165,7 @@ VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfRe
                                           VkfProbabilitiesVerdict* verdict, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
-        VkfProbabilitiesVerdict before{};
-        if (const VkfResult result = vkf::readVersioned(verdict, &before, "verdict", message); result != VKF_SUCCESS) {
+        if (const VkfResult result = vkf::checkStructSize(verdict, "verdict", message); result != VKF_SUCCESS) {
             return result;
         }
         Call call{};

@@ -31,7 +31,7 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             uint64_t{typicalSequences(p)} * p.kvHeads,
             static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
             blockUnit(problem),
-            p.packed != 0 && p.longestRows == 0};
+            has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
 }
 
 // Of the kernels on matrices one fills them from rows of their own type, those of fp16 also from rows of block types in

@@ -29,16 +29,16 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
                     (pieces + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
-        merge.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        merge.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
         Constants& constants = merge.variant.constants;
         constants[VKF_MERGE_ID_WORKGROUP_SIZE] = workgroupSize;
         constants[VKF_MERGE_ID_LANES] = lanes;
         constants[VKF_MERGE_ID_GROUPS] = groups;
         constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
-        constants[VKF_MERGE_ID_LSE] = p.lse;
+        constants[VKF_MERGE_ID_LSE] = has(p, VKF_ARRAY_LSE) ? 1 : 0;
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
-        constants[VKF_MERGE_ID_SINKS] = p.sinks;
+        constants[VKF_MERGE_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
     }
     return result;
 }
@@ -48,7 +48,7 @@ VkfResult scheduleWhole(Kernel kernel, const CheckedProblem& problem, ScheduleBu
     const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
                                          tileOperations(problem, builder.tile().rows), message);
     if (result == VKF_SUCCESS) {
-        builder.lastPhase().lse = problem.given.lse != 0 ? Operand::lse : Operand::none;
+        builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
     }
     return result;
 }

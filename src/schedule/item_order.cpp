@@ -25,7 +25,7 @@ uint64_t keyBytes(const CheckedProblem& problem) {
 
 void orderItems(const CheckedProblem& problem, Schedule* schedule) {
     const VkfProblem& p = problem.given;
-    if (!walksTiles(schedule->path) || !tilesDiffer(problem) || p.packed != 0 || p.keys == 0 ||
+    if (!walksTiles(schedule->path) || !tilesDiffer(problem) || has(p, VKF_ARRAY_CU_SEQLENS) || p.keys == 0 ||
         schedule->phases.empty()) {
         return;
     }

@@ -43,7 +43,7 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
 
 // What decides which probabilities stay out of o: VKF_DROPOUT_*.
 uint32_t dropoutOf(const VkfProblem& p) {
-    if (p.dropoutMask.enabled != 0) {
+    if (has(p, VKF_ARRAY_DROPOUT_MASK)) {
         return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;
     }
     return hasBoundSeed(p) ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
@@ -208,31 +208,33 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
     c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
     c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
-    c[VKF_ID_KEY_LENGTHS] = p.keyLengths;
+    c[VKF_ID_KEY_LENGTHS] = has(p, VKF_ARRAY_KEY_LENGTHS) ? 1 : 0;
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
-    c[VKF_ID_LSE] = p.lse;
+    c[VKF_ID_LSE] = has(p, VKF_ARRAY_LSE) ? 1 : 0;
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
     c[VKF_ID_GROUP_HEADS] = 1;
-    if (p.maskBlock != 0) {
-        c[VKF_ID_MASK_BLOCK] = p.maskBlock;
-        c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMaskBatchStride);
-        c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMaskHeadStride);
+    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
+        c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
+        c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMask.batchStride);
+        c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMask.headStride);
     }
-    if (p.paging.enabled != 0) {
+    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
         c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
     }
-    c[VKF_ID_SINKS] = p.sinks;
-    c[VKF_ID_ALIBI] = p.alibi == 0 ? VKF_ALIBI_NONE : p.alibiCustom != 0 ? VKF_ALIBI_CUSTOM : VKF_ALIBI_USUAL;
-    c[VKF_ID_BIAS] = p.bias.enabled != 0 ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
-    c[VKF_ID_BIAS_FACTORS] = p.biasFactors;
-    c[VKF_ID_MASK] = p.mask.enabled != 0 ? broadcastBits(p.mask.type) : 0;
-    c[VKF_ID_DOCUMENTS] = p.documents;
+    c[VKF_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
+    c[VKF_ID_ALIBI] = p.alibi == 0                     ? VKF_ALIBI_NONE
+                      : has(p, VKF_ARRAY_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
+                                                       : VKF_ALIBI_USUAL;
+    c[VKF_ID_BIAS] = has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
+    c[VKF_ID_BIAS_FACTORS] = has(p, VKF_ARRAY_BIAS_FACTORS) ? 1 : 0;
+    c[VKF_ID_MASK] = has(p, VKF_ARRAY_MASK) ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_DOCUMENTS] = has(p, VKF_ARRAY_DOCUMENT_IDS) ? 1 : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
-    c[VKF_ID_PACKED_SEQUENCES] = p.packed;
+    c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_ARRAY_CU_SEQLENS) ? 1 : 0;
     setDropout(p, c);
     c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
     if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {

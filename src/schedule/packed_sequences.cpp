@@ -11,7 +11,7 @@ constexpr uint32_t mostWorkgroups = 65535; // that any device takes in one dispa
 } // namespace
 
 void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
-    if (problem.given.packed == 0 || schedule->phases.empty()) {
+    if (!has(problem.given, VKF_ARRAY_CU_SEQLENS) || schedule->phases.empty()) {
         return;
     }
     Slots& slots = schedule->slots;

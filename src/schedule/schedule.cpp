@@ -44,7 +44,7 @@ VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
         return p.path;
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
-    const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && p.maskBlock == 0;
+    const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
     if (wide || (few && !isCrowded(problem))) {
         return VKF_PATH_DECODE;
     }
@@ -89,7 +89,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
-                    p.packed != 0 ? "" : "batch * ");
+                    has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ");
     }
     const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
                               : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat

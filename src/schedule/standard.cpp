@@ -59,8 +59,8 @@ VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& proble
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool probabilities =
-        p.probabilities != 0 && p.probabilityRows == 0; // those of chosen rows have a phase of their own
+    const bool probabilities = has(p, VKF_ARRAY_PROBABILITIES) &&
+                               !has(p, VKF_ARRAY_PROBABILITY_ROWS); // those of chosen rows have a phase of their own
     const VkfResult result = builder.add(Kernel::standardSoftmax,
                                          {Operand::none, Operand::scratchState,
                                           probabilities ? Operand::probabilities : Operand::none, Operand::scratch},
@@ -70,7 +70,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
             chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile().rows)));
         builder.addToTileText(" softmaxKeys=" + std::to_string(tile.keys()));
         Phase& softmax = builder.lastPhase();
-        softmax.lse = p.lse != 0 ? Operand::lse : Operand::none;
+        softmax.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
         Constants& constants = softmax.variant.constants;
         constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
         constants[VKF_ID_ROW_WORDS] = tile.rowWords;

@@ -17,12 +17,13 @@ constexpr uint64_t pairOperations = 8;
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
     // Of packed sequences every key is asked about: tiles of rows stand in slots there.
-    return walksTiles(schedule.path) && problem.asksKeys() && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
+    return walksTiles(schedule.path) && problem.asksKeys() && !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 &&
+           !schedule.phases.empty();
 }
 
 bool differsByHead(const VkfProblem& p) {
-    const bool mask = p.mask.enabled != 0 && p.mask.headStride != 0;
-    return p.queryHeads > 1 && (mask || (p.maskBlock != 0 && p.blockMaskHeadStride != 0));
+    const bool mask = has(p, VKF_ARRAY_MASK) && p.mask.headStride != 0;
+    return p.queryHeads > 1 && (mask || (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.headStride != 0));
 }
 
 // A kernel that looks at the tiles of attention, which is the schedule's first phase.

@@ -11,15 +11,15 @@ namespace vkf {
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
-    return packs && p.maskBlock == 0 && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+    return packs && !has(p, VKF_ARRAY_BLOCK_MASK) && !problem.empty ? p.queryHeads / p.kvHeads : 1;
 }
 
 bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.given;
-    return p.packed != 0 ? slotCount(p, packedHeads, tileRows)
-                         : (uint64_t{packedHeads} * p.queryRows + tileRows - 1) / tileRows;
+    return has(p, VKF_ARRAY_CU_SEQLENS) ? slotCount(p, packedHeads, tileRows)
+                                        : (uint64_t{packedHeads} * p.queryRows + tileRows - 1) / tileRows;
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
@@ -34,9 +34,9 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             problem.windowed(),
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
-            p.maskBlock,
+            p.blockMask.blockSize,
             packedHeads(path, problem),
-            p.bias.enabled != 0 ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0};
+            has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

@@ -57,7 +57,7 @@ struct Call {
     }
 
     std::vector<std::byte> output(vkf::host::Device& device) const {
-        std::vector<std::byte> bytes(vkfTensorLayout(&problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type));
+        std::vector<std::byte> bytes(vkf::layoutOf(problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type));
         device.download(bytes.data(), o, bytes.size());
         return bytes;
     }
@@ -434,7 +434,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
                  {VKF_PATH_DECODE, VKF_TYPE_F16, 8},  {VKF_PATH_DECODE, VKF_TYPE_F16, 264}};
     for (const auto& [path, type, dim] : cases) {
         VkfProblem problem = problemOf({1, 2, 2, 128, 128, dim, 0, type});
-        problem.lse = 0;
+        enable(problem, VKF_ARRAY_LSE, false);
         problem.path = path;
         if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
             continue;
@@ -477,7 +477,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
 TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
-    problem.lse = 0;
+    enable(problem, VKF_ARRAY_LSE, false);
     problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one whole tile
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);

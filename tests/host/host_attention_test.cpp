@@ -32,7 +32,7 @@ struct TinyCase {
         problem.batch = problem.queryHeads = problem.kvHeads = 1;
         problem.queryRows = problem.keys = problem.headDim = 2;
         problem.scale = 1;
-        problem.lse = 1;
+        enable(problem, VKF_ARRAY_LSE);
     }
     host::HostTensors tensors() { return {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()}; }
 };
@@ -57,7 +57,7 @@ TEST_CASE("attention in one call gives what was computed by hand", "[host][atten
 
 TEST_CASE("key lengths are uploaded with the tensors", "[host][attention]") {
     TinyCase tiny;
-    tiny.problem.keyLengths = 1;
+    enable(tiny.problem, VKF_ARRAY_KEY_LENGTHS);
     const int32_t length = 1;
     host::HostTensors tensors = tiny.tensors();
     tensors.keyLengths = &length;
@@ -159,7 +159,7 @@ TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
 TEST_CASE("packed sequences are uploaded with their lengths, which are checked", "[host][attention]") {
     TinyCase tiny;
     tiny.problem.batch = 2;
-    tiny.problem.packed = 1;
+    enable(tiny.problem, VKF_ARRAY_CU_SEQLENS);
     host::HostTensors tensors = tiny.tensors();
     const std::vector<int32_t> rows = {0, 1, 2};
     std::vector<int32_t> keys = {0, 0, 2};

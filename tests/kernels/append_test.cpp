@@ -85,7 +85,7 @@ Results emptyResults(const VkfAppendLayout& layout, const Inputs& inputs, std::b
 
 // On the CPU, in caches that were full of one byte.
 Results runReference(const VkfAppendProblem& problem, const Inputs& inputs, std::byte fill) {
-    Results results = emptyResults(vkfAppendLayout(&problem), inputs, fill);
+    Results results = emptyResults(vkf::appendLayoutOf(problem), inputs, fill);
     auto buffers = vkf::make<VkfAppendBuffers>();
     buffers.newK = inputs.newK.data();
     buffers.newV = inputs.newV.data();
@@ -128,7 +128,7 @@ struct Filled {
 enum class QueryPlace { output, inPlace };
 
 Results runDevice(const VkfAppendProblem& problem, const Inputs& inputs, QueryPlace place = QueryPlace::output) {
-    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const VkfAppendLayout layout = vkf::appendLayoutOf(problem);
     const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
         blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
     const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
@@ -224,7 +224,7 @@ Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Byt
 constexpr double magnitude = 8.0;
 
 void check(const VkfAppendProblem& p, const Inputs& inputs, const Results& device) {
-    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const VkfAppendLayout layout = vkf::appendLayoutOf(p);
     const Results ones = runReference(p, inputs, std::byte{0xff});
     const Results zeros = runReference(p, inputs, std::byte{0x00});
     const Comparison k = compare(layout.k, device.k, ones.k, zeros.k, magnitude);
@@ -286,7 +286,7 @@ std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& ran
 }
 
 Inputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
-    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const VkfAppendLayout layout = vkf::appendLayoutOf(p);
     Inputs inputs;
     inputs.newK = randomTensor(layout.newK, p.rotary.pairs != VKF_ROTARY_OFF, random);
     inputs.newV = randomTensor(layout.newV, false, random);
@@ -302,7 +302,7 @@ Inputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
                                    std::max(0, keys - static_cast<int32_t>(p.rows))};
         inputs.lengths.push_back(choices[random() % std::size(choices)]);
     }
-    if (p.paging.enabled != 0) {
+    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
         inputs.blockTable = randomTable(p, random);
     }
     if (p.rotary.tableRows != 0) {
@@ -335,13 +335,13 @@ VkfAppendProblem randomProblem(std::mt19937_64& random) {
         p.newV = vkf::rowsFirst(p.newV.type, p.rows, p.kvHeads, valueDim);
     }
     if (below(2) != 0) {
-        p.paging.enabled = 1;
+        enable(p, VKF_ARRAY_BLOCK_TABLE);
         p.paging.pageSize = 1U << below(6);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1 + below(3);
         p.paging.pages = 1 + below(p.batch * p.paging.maxPages + 3);
     }
     if (below(2) != 0) { // [batch or page, rows, heads, dim]
-        const uint32_t rows = p.paging.enabled != 0 ? p.paging.pageSize : p.keys;
+        const uint32_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
         p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
         p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
     }
@@ -360,8 +360,9 @@ std::string describe(const VkfAppendProblem& p) {
     return std::to_string(p.batch) + "x" + std::to_string(p.kvHeads) + "x" + std::to_string(p.rows) + " rows of " +
            std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
            vkfTypeName(p.newK.type) + " to " + vkfTypeName(p.k.type) + ", " + vkfTypeName(p.newV.type) + " to " +
-           vkfTypeName(p.v.type) + ", pages of " + std::to_string(p.paging.enabled != 0 ? p.paging.pageSize : 0) +
-           ", pairs " + std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
+           vkfTypeName(p.v.type) + ", pages of " +
+           std::to_string(has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
+           std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
            std::to_string(p.rotary.tableRows);
 }
 
@@ -412,7 +413,8 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
 
 TEST_CASE("angles are as exact at position sixteen million as at the first", "[append]") {
     VkfAppendProblem p = appendOf({.batch = 4, .kvHeads = 1, .rows = 3, .keys = 1U << 24, .headDim = 128});
-    p.paging = {1, 1U << 20, 16, 1};
+    p.paging = {1U << 20, 16, 1};
+    enable(p, VKF_ARRAY_BLOCK_TABLE);
     p.k.type = p.v.type = VKF_TYPE_Q4_0; // the one page has no row of these sequences
     p.rotary.pairs = VKF_ROTARY_HALVES;
     p.queryHeads = 2;
@@ -436,7 +438,7 @@ TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp1
             p.k.type = p.v.type = to;
             Inputs inputs;
             inputs.lengths = {0};
-            inputs.newK.resize(bytesOf(vkfAppendLayout(&p).newK));
+            inputs.newK.resize(bytesOf(vkf::layoutOf(p, VKF_APPEND_NEW_K)));
             for (uint32_t i = 0; i < 256 * 256; i++) { // all patterns of 16 bits, but one NaN for all
                 const uint32_t bits = from == VKF_TYPE_F32 ? static_cast<uint32_t>(random()) : i;
                 std::memcpy(inputs.newK.data() + i * vkfTypeBytes(from), &bits, vkfTypeBytes(from));
@@ -457,7 +459,7 @@ TEST_CASE("blocks of any scale are those of the reference quantiser, halves and 
         p.k.type = p.v.type = type;
         Inputs inputs;
         inputs.lengths = {0};
-        std::vector<float> values(bytesOf(vkfAppendLayout(&p).newK) / sizeof(float));
+        std::vector<float> values(bytesOf(vkf::layoutOf(p, VKF_APPEND_NEW_K)) / sizeof(float));
         std::normal_distribution<float> normal(0.0F, 1.0F);
         for (size_t block = 0; block < values.size() / 32; block++) {
             const int exponent = static_cast<int>(random() % 160) - 80;
@@ -532,15 +534,21 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
               p.rotary = {VKF_ROTARY_HALVES, 0, 1.0F, 0};
           }) == "rotary.base is 1; it must be finite and over 1");
     CHECK(refusal([](VkfAppendProblem& p) {
-              p.paging = {1, 12, 4, 1};
+              p.paging = {12, 4, 1};
+              enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.pageSize is 12; it must be a power of two");
     CHECK(refusal([](VkfAppendProblem& p) {
-              p.paging = {1, 4, 4, 1};
+              p.paging = {4, 4, 1};
+              enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.maxPages 4 of 4 rows are fewer than 20 keys");
     CHECK(refusal([](VkfAppendProblem& p) {
-              p.paging = {1, 4, 1U << 30, 1};
+              p.paging = {4, 1U << 30, 1};
+              enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.maxPages 1073741824 is over the limit of 1073741823");
-    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {1, 4, 5, 0}; }) == "paging.pages is 0");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.paging = {4, 5, 0};
+              enable(p, VKF_ARRAY_BLOCK_TABLE);
+          }) == "paging.pages is 0");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging = {2, 4, 5, 5}; }) == "paging.enabled is 2; it must be 0 or 1");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_Q5_0; }) ==
           "type q5_0 of k is none of f32, f16, bf16, q8_0, q4_0");

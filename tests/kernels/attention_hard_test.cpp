@@ -100,8 +100,8 @@ TEST_CASE("a key with a huge score changes only the rows that see it", "[attenti
         problem.causal = 1;
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-            setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
-            setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 70, size);
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
+            setRow(vkf::layoutOf(problem, VKF_TENSOR_K), k, 70, size);
         };
         check(problem, data);
     }
@@ -156,8 +156,8 @@ TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
             problem.softcap = 3.0F;
             Data data;
             data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-                const VkfTensorLayout layout = vkfTensorLayout(&problem, inQuery ? VKF_TENSOR_Q : VKF_TENSOR_K);
-                setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+                const VkfTensorLayout layout = vkf::layoutOf(problem, inQuery ? VKF_TENSOR_Q : VKF_TENSOR_K);
+                setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
                 setAll(layout, inQuery ? q : k, 0.0);
                 setRow(layout, inQuery ? q : k, n - 1, 1.0);
                 setRow(layout, inQuery ? q : k, n, quietNaN);
@@ -185,8 +185,8 @@ TEST_CASE("equal scores give the mean of the values", "[attention_hard]") {
             const VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64, 0, type});
             Data data;
             data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-                setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, size);
-                setAll(vkfTensorLayout(&problem, VKF_TENSOR_K), k, 3.0);
+                setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, size);
+                setAll(vkf::layoutOf(problem, VKF_TENSOR_K), k, 3.0);
             };
             check(problem, data);
         }
@@ -200,8 +200,8 @@ TEST_CASE("one huge key takes all the weight", "[attention_hard]") {
                 const VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64, 0, type});
                 Data data;
                 data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-                    setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
-                    setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, size);
+                    setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
+                    setRow(vkf::layoutOf(problem, VKF_TENSOR_K), k, key, size);
                 };
                 check(problem, data);
             }
@@ -270,9 +270,9 @@ TEST_CASE("very negative scores in front of small ones leave no trace", "[attent
         const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-            setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
             for (uint64_t key = 0; key < 65; key++) {
-                setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -1e30);
+                setRow(vkf::layoutOf(problem, VKF_TENSOR_K), k, key, -1e30);
             }
         };
         check(problem, data);
@@ -284,9 +284,9 @@ TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]
         const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
-            setAll(vkfTensorLayout(&problem, VKF_TENSOR_Q), q, 1.0);
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
             for (uint64_t key = 0; key < 70; key++) {
-                setRow(vkfTensorLayout(&problem, VKF_TENSOR_K), k, key, -infinity);
+                setRow(vkf::layoutOf(problem, VKF_TENSOR_K), k, key, -infinity);
             }
         };
         check(problem, data);
@@ -335,7 +335,7 @@ TEST_CASE("an fp16 output saturates where the exact result overflows, and only t
     problem.o.type = VKF_TYPE_F16;
     for (const double value : {65504.0, 65519.0, 65536.0, 1e30, -1e30}) {
         Data data;
-        data.edit = [&](Bytes&, Bytes&, Bytes& v) { setAll(vkfTensorLayout(&problem, VKF_TENSOR_V), v, value); };
+        data.edit = [&](Bytes&, Bytes&, Bytes& v) { setAll(vkf::layoutOf(problem, VKF_TENSOR_V), v, value); };
         check(problem, data);
     }
 }
@@ -439,7 +439,7 @@ TEST_CASE("rows of which every split or all but one sees no key", "[attention_ha
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
             problem.kvSplits = 7;
-            problem.keyLengths = 1;
+            enable(problem, VKF_ARRAY_KEY_LENGTHS);
             problem.window.enabled = 1;
             problem.window.left = 3;
             problem.window.right = 0;

@@ -53,7 +53,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
-        p.keyLengths = 1;
+        enable(p, VKF_ARRAY_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -78,13 +78,13 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
         return;
     }
     p.alibi = dice.oneIn(2) ? 1 : 0;
-    p.alibiCustom = p.alibi != 0 && dice.oneIn(2) ? 1 : 0;
-    p.sinks = dice.oneIn(2) ? 1 : 0;
+    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
+    enable(p, VKF_ARRAY_SINKS, dice.oneIn(2));
     if (dice.oneIn(3)) {
         p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
-        p.biasFactors = dice.oneIn(2) ? 1 : 0;
+        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
     }
-    p.documents = dice.oneIn(3) && path != VKF_PATH_STANDARD ? 1 : 0;
+    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(3) && path != VKF_PATH_STANDARD);
     p.window.firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;
     if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
         p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
@@ -124,7 +124,7 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
     p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
     p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
-    p.dropout.deviceSeed = dice.oneIn(3) ? 1 : 0;
+    enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(3));
     if (dice.oneIn(3)) {
         p.dropoutMask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
     }
@@ -132,8 +132,9 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
 
 // A third of the problems ask for probabilities, of all rows or of chosen ones.
 void chooseProbabilities(Dice& dice, VkfProblem& p) {
-    p.probabilities = dice.oneIn(3) && p.packed == 0 ? 1 : 0;
-    p.probabilityRows = p.probabilities != 0 && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+    enable(p, VKF_ARRAY_PROBABILITIES, dice.oneIn(3) && !has(p, VKF_ARRAY_CU_SEQLENS));
+    p.probabilityRowCount = has(p, VKF_ARRAY_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+    enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
 }
 
 vkf::test::Shape randomShape(Dice& dice) {
@@ -170,7 +171,7 @@ VkfProblem randomProblem(Dice& dice, Data& data, vkf::test::Shape shape) {
     scatter(dice, p.k, shape.Hkv, shape.Nk, shape.D);
     scatter(dice, p.v, shape.Hkv, shape.Nk, shape.Dv);
     scatter(dice, p.o, shape.H, shape.Nq, shape.Dv);
-    p.lse = dice.oneIn(4) ? 0 : 1;
+    enable(p, VKF_ARRAY_LSE, !dice.oneIn(4));
     p.softcap = dice.oneIn(4) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.scale = dice.oneIn(3) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.maxStepOperations = dice.oneIn(4) ? 1 + dice.below(1000000) : 0;

@@ -32,10 +32,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // A block mask of its own for each head of each sequence.
 void setBlockMask(VkfProblem& p, uint32_t block) {
-    p.maskBlock = block;
-    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&p);
-    p.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
-    p.blockMaskBatchStride = p.blockMaskHeadStride * p.queryHeads;
+    p.blockMask.blockSize = block;
+    enable(p, VKF_ARRAY_BLOCK_MASK);
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
+    p.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+    p.blockMask.batchStride = p.blockMask.headStride * p.queryHeads;
 }
 
 // Two sequences, GQA, neither rows nor keys a multiple of any block.
@@ -57,7 +58,7 @@ void window(VkfProblem& p) {
     p.window.right = 33;
     p.alignment = VKF_ALIGNMENT_TOP_LEFT;
 }
-void lengths(VkfProblem& p) { p.keyLengths = 1; }
+void lengths(VkfProblem& p) { enable(p, VKF_ARRAY_KEY_LENGTHS); }
 void everything(VkfProblem& p) {
     window(p);
     causal(p);
@@ -82,7 +83,7 @@ Data dataOf(const VkfProblem& problem, double density, uint32_t seed) {
     Data data;
     data.seed = seed;
     data.blockDensity = density;
-    if (problem.keyLengths != 0) {
+    if (has(problem, VKF_ARRAY_KEY_LENGTHS)) {
         data.keyLengths = {187, 333};
     }
     return data;
@@ -134,8 +135,8 @@ TEST_CASE("block masks may be shared by sequences, heads or both", "[block_mask]
     for (const bool batches : {false, true}) {
         for (const bool heads : {false, true}) {
             VkfProblem problem = dense;
-            problem.blockMaskBatchStride = batches ? dense.blockMaskBatchStride + 5 : 0;
-            problem.blockMaskHeadStride = heads ? dense.blockMaskHeadStride + 1 : 0;
+            problem.blockMask.batchStride = batches ? dense.blockMask.batchStride + 5 : 0;
+            problem.blockMask.headStride = heads ? dense.blockMask.headStride + 1 : 0;
             checkMasked(problem, dataOf(problem, 0.4, 7));
         }
     }
@@ -173,7 +174,7 @@ TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]
             Data data = dataOf(problem, 0.4, block);
             data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>&, std::vector<std::byte>& v) {
                 static_cast<void>(q);
-                const VkfTensorLayout layout = vkfTensorLayout(&problem, VKF_TENSOR_V);
+                const VkfTensorLayout layout = vkf::layoutOf(problem, VKF_TENSOR_V);
                 for (const uint64_t key : {uint64_t{block} + 3, uint64_t{2} * block + 1}) {
                     vkfStoreElement(layout.type, v.data(), layout.headStride + key * layout.rowStride + key % 40,
                                     value);
@@ -186,7 +187,8 @@ TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]
 
 TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minus infinity", "[block_mask]") {
     VkfProblem problem = problemOf({1, 1, 1, 100, 150, 8, 0, VKF_TYPE_F16});
-    problem.maskBlock = 64;
+    problem.blockMask.blockSize = 64;
+    enable(problem, VKF_ARRAY_BLOCK_MASK);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.blockMask = {0U, 2U}; // rows 64 to 99 see keys 64 to 127
     for (const Variation& variation : vkf::test::variations) {
@@ -257,7 +259,7 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
             other.add(problem);
             for (const double density : densities) {
                 Data data = dataOf(problem, density, block);
-                if (problem.keyLengths != 0) {
+                if (has(problem, VKF_ARRAY_KEY_LENGTHS)) {
                     data.keyLengths = {50, 133};
                 }
                 const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -289,8 +291,9 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
 // By hand: one key in each block, every score 0, so that o is the mean of the open blocks' values.
 TEST_CASE("the reference reads the bits of a block mask in the order that the header shows", "[reference]") {
     VkfProblem problem = problemOf({1, 2, 1, 32, 48, 1, 0, VKF_TYPE_F32});
-    problem.maskBlock = 16;
-    problem.blockMaskHeadStride = 2;
+    problem.blockMask.blockSize = 16;
+    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    problem.blockMask.headStride = 2;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     std::memset(inputs.k.data(), 0, inputs.k.size());
     for (uint64_t key = 0; key < 48; key++) {

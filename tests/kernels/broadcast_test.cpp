@@ -43,7 +43,7 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
         problem.causal = 1;
         problem.softcap = 11;
         problem.alibi = 1;
-        problem.sinks = 1;
+        enable(problem, VKF_ARRAY_SINKS);
         checkEverywhere(problem, data);
     }
 }
@@ -54,8 +54,8 @@ TEST_CASE("parts without keys ask for no bias, mask, document or page", "[broadc
         VkfProblem problem = problemOf({2, 4, 2, 1, 130, 64, 0, VKF_TYPE_F16});
         problem.window = {1, 0, 40, 0};
         problem.kvSplits = 9;
-        problem.sinks = 1;
-        problem.documents = 1;
+        enable(problem, VKF_ARRAY_SINKS);
+        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true);
         problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, true, true);
         if (paged) {
@@ -80,7 +80,7 @@ TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it re
             checkEverywhere(problem, data);
             problem.mask = broadcast(problem, type, rows == 3, type == VKF_TYPE_BOOL1, true);
             problem.causal = 1;
-            problem.keyLengths = 1;
+            enable(problem, VKF_ARRAY_KEY_LENGTHS);
             problem.kvSplits = rows == 3 ? 3 : 0;
             data.keyLengths = {50, 131};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -166,7 +166,8 @@ TEST_CASE("all reference algorithms agree under a mask and a bias", "[reference]
         VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
         problem.mask = broadcast(problem, type, true, false, true, 2);
         problem.bias = broadcast(problem, VKF_TYPE_BF16, false, true, true, 2);
-        problem.maskBlock = type == VKF_TYPE_BOOL8 ? 16 : 0;
+        problem.blockMask.blockSize = type == VKF_TYPE_BOOL8 ? 16 : 0;
+        enable(problem, VKF_ARRAY_BLOCK_MASK, type == VKF_TYPE_BOOL8);
         problem.causal = 1;
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));

@@ -58,7 +58,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(2)) {
-        p.keyLengths = 1;
+        enable(p, VKF_ARRAY_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -119,7 +119,7 @@ void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
     };
     fit(p.k);
     fit(p.v);
-    const uint64_t rows = p.paging.enabled != 0 ? p.paging.pageSize : p.keys;
+    const uint64_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
     scatter(dice, p.k, p.kvHeads, rows, p.headDim);
     scatter(dice, p.v, p.kvHeads, rows, p.valueDim);
 }
@@ -173,7 +173,7 @@ void checkOn(const Variation& variation, VkfProblem problem, const vkf::test::In
 
 // The scale of a block of a row of v, of the first KV head.
 void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t batch, uint64_t key, double scale) {
-    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     const auto [page, row] = inputs.placeOf(problem, batch, key);
     const uint64_t element = page * v.batchStride + row * v.rowStride;
     vkfStoreElement(VKF_TYPE_F16, &inputs.v[vkfStoredBytes(v.type, element)], 0, scale);
@@ -183,11 +183,12 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
 vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
     plain = problem;
     plain.paging = {};
+    enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     vkf::test::Inputs to = from;
     to.blockTable.clear();
     for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
-        const VkfTensorLayout paged = vkfTensorLayout(&problem, role);
-        const VkfTensorLayout dense = vkfTensorLayout(&plain, role);
+        const VkfTensorLayout paged = vkf::layoutOf(problem, role);
+        const VkfTensorLayout dense = vkf::layoutOf(plain, role);
         const std::vector<std::byte>& source = role == VKF_TENSOR_K ? from.k : from.v;
         std::vector<std::byte>& target = role == VKF_TENSOR_K ? to.k : to.v;
         target.resize(vkfStoredBytes(dense.type, dense.elements));
@@ -273,7 +274,7 @@ TEST_CASE("sequences may share pages", "[cache]") {
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         VkfProblem problem = cacheOf({2, 2, 1, 2, 60, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 16);
         problem.paging.pages = 5; // for eight pages of keys
-        problem.keyLengths = 1;
+        enable(problem, VKF_ARRAY_KEY_LENGTHS);
         vkf::test::Inputs inputs =
             vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false});
         inputs.keyLengths[1] = 40;
@@ -313,7 +314,7 @@ TEST_CASE("a cache may have no keys at all", "[cache]") {
         VkfProblem problem = cacheOf({2, 1, 1, 3, 0, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
         problem = cacheOf({2, 1, 1, 3, 20, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
-        problem.keyLengths = 1;
+        enable(problem, VKF_ARRAY_KEY_LENGTHS);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {.keyLengths = {0, -3}}));
     }
 }

@@ -120,7 +120,7 @@ struct Draws {
 
 // v such that column j of o is what key j weighs.
 void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
-    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     for (uint64_t row = 0; row < uint64_t{v.batch} * v.heads * v.rows; row++) {
         for (uint64_t column = 0; column < v.dim; column++) {
             vkfStoreElement(v.type, inputs.v.data(), row * v.dim + column, row % v.rows == column ? 1.0 : 0.0);
@@ -129,7 +129,7 @@ void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
 }
 
 bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
-    if (problem.dropoutMask.enabled != 0) {
+    if (has(problem, VKF_ARRAY_DROPOUT_MASK)) {
         return isKept(problem.dropoutMask, inputs.dropoutMask, batch, head, row, key);
     }
     VkfDropout dropout = problem.dropout;
@@ -140,6 +140,7 @@ bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint
 VkfProblem withoutDropout(VkfProblem problem) {
     problem.dropout = {};
     problem.dropoutMask = {};
+    enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
     return problem;
 }
 
@@ -273,11 +274,12 @@ TEST_CASE("every path leaves out the keys that the generator says", "[dropout]")
 TEST_CASE("the seed may be on the device, and everything else beside it", "[dropout]") {
     for (const uint32_t rows : {4U, 130U}) {
         VkfProblem problem = problemOf({2, 2, 1, rows, 136, 64, 136, VKF_TYPE_F16});
-        problem.dropout = {0.05F, 1, 0};
+        problem.dropout = {0.05F, 0, 0};
+        enable(problem, VKF_ARRAY_DROPOUT_SEED);
         problem.causal = 1;
-        problem.sinks = 1;
+        enable(problem, VKF_ARRAY_SINKS);
         problem.softcap = 3.0F;
-        problem.keyLengths = 1;
+        enable(problem, VKF_ARRAY_KEY_LENGTHS);
         Data data;
         data.seed = rows;
         data.keyLengths = {127, 136};
@@ -311,7 +313,7 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
         problem.dropout = {0.4F, 0, 1234567};
         problem.kvSplits = 5;
         problem.alibi = 1;
-        problem.sinks = 1;
+        enable(problem, VKF_ARRAY_SINKS);
         for (const Variation* variation : vkf::test::variationsInTurn(problem)) {
             VkfProblem asked = problem;
             asked.kvSplits = variation->path == VKF_PATH_STANDARD || variation->path == VKF_PATH_KEY_OUTER ? 0 : 5;
@@ -319,7 +321,7 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
         }
         problem.kvSplits = 0;
         problem.window = {1, 3, 40, 20};
-        problem.documents = 1;
+        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         problem.mask = maskOf(problem, VKF_TYPE_BOOL1, true, false, true);
         checkEverywhere(problem, data);
     }
@@ -336,7 +338,8 @@ TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everythi
     wide.dropoutMask = maskOf(wide, VKF_TYPE_BOOL8, false, true, true);
     checkOn(variations[6], wide, makeInputs(wide, data));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
-    blocked.maskBlock = 32;
+    blocked.blockMask.blockSize = 32;
+    enable(blocked, VKF_ARRAY_BLOCK_MASK);
     blocked.dropout = {0.4F, 0, 5};
     checkEverywhere(blocked, data);
 }
@@ -376,7 +379,7 @@ TEST_CASE("what is no number in a key that is left out makes a NaN, infinity too
 TEST_CASE("probabilities are those before dropout", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 20, 50, 24});
     problem.path = VKF_PATH_STANDARD;
-    problem.probabilities = 1;
+    enable(problem, VKF_ARRAY_PROBABILITIES);
     const Inputs inputs = makeInputs(problem, {});
     const Outcome plain = vkf::test::runCall(deviceOf(variations[3]), problem, inputs);
     problem.dropout = {0.5F, 0, 3};
@@ -389,7 +392,8 @@ TEST_CASE("probabilities are those before dropout", "[dropout]") {
 TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 53, VKF_TYPE_F32});
     for (const bool masked : {false, true}) {
-        problem.dropout = {0.3F, masked ? 0U : 1U, 9};
+        problem.dropout = {0.3F, 0, 9};
+        enable(problem, VKF_ARRAY_DROPOUT_SEED, !masked);
         problem.dropoutMask = masked ? maskOf(problem, VKF_TYPE_BOOL1, true, true, true) : VkfBroadcastArray{};
         problem.causal = 1;
         Inputs inputs = makeInputs(problem, {});
@@ -427,8 +431,10 @@ TEST_CASE("the reference asks for the mask and the seed", "[reference]") {
         vkfReferenceAttention(&problem, &memory, nullptr, o.data(), nullptr, &message);
         return std::string(message.text);
     };
-    problem.dropout = {0.5F, 1, 0};
+    problem.dropout = {0.5F, 0, 0};
+    enable(problem, VKF_ARRAY_DROPOUT_SEED);
     CHECK(messageOf() == "inputs.dropoutSeed is null");
-    problem.dropoutMask = {1, VKF_TYPE_BOOL8, 0, 0, 9};
+    problem.dropoutMask = {VKF_TYPE_BOOL8, 0, 0, 0, 9};
+    enable(problem, VKF_ARRAY_DROPOUT_MASK);
     CHECK(messageOf() == "inputs.dropoutMask is null");
 }

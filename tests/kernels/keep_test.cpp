@@ -62,7 +62,7 @@ TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
             Data data;
             data.seed = seed++;
             checkEverywhere(problem, data);
-            problem.keyLengths = 1;
+            enable(problem, VKF_ARRAY_KEY_LENGTHS);
             problem.kvSplits = 4;
             data.keyLengths = {150, 2};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -77,13 +77,13 @@ TEST_CASE("a row sees its own document", "[keep]") {
     uint32_t seed = 10;
     for (const uint32_t rows : {5U, 131U, 150U}) { // of the last some stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
-        problem.documents = 1;
+        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         Data data;
         data.seed = seed++;
         checkEverywhere(problem, data);
         problem.causal = 1;
-        problem.sinks = 1;
-        problem.keyLengths = 1;
+        enable(problem, VKF_ARRAY_SINKS);
+        enable(problem, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = {77, 131};
         checkEverywhere(problem, data);
     }
@@ -93,7 +93,7 @@ TEST_CASE("pages, block masks and wide heads know documents and first keys too",
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
     vkf::test::setPages(paged, 16, 3);
     setWindow(paged, 30, 0, 20);
-    paged.documents = 1;
+    enable(paged, VKF_ARRAY_DOCUMENT_IDS);
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     setWindow(wide, 60, 0, 33);
     wide.alibi = 1;
@@ -101,12 +101,13 @@ TEST_CASE("pages, block masks and wide heads know documents and first keys too",
         checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
     }
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
-    wide.documents = 1;
+    enable(wide, VKF_ARRAY_DOCUMENT_IDS);
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
-    blocked.maskBlock = 32;
+    blocked.blockMask.blockSize = 32;
+    enable(blocked, VKF_ARRAY_BLOCK_MASK);
     setWindow(blocked, 40, 10, 70);
-    blocked.documents = 1;
+    enable(blocked, VKF_ARRAY_DOCUMENT_IDS);
     checkEverywhere(blocked);
 }
 
@@ -114,7 +115,7 @@ TEST_CASE("all reference algorithms agree on documents and first keys", "[refere
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
     setWindow(problem, 9, 2, 5);
     for (const bool documents : {false, true}) {
-        problem.documents = documents ? 1 : 0;
+        enable(problem, VKF_ARRAY_DOCUMENT_IDS, documents);
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
         for (const VkfReferenceAlgorithm algorithm : algorithms) {
@@ -146,7 +147,7 @@ TEST_CASE("the header's matrices of first keys are what is computed", "[referenc
 
 TEST_CASE("the header's matrix of documents is what is computed", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 5, 1, 0, VKF_TYPE_F32});
-    problem.documents = 1;
+    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         CHECK(seenByReference(problem, {7, 7, 3, 3, 3}, algorithm) ==
               std::vector<std::string>{"11000", "11000", "00111", "00111", "00111"});

@@ -37,7 +37,7 @@ VkfMergeProblem mergeOf(uint32_t parts, uint32_t batch, uint32_t heads, uint32_t
     problem.heads = heads;
     problem.rows = rows;
     problem.dim = dim;
-    problem.lse = 1;
+    enable(problem, VKF_ARRAY_LSE);
     return problem;
 }
 
@@ -48,7 +48,7 @@ struct Parts {
 
 // Some parts of some rows are empty, by an infinity of either sign, and their o is NaN; row 0 has no other.
 Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
-    const VkfMergeLayout layout = vkfMergeLayout(&p);
+    const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
     Parts parts{std::vector<std::byte>(layout.partElements * vkfTypeBytes(p.part.type), std::byte{0xff}),
                 std::vector<float>(layout.lseElements, std::numeric_limits<float>::quiet_NaN())};
     std::mt19937_64 random(seed);
@@ -79,12 +79,12 @@ struct Merged {
 
 Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
     vkf::host::Device& device = testDevice();
-    const VkfMergeLayout layout = vkfMergeLayout(&problem);
+    const VkfMergeLayout layout = vkf::mergeLayoutOf(problem);
     const uint64_t rows = uint64_t{problem.batch} * problem.heads * problem.rows;
     const Guarded partBuffer(device, parts.o.size());
     const Guarded partLse(device, parts.lse.size() * sizeof(float));
     const Guarded o(device, layout.o.elements * vkfTypeBytes(layout.o.type));
-    const Guarded lse(device, problem.lse != 0 ? rows * sizeof(float) : 0);
+    const Guarded lse(device, has(problem, VKF_ARRAY_LSE) ? rows * sizeof(float) : 0);
     device.upload(partBuffer.buffer, parts.o.data(), partBuffer.bytes, partBuffer.offset);
     device.upload(partLse.buffer, parts.lse.data(), partLse.bytes, partLse.offset);
 
@@ -138,7 +138,7 @@ double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const P
 
 // Checks every element of o and lse, and that nothing else of o's span was written.
 void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& merged) {
-    const VkfMergeLayout layout = vkfMergeLayout(&p);
+    const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     std::vector<double> o(rows * p.dim);
     std::vector<double> lse(rows);
@@ -166,7 +166,7 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
             largest = std::max(largest, std::abs(exact));
         }
         std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at * bytes), p.dim * bytes, true);
-        if (p.lse != 0) {
+        if (has(p, VKF_ARRAY_LSE)) {
             const double tolerance = 4.0 * 0x1p-23 * std::max(1.0, std::abs(lse[row]));
             const auto value = static_cast<double>(merged.lse[row]);
             wrongRows += value == lse[row] || std::abs(value - lse[row]) <= tolerance ? 0 : 1;
@@ -213,10 +213,10 @@ TEST_CASE("merges of random parts agree with the reference, bits the same on a s
                                     1 + below(seed % 7 == 0 ? 700 : 140));
         p.part.type = storedTypes[below(3)];
         p.o.type = storedTypes[below(3)];
-        p.lse = below(4) != 0 ? 1 : 0;
+        enable(p, VKF_ARRAY_LSE, below(4) != 0);
         if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
             p.part = vkf::rowsFirst(p.part.type, p.rows, p.heads, p.dim + below(4));
-            p.partStride = vkfMergeLayout(&p).part.elements + below(5);
+            p.partStride = vkf::layoutOf(p, VKF_MERGE_PART).elements + below(5);
             p.lsePartStride = uint64_t{p.batch} * p.heads * p.rows + below(3);
         }
         if (below(2) != 0) {
@@ -335,7 +335,7 @@ TEST_CASE("what is wrong with a merge is named", "[merge]") {
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
           "batch * heads * rows is 2147483648, over the limit of 1073741823");
-    CHECK(refusal([](VkfMergeProblem& p) { p.lse = 2; }) == "lse is 2; it must be 0 or 1");
+    CHECK(refusal([](VkfMergeProblem& p) { enable(p, VKF_ARRAY_LSE, 2 != 0); }) == "lse is 2; it must be 0 or 1");
     CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==
           "type q8_0 of part is none of f32, f16, bf16");
     CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");

@@ -54,7 +54,7 @@ void packSequences(PairedCall& call) {
     } else {
         setPacked(call.problem, call.data, {0, 65, 1, 0, 30, 16}, {3, 90, 1, 12, 131, 0});
     }
-    if (call.problem.paging.enabled != 0) {
+    if (has(call.problem, VKF_ARRAY_BLOCK_TABLE)) {
         setPages(call.problem, call.problem.paging.pageSize, 3); // of more sequences than before
     }
 }
@@ -68,7 +68,7 @@ void rowsOutside(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim,
 // [batch, rows, heads, dim] with a gap after each row of each head. Gaps of block types are whole blocks.
 void scatter(PairedCall& call) {
     VkfProblem& p = call.problem;
-    const uint32_t rows = p.paging.enabled != 0 ? p.paging.pageSize : p.keys;
+    const uint32_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
     const auto gapOf = [](VkfType type, uint64_t gap) { return gap * vkfBlockElements(type); };
     rowsOutside(p.q, p.queryRows, p.queryHeads, p.headDim, 3);
     rowsOutside(p.k, rows, p.kvHeads, p.headDim, gapOf(p.k.type, 1));
@@ -78,7 +78,7 @@ void scatter(PairedCall& call) {
 }
 
 void setKeyLengths(PairedCall& call) {
-    call.problem.keyLengths = 1;
+    enable(call.problem, VKF_ARRAY_KEY_LENGTHS);
     Dice dice(call.problem.batch);
     for (uint32_t b = 0; b < call.problem.batch; b++) { // around the number of keys, and below zero
         call.data.keyLengths.push_back(b == 2 ? -7 : static_cast<int32_t>(dice.below(call.problem.keys + 20)));
@@ -93,22 +93,23 @@ void setFirstKeys(PairedCall& call) {
 }
 
 void setBiasFactors(PairedCall& call) {
-    if (call.problem.bias.enabled == 0) {
+    if (!has(call.problem, VKF_ARRAY_BIAS)) {
         call.problem.bias = broadcast(call.problem, VKF_TYPE_F32, true, true, true, 1);
     }
-    call.problem.biasFactors = 1;
+    enable(call.problem, VKF_ARRAY_BIAS_FACTORS);
 }
 
 void setBlockMask(VkfProblem& p, uint32_t block) {
-    p.maskBlock = block;
-    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&p);
-    p.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+    p.blockMask.blockSize = block;
+    enable(p, VKF_ARRAY_BLOCK_MASK);
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
+    p.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
 }
 
 void setDropout(VkfProblem& p, bool onDevice) {
     p.dropout.probability = 0.3F;
     p.dropout.seed = 0x1234567890123ULL;
-    p.dropout.deviceSeed = onDevice ? 1 : 0;
+    enable(p, VKF_ARRAY_DROPOUT_SEED, onDevice);
 }
 
 // Some levels read what others set: they are applied in the order of this table.
@@ -169,7 +170,7 @@ const std::vector<Feature> table = {
        }}}},
     {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
     {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
-    {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.documents = 1; }}}},
+    {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_DOCUMENT_IDS); }}}},
     {"mask",
      {{"none", nothing},
       {"bytes", [](PairedCall& c) { c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL8, true, false, true, 3); }},
@@ -187,10 +188,14 @@ const std::vector<Feature> table = {
     {"ALiBi",
      {{"none", nothing},
       {"usual slopes", [](PairedCall& c) { c.problem.alibi = 1; }},
-      {"slopes of the caller", [](PairedCall& c) { c.problem.alibi = c.problem.alibiCustom = 1; }}}},
+      {"slopes of the caller",
+       [](PairedCall& c) {
+           c.problem.alibi = 1;
+           enable(c.problem, VKF_ARRAY_ALIBI_SLOPES);
+       }}}},
     {"softcap", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.softcap = 3.0F; }}}},
     {"scale", {{"default", nothing}, {"negative", [](PairedCall& c) { c.problem.scale = -0.3F; }}}},
-    {"sinks", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.sinks = 1; }}}},
+    {"sinks", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_SINKS); }}}},
     {"dropout",
      {{"none", nothing},
       {"seed", [](PairedCall& c) { setDropout(c.problem, false); }},
@@ -204,13 +209,14 @@ const std::vector<Feature> table = {
        [](PairedCall& c) { c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2); }}}},
     {"probabilities",
      {{"none", nothing},
-      {"of all rows", [](PairedCall& c) { c.problem.probabilities = 1; }},
+      {"of all rows", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_PROBABILITIES); }},
       {"of chosen rows",
        [](PairedCall& c) {
-           c.problem.probabilities = 1;
-           c.problem.probabilityRows = 5;
+           enable(c.problem, VKF_ARRAY_PROBABILITIES);
+           c.problem.probabilityRowCount = 5;
+           enable(c.problem, VKF_ARRAY_PROBABILITY_ROWS);
        }}}},
-    {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { c.problem.lse = 0; }}}},
+    {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_LSE, false); }}}},
     {"key splits",
      {{"of the library's choice", nothing},
       {"3", [](PairedCall& c) { c.problem.kvSplits = 3; }},

@@ -33,8 +33,9 @@ using vkf::test::Variation;
 
 VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     VkfProblem problem = problemOf(shape);
-    problem.probabilities = 1;
-    problem.probabilityRows = rows;
+    enable(problem, VKF_ARRAY_PROBABILITIES);
+    problem.probabilityRowCount = rows;
+    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, rows != 0);
     return problem;
 }
 
@@ -86,14 +87,15 @@ TEST_CASE("probabilities under everything that a call brings", "[probabilities]"
         data.seed = seed++;
         VkfProblem biased = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
         biased.bias = broadcast(biased, VKF_TYPE_F16, false, true, true, 2);
-        biased.sinks = 1;
-        biased.alibi = biased.alibiCustom = 1;
+        enable(biased, VKF_ARRAY_SINKS);
+        biased.alibi = 1;
+        enable(biased, VKF_ARRAY_ALIBI_SLOPES);
         checkEverywhere(biased, data);
         VkfProblem masked = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
         masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, false, true);
-        masked.documents = 1;
+        enable(masked, VKF_ARRAY_DOCUMENT_IDS);
         masked.causal = 1;
-        masked.keyLengths = 1;
+        enable(masked, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = {131, 40};
         checkEverywhere(masked, data);
     }
@@ -103,9 +105,10 @@ TEST_CASE("probabilities under block masks", "[probabilities]") {
     constexpr std::array<uint32_t, 3> blocks = {48, 16, 64};
     for (uint32_t i = 0; i < blocks.size(); i++) {
         VkfProblem problem = withProbabilities({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts.begin()[i]);
-        problem.maskBlock = blocks[i];
-        const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
-        problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+        problem.blockMask.blockSize = blocks[i];
+        enable(problem, VKF_ARRAY_BLOCK_MASK, blocks[i] != 0);
+        const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
+        problem.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
         problem.causal = i == 0 ? 1 : 0;
         Data data;
         data.seed = 60 + i;
@@ -123,7 +126,7 @@ TEST_CASE("probabilities of caches: pages and block types, on few rows and many"
                 problem.k.type = problem.v.type = type;
                 vkf::test::setPages(problem, 16, 3);
                 problem.causal = 1;
-                problem.keyLengths = 1;
+                enable(problem, VKF_ARRAY_KEY_LENGTHS);
                 Data data;
                 data.seed = seed++;
                 data.keyLengths = {77, 190};
@@ -142,8 +145,8 @@ TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
             for (const uint32_t rows : vkf::test::inTurn({1U, 40U})) {
                 VkfProblem problem = withProbabilities({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
                 problem.kvSplits = splits;
-                problem.lse = lse;
-                problem.sinks = 1;
+                enable(problem, VKF_ARRAY_LSE, lse != 0);
+                enable(problem, VKF_ARRAY_SINKS);
                 const Inputs inputs = vkf::test::makeInputs(problem, {});
                 for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 6U, 7U})) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
@@ -152,7 +155,7 @@ TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
         }
     }
     VkfProblem problem = withProbabilities({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
-    problem.lse = 0;
+    enable(problem, VKF_ARRAY_LSE, false);
     checkEverywhere(problem);
 }
 
@@ -190,14 +193,15 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
         for (uint32_t i = 0; i < repeats; i++) {
             inputs.probabilityRows.insert(inputs.probabilityRows.end(), {36, 0, -1, 17, 17, 37, 5});
         }
-        problem.probabilityRows = static_cast<uint32_t>(inputs.probabilityRows.size());
+        problem.probabilityRowCount = static_cast<uint32_t>(inputs.probabilityRows.size());
+        enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
         const Outcome chosen = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
         CHECK(chosen.passed());
-        REQUIRE(chosen.probabilities.size() == size_t{8} * problem.probabilityRows * 83);
-        for (size_t row = 0; row < size_t{8} * problem.probabilityRows; row++) {
-            const int32_t number = inputs.probabilityRows[row % problem.probabilityRows];
+        REQUIRE(chosen.probabilities.size() == size_t{8} * problem.probabilityRowCount * 83);
+        for (size_t row = 0; row < size_t{8} * problem.probabilityRowCount; row++) {
+            const int32_t number = inputs.probabilityRows[row % problem.probabilityRowCount];
             for (size_t key = 0; key < 83; key++) {
-                const size_t head = row / problem.probabilityRows;
+                const size_t head = row / problem.probabilityRowCount;
                 const bool exists = number >= 0 && number < 37;
                 const float expected =
                     exists ? all.probabilities[(head * 37 + static_cast<size_t>(number)) * 83 + key] : 0.0F;
@@ -231,7 +235,7 @@ TEST_CASE("rows whose scores are all -infinity, and those that see their sink al
     for (const VkfBool sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
         problem.causal = 1;
-        problem.sinks = sinks;
+        enable(problem, VKF_ARRAY_SINKS, sinks != 0);
         problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, true);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         for (uint64_t key = 0; key < 3; key++) {
@@ -285,7 +289,8 @@ TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     std::vector<double> chosen(size_t{8} * 6 * 13, vkf::test::untouched);
     options.probabilities = chosen.data();
     const auto withChosen = vkf::test::reference(problem, inputs, options);
-    problem.probabilityRows = 0;
+    problem.probabilityRowCount = 0;
+    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, false);
     std::vector<double> all(size_t{8} * 9 * 13);
     options.probabilities = all.data();
     const auto withAll = vkf::test::reference(problem, inputs, options);

@@ -51,7 +51,7 @@ TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
 TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
-    problem.keyLengths = 1;
+    enable(problem, VKF_ARRAY_KEY_LENGTHS);
     problem.kvSplits = 3;
     problem.window = {1, 50, 300, 10};
     Data data;
@@ -60,13 +60,15 @@ TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") 
     checkInTiles(problem, data);
     problem.kvSplits = 1;
     problem.window = {};
-    problem.maskBlock = 48;
-    problem.blockMaskHeadStride = vkfBlockMaskLayout(&problem).words;
+    problem.blockMask.blockSize = 48;
+    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    problem.blockMask.headStride = vkf::blockMaskLayoutOf(problem).words;
     data.blockDensity = 0.7;
     checkInTiles(problem, data);
-    problem.maskBlock = 0;
-    problem.blockMaskHeadStride = 0;
-    problem.documents = 1;
+    problem.blockMask.blockSize = 0;
+    enable(problem, VKF_ARRAY_BLOCK_MASK, false);
+    problem.blockMask.headStride = 0;
+    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     data.documentKeys = 90;
     checkInTiles(problem, data);
 }
@@ -76,7 +78,7 @@ TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
     for (const uint32_t documentKeys : {30U, 200U}) {
         for (const uint32_t rows : {600U, 640U}) { // of the last some stand before the first key
             VkfProblem problem = problemOf({2, 4, 2, rows, 600, 40, 0, VKF_TYPE_F16});
-            problem.documents = 1;
+            enable(problem, VKF_ARRAY_DOCUMENT_IDS);
             problem.causal = documentKeys == 30 ? 1 : 0;
             Data data;
             data.seed = seed++;
@@ -99,7 +101,7 @@ TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]")
         }
         VkfProblem masked = problem;
         masked.mask = broadcast(masked, VKF_TYPE_BOOL8, false, false, true);
-        masked.documents = 1;
+        enable(masked, VKF_ARRAY_DOCUMENT_IDS);
         const Inputs inputs = vkf::test::makeInputs(masked, data);
         apply(variation, problem);
         apply(variation, masked);

@@ -52,7 +52,8 @@ const Refusal refusals[] = {
     {"wide heads with a block mask, which path decode has not",
      [](VkfProblem& p) {
          p.headDim = 300;
-         p.maskBlock = 64;
+         p.blockMask.blockSize = 64;
+         enable(p, VKF_ARRAY_BLOCK_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path scalar"},
     {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -119,112 +120,126 @@ const Refusal refusals[] = {
     {"a struct of size 0", [](VkfProblem& p) { p.structSize = 0; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
     {"type of the bias",
      [](VkfProblem& p) {
-         p.bias.enabled = 1;
+         enable(p, VKF_ARRAY_BIAS);
          p.bias.type = VKF_TYPE_BOOL8;
      },
      VKF_ERROR_UNSUPPORTED, "type bool8 of bias is not in this version: f32, f16, bf16"},
-    {"type of the mask", [](VkfProblem& p) { p.mask.enabled = 1; }, VKF_ERROR_UNSUPPORTED,
+    {"type of the mask", [](VkfProblem& p) { enable(p, VKF_ARRAY_MASK); }, VKF_ERROR_UNSUPPORTED,
      "type f32 of mask is not in this version: bool8, bool1"},
     {"mask on path standard",
      [](VkfProblem& p) {
-         p.mask.enabled = 1;
+         enable(p, VKF_ARRAY_MASK);
          p.mask.type = VKF_TYPE_BOOL1;
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "mask on path standard is not in this version"},
     {"bias past 2^56 elements",
      [](VkfProblem& p) {
-         p.bias.enabled = 1;
+         enable(p, VKF_ARRAY_BIAS);
          p.bias.rowStride = UINT64_MAX;
      },
      VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
-    {"alibiCustom alone", [](VkfProblem& p) { p.alibiCustom = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"alibiCustom alone", [](VkfProblem& p) { enable(p, VKF_ARRAY_ALIBI_SLOPES); }, VKF_ERROR_INVALID_ARGUMENT,
      "alibiCustom is 1 without alibi"},
     {"packed sequences on path key_outer",
      [](VkfProblem& p) {
-         p.packed = 1;
+         enable(p, VKF_ARRAY_CU_SEQLENS);
          p.path = VKF_PATH_KEY_OUTER;
      },
      VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences on paths standard and key_outer is not"},
     {"packed sequences with a block mask",
      [](VkfProblem& p) {
-         p.packed = 1;
-         p.maskBlock = 64;
+         enable(p, VKF_ARRAY_CU_SEQLENS);
+         p.blockMask.blockSize = 64;
+         enable(p, VKF_ARRAY_BLOCK_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a maskBlock is not"},
     {"longestRows alone", [](VkfProblem& p) { p.longestRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
      "longestRows is 3 without packed"},
     {"a sequence longer than all",
      [](VkfProblem& p) {
-         p.packed = 1;
+         enable(p, VKF_ARRAY_CU_SEQLENS);
          p.longestKeys = p.keys + 1;
      },
      VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; keys, of all sequences, is 8"},
     {"documents on path standard",
      [](VkfProblem& p) {
-         p.documents = 1;
+         enable(p, VKF_ARRAY_DOCUMENT_IDS);
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
-    {"probabilityRows without probabilities", [](VkfProblem& p) { p.probabilityRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
-     "probabilityRows is 3 without probabilities"},
+    {"probabilityRows without probabilities",
+     [](VkfProblem& p) {
+         p.probabilityRowCount = 3;
+         enable(p, VKF_ARRAY_PROBABILITY_ROWS);
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is 3 without probabilities"},
     {"probabilityRows over the limit",
      [](VkfProblem& p) {
-         p.probabilities = 1;
-         p.probabilityRows = 0x40000000;
+         enable(p, VKF_ARRAY_PROBABILITIES);
+         p.probabilityRowCount = 0x40000000;
+         enable(p, VKF_ARRAY_PROBABILITY_ROWS);
      },
      VKF_ERROR_UNSUPPORTED, "probabilityRows 1073741824 is over the limit of 1073741823"},
-    {"factors of a bias that is not there", [](VkfProblem& p) { p.biasFactors = 1; }, VKF_ERROR_INVALID_ARGUMENT,
-     "biasFactors is 1 without bias"},
+    {"factors of a bias that is not there", [](VkfProblem& p) { enable(p, VKF_ARRAY_BIAS_FACTORS); },
+     VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias"},
     {"a reserved field behind biasFactors", [](VkfProblem& p) { p.reserved3 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field is not zero"},
     {"a reserved field behind probabilityRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field is not zero"},
-    {"pages without rows", [](VkfProblem& p) { p.paging.enabled = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"pages without rows", [](VkfProblem& p) { enable(p, VKF_ARRAY_BLOCK_TABLE); }, VKF_ERROR_INVALID_ARGUMENT,
      "paging.pageSize is 0; it must be a power of two"},
     {"pages of twelve rows",
      [](VkfProblem& p) {
-         p.paging = {1, 12, 100, 100};
+         p.paging = {12, 100, 100};
+         enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
     {"a block table that is too short",
      [](VkfProblem& p) {
-         p.paging = {1, 4, 1, 100};
+         p.paging = {4, 1, 100};
+         enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages 1 of 4 rows are fewer than 8 keys"},
     {"a cache without pages",
      [](VkfProblem& p) {
-         p.paging = {1, 4, 4, 0};
+         p.paging = {4, 4, 0};
+         enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0"},
     {"paging on path key_outer",
      [](VkfProblem& p) {
          p.path = VKF_PATH_KEY_OUTER;
-         p.paging = {1, 4, 4, 4};
+         p.paging = {4, 4, 4};
+         enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_UNSUPPORTED, "paging on paths standard and key_outer is not"},
     {"paging with a block mask",
      [](VkfProblem& p) {
-         p.maskBlock = 16;
-         p.paging = {1, 4, 4, 4};
+         p.blockMask.blockSize = 16;
+         enable(p, VKF_ARRAY_BLOCK_MASK);
+         p.paging = {4, 4, 4};
+         enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_UNSUPPORTED, "paging with a maskBlock is not"},
     {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is -0.1; it must be in [0, 1)"},
     {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is "},
-    {"a seed in two places", [](VkfProblem& p) { p.dropout.deviceSeed = 2; }, VKF_ERROR_INVALID_ARGUMENT,
-     "dropout.deviceSeed is 2"},
+    {"a seed in two places", [](VkfProblem& p) { enable(p, VKF_ARRAY_DROPOUT_SEED, 2 != 0); },
+     VKF_ERROR_INVALID_ARGUMENT, "dropout.deviceSeed is 2"},
     {"a dropout mask of numbers",
      [](VkfProblem& p) {
-         p.dropoutMask = {1, VKF_TYPE_F16, 0, 0, 0};
+         p.dropoutMask = {VKF_TYPE_F16, 0, 0, 0, 0};
+         enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "type f16 of dropoutMask is not in this version: bool8, bool1"},
-    {"a dropout mask that is nearly one", [](VkfProblem& p) { p.dropoutMask.enabled = 2; }, VKF_ERROR_INVALID_ARGUMENT,
-     "dropoutMask.enabled is 2"},
+    {"a dropout mask that is nearly one", [](VkfProblem& p) { enable(p, VKF_ARRAY_DROPOUT_MASK, 2 != 0); },
+     VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.enabled is 2"},
     {"a dropout mask too far apart",
      [](VkfProblem& p) {
-         p.dropoutMask = {1, VKF_TYPE_BOOL1, 0, 0, UINT64_MAX};
+         p.dropoutMask = {VKF_TYPE_BOOL1, 0, 0, 0, UINT64_MAX};
+         enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
      VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.rowStride 18446744073709551615 reaches past 2^56 elements"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -232,7 +247,8 @@ const Refusal refusals[] = {
     {"a block mask on path decode",
      [](VkfProblem& p) {
          p.path = VKF_PATH_DECODE;
-         p.maskBlock = 64;
+         p.blockMask.blockSize = 64;
+         enable(p, VKF_ARRAY_BLOCK_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "maskBlock on path decode"},
     {"several key splits of the unfused path",
@@ -297,7 +313,7 @@ TEST_CASE("strides may reach as far as 64 bits can count the bytes", "[problem]"
     problem.k.rowStride = 1;
     problem.k.headStride = (uint64_t{1} << 62) - 2;
     REQUIRE(vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS);
-    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_K).elements == UINT64_MAX / sizeof(float));
+    CHECK(vkf::layoutOf(problem, VKF_TENSOR_K).elements == UINT64_MAX / sizeof(float));
     problem.k.headStride++;
     VkfMessage message{};
     CHECK(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT);
@@ -323,7 +339,7 @@ TEST_CASE("any number in an enumeration is refused or harmless", "[problem]") {
         CHECK(std::string(vkfTypeName(problem.v.type)) == "unknown type");
         VkfTensorRole role{};
         std::memcpy(&role, &value, sizeof value);
-        CHECK(vkfTensorLayout(&problem, role).elements == 0);
+        CHECK(vkf::layoutOf(problem, role).elements == 0);
     }
 }
 
@@ -333,7 +349,7 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
     CHECK(checked.given.scale == 0.125F);
     CHECK(checked.given.valueDim == 64);
-    const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
+    const VkfTensorLayout k = vkf::layoutOf(problem, VKF_TENSOR_K);
     CHECK(k.rowStride == 64);
     CHECK(k.headStride == 16 * 64);
     CHECK(k.batchStride == 2 * 16 * 64);
@@ -342,16 +358,17 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
 
 TEST_CASE("k and v in pages have the layout of pages", "[problem]") {
     VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64, 32});
-    problem.paging = {1, 8, 2, 5};
-    const VkfTensorLayout v = vkfTensorLayout(&problem, VKF_TENSOR_V);
+    problem.paging = {8, 2, 5};
+    enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     CHECK(v.batch == 5);
     CHECK(v.rows == 8);
     CHECK(v.headStride == 8 * 32);
     CHECK(v.batchStride == 2 * 8 * 32);
     CHECK(v.elements == 5 * 2 * 8 * 32);
-    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_Q).batch == 2);
+    CHECK(vkf::layoutOf(problem, VKF_TENSOR_Q).batch == 2);
     problem.keys = 0;
-    CHECK(vkfTensorLayout(&problem, VKF_TENSOR_V).elements == 0);
+    CHECK(vkf::layoutOf(problem, VKF_TENSOR_V).elements == 0);
 }
 
 TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {

@@ -69,12 +69,13 @@ bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
     plain.paging = {};
+    enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     plain.k = plain.v = VkfTensor{};
     Inputs to = inputs;
     to.blockTable.clear();
     for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
-        const VkfTensorLayout from = vkfTensorLayout(&problem, role);
-        const VkfTensorLayout layout = vkfTensorLayout(&plain, role);
+        const VkfTensorLayout from = vkf::layoutOf(problem, role);
+        const VkfTensorLayout layout = vkf::layoutOf(plain, role);
         const std::vector<std::byte>& bytes = role == VKF_TENSOR_K ? inputs.k : inputs.v;
         std::vector<std::byte>& plainBytes = role == VKF_TENSOR_K ? to.k : to.v;
         plainBytes.assign(layout.elements * sizeof(float), std::byte{0xff});
@@ -331,7 +332,7 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
             VkfProblem problem = vkf::test::problemOf({3, 2, 2, 4, 37, 32});
             problem.k.type = type;
             problem.causal = 1;
-            problem.keyLengths = 1;
+            enable(problem, VKF_ARRAY_KEY_LENGTHS);
             vkf::test::setPages(problem, pageSize, 5);
             CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {37, 0, 18}})));
             problem.v.rowStride = 64; // [pages, pageSize, heads, dim]
@@ -344,7 +345,7 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
 
 TEST_CASE("the reference refuses pages that do not exist, where keys lie in them", "[reference]") {
     VkfProblem problem = vkf::test::problemOf({2, 1, 1, 1, 8, 32});
-    problem.keyLengths = 1;
+    enable(problem, VKF_ARRAY_KEY_LENGTHS);
     vkf::test::setPages(problem, 4, 0);
     Inputs inputs = vkf::test::makeInputs(problem, {.keyLengths = {8, 4}});
     VkfReferenceInputs memory = inputs.reference();

@@ -60,13 +60,14 @@ VkfProblem problemOf(const Case& c) {
     p.causal = c.causal ? 1 : 0;
     p.alignment = c.alignment;
     p.window = {c.left != -1 || c.right != -1 ? 1U : 0U, 0, c.left, c.right};
-    p.keyLengths = c.lengths.empty() ? 0 : 1;
+    enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
     p.softcap = c.softcap;
-    p.maskBlock = c.maskBlock;
+    p.blockMask.blockSize = c.maskBlock;
+    enable(p, VKF_ARRAY_BLOCK_MASK, c.maskBlock != 0);
     if (c.maskBlock != 0) {
-        const VkfBlockMaskLayout blocks = vkfBlockMaskLayout(&p);
-        p.blockMaskHeadStride = uint64_t{blocks.rowBlocks} * blocks.rowWords;
-        p.blockMaskBatchStride = p.blockMaskHeadStride * p.queryHeads;
+        const VkfBlockMaskLayout blocks = vkf::blockMaskLayoutOf(p);
+        p.blockMask.headStride = uint64_t{blocks.rowBlocks} * blocks.rowWords;
+        p.blockMask.batchStride = p.blockMask.headStride * p.queryHeads;
     }
     return p;
 }
@@ -113,12 +114,13 @@ TEST_CASE("probabilities of standard attention vanish where the mask says so, su
         const VkfProblem p = problemOf(c);
         const Inputs inputs = inputsOf(c, p);
         const Computed standard = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD, 5));
-        const VkfTensorLayout v = vkfTensorLayout(&p, VKF_TENSOR_V);
+        const VkfTensorLayout v = vkf::layoutOf(p, VKF_TENSOR_V);
         for (size_t row = 0; row < standard.result.lse.size(); row++) {
             const size_t head = row / p.queryRows;
             const size_t b = head / p.queryHeads;
             const size_t kvHead = head % p.queryHeads / (p.queryHeads / p.kvHeads);
-            const int64_t keys = p.keyLengths != 0 ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+            const int64_t keys =
+                has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
             double sum = 0.0;
             std::vector<double> o(v.dim);
             int wrong = 0;
@@ -126,8 +128,9 @@ TEST_CASE("probabilities of standard attention vanish where the mask says so, su
                 const double probability = standard.probabilities[row * p.keys + j];
                 const auto i = static_cast<int64_t>(row % p.queryRows);
                 const bool open =
-                    p.maskBlock == 0 || vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
-                                                               static_cast<uint64_t>(i) / p.maskBlock, j / p.maskBlock);
+                    !has(p, VKF_ARRAY_BLOCK_MASK) ||
+                    vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
+                                           static_cast<uint64_t>(i) / p.blockMask.blockSize, j / p.blockMask.blockSize);
                 const bool visible = open && vkf::test::isVisible(p, keys, i, j);
                 wrong += visible ? !(probability >= 0.0 && probability <= 1.0) : probability != 0.0;
                 sum += probability;

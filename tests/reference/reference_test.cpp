@@ -31,12 +31,12 @@ uint64_t at(const VkfTensorLayout& layout, uint64_t b, uint64_t h, uint64_t row,
 
 // The formula for one row, written down once more without an optimisation in it.
 Result formula(const VkfProblem& p, const Inputs& inputs, uint32_t b, uint32_t h, uint32_t i) {
-    const VkfTensorLayout q = vkfTensorLayout(&p, VKF_TENSOR_Q);
-    const VkfTensorLayout k = vkfTensorLayout(&p, VKF_TENSOR_K);
-    const VkfTensorLayout v = vkfTensorLayout(&p, VKF_TENSOR_V);
+    const VkfTensorLayout q = vkf::layoutOf(p, VKF_TENSOR_Q);
+    const VkfTensorLayout k = vkf::layoutOf(p, VKF_TENSOR_K);
+    const VkfTensorLayout v = vkf::layoutOf(p, VKF_TENSOR_V);
     const uint32_t kvHead = h / (p.queryHeads / p.kvHeads);
     const double scale = p.scale != 0.0F ? p.scale : 1.0F / std::sqrt(static_cast<float>(p.headDim));
-    const int64_t keys = p.keyLengths != 0 ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+    const int64_t keys = has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
 
     std::vector<double> s(p.keys, -infinity);
     for (uint32_t j = 0; j < p.keys; j++) {
@@ -142,7 +142,7 @@ VkfProblem problemOf(const Case& c, VkfType type) {
     p.window.enabled = c.left != -1 || c.right != -1 ? 1 : 0;
     p.window.left = p.window.enabled != 0 ? c.left : 0;
     p.window.right = p.window.enabled != 0 ? c.right : 0;
-    p.keyLengths = c.lengths.empty() ? 0 : 1;
+    enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
     p.scale = c.scale;
     p.softcap = c.softcap;
     if (c.rowsOutermost) {
@@ -471,7 +471,7 @@ TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
     CHECK(call([](auto& p, auto&, auto&) { p.headDim = 0; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.q = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.v = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(call([](auto& p, auto&, auto&) { p.keyLengths = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(call([](auto& p, auto&, auto&) { enable(p, VKF_ARRAY_KEY_LENGTHS); }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.rowBegin = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.algorithm = VKF_REFERENCE_FORCE_INT32; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.productType = VKF_TYPE_Q8_0; }) == VKF_ERROR_INVALID_ARGUMENT);

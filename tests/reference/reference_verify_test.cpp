@@ -29,7 +29,7 @@ struct Judged {
     Judged(const VkfProblem& p, Inputs given, VkfType productType = VKF_TYPE_F32)
         : problem(p), inputs(std::move(given)) {
         options.productType = productType;
-        const VkfTensorLayout layout = vkfTensorLayout(&p, VKF_TENSOR_O);
+        const VkfTensorLayout layout = vkf::layoutOf(p, VKF_TENSOR_O);
         o.assign(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
         VkfReferenceOptions asKernel = options;
         asKernel.algorithm = VKF_REFERENCE_TILED_FP32;
@@ -43,7 +43,7 @@ struct Judged {
     }
 
     uint64_t place(uint64_t dense) const {
-        const VkfTensorLayout layout = vkfTensorLayout(&problem, VKF_TENSOR_O);
+        const VkfTensorLayout layout = vkf::layoutOf(problem, VKF_TENSOR_O);
         const uint64_t row = dense / layout.dim;
         const uint64_t head = row / layout.rows;
         return head / layout.heads * layout.batchStride + head % layout.heads * layout.headStride +

@@ -107,7 +107,8 @@ TEST_CASE("path coopmat packs the query heads of a KV head, but not under block 
     CHECK(packed.tile.rows == 256);
     CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
     CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
-    problem.maskBlock = 64;
+    problem.blockMask.blockSize = 64;
+    enable(problem, VKF_ARRAY_BLOCK_MASK);
     const vkf::Schedule masked = schedule(caps, problem);
     CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
     CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));

@@ -45,7 +45,7 @@ std::vector<std::byte> randomTensor(const VkfTensorLayout& layout, double magnit
 }
 
 int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths, uint32_t batch) {
-    if (problem.keyLengths == 0) {
+    if (!has(problem, VKF_ARRAY_KEY_LENGTHS)) {
         return problem.keys;
     }
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
@@ -60,10 +60,10 @@ struct Sequence {
 Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeqlensQ,
                     const std::vector<int32_t>& cuSeqlensK, uint32_t batch) {
     Sequence sequence{problem};
-    if (problem.packed != 0) {
+    if (has(problem, VKF_ARRAY_CU_SEQLENS)) {
         sequence.problem.queryRows = static_cast<uint32_t>(cuSeqlensQ[batch + 1] - cuSeqlensQ[batch]);
     }
-    if (problem.packed != 0 && problem.paging.enabled == 0) {
+    if (has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE)) {
         sequence.problem.keys = static_cast<uint32_t>(cuSeqlensK[batch + 1] - cuSeqlensK[batch]);
         sequence.firstKey = static_cast<uint64_t>(cuSeqlensK[batch]);
     }
@@ -73,7 +73,7 @@ Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeq
 // A page of its own, at random, for every page of keys of every sequence.
 std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
                                       std::mt19937_64& random) {
-    if (problem.paging.enabled == 0) {
+    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
         return {};
     }
     std::vector<int32_t> pages(problem.paging.pages);
@@ -115,7 +115,7 @@ void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, 
 
 // What is between rows is NaN.
 std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& random) {
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &problem.bias), std::byte{0xff});
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
     if (!bytes.empty()) {
         forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t /*row*/, uint64_t /*key*/) {
@@ -153,8 +153,9 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBroadcastA
 
 // Runs of any length; the same number may come again.
 std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
-    const uint64_t sequences = problem.packed != 0 && problem.paging.enabled == 0 ? 1 : problem.batch;
-    std::vector<int32_t> ids(problem.documents != 0 ? sequences * problem.keys : 0);
+    const uint64_t sequences =
+        has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE) ? 1 : problem.batch;
+    std::vector<int32_t> ids(has(problem, VKF_ARRAY_DOCUMENT_IDS) ? sequences * problem.keys : 0);
     int32_t document = 0;
     for (int32_t& id : ids) {
         document = random() % data.documentKeys == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
@@ -166,7 +167,7 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
 // Every fourth is of no row, just outside or far. Of a generator of its own: other inputs stay as they are without.
 std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
     std::mt19937_64 random(seed);
-    std::vector<int32_t> rows(problem.probabilityRows);
+    std::vector<int32_t> rows(problem.probabilityRowCount);
     constexpr std::array<int32_t, 3> far = {-1, std::numeric_limits<int32_t>::max(),
                                             std::numeric_limits<int32_t>::min()};
     for (int32_t& row : rows) {
@@ -182,7 +183,7 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
                   int64_t key) {
     const int64_t position = row + keys - problem.queryRows;
     const auto idOf = [&](int64_t at) { return ids[first + static_cast<uint64_t>(at)]; };
-    return problem.documents == 0 || (position >= 0 && idOf(position) == idOf(key));
+    return !has(problem, VKF_ARRAY_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
 }
 
 // Keys of a KV head that some query row of some head sees.
@@ -192,7 +193,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     const uint64_t firstId =
         all.packed != 0 && all.paging.enabled == 0 ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
-    const bool differ = problem.maskBlock != 0 || problem.mask.enabled != 0;
+    const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
     std::vector<bool> seen(problem.keys, false);
     for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
@@ -201,8 +202,9 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
                 seen[j] =
                     seen[j] || (isVisible(problem, keys, i, j) && isKept(problem.mask, inputs.mask, batch, h, i, j) &&
                                 isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
-                                (problem.maskBlock == 0 || isOpenBlock(problem, inputs.blockMask, batch, h,
-                                                                       i / problem.maskBlock, j / problem.maskBlock)));
+                                (!has(problem, VKF_ARRAY_BLOCK_MASK) ||
+                                 isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
+                                             j / problem.blockMask.blockSize)));
             }
         }
     }
@@ -211,8 +213,8 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
 
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-    const bool differ = problem.maskBlock != 0 || problem.mask.enabled != 0;
+    const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+    const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // what one does not see another may
@@ -275,7 +277,7 @@ VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const 
     verdict.structSize = sizeof verdict;
     verdict.passed = 1;
     VkfMessage message{};
-    if (problem.probabilities != 0) {
+    if (has(problem, VKF_ARRAY_PROBABILITIES)) {
         const VkfResult result =
             vkfReferenceVerifyProbabilities(&problem, &inputs, &options, p.data(), &verdict, &message);
         if (result != VKF_SUCCESS) {
@@ -312,7 +314,7 @@ bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed) {
     std::mt19937_64 random(seed);
     std::bernoulli_distribution open(density);
-    std::vector<uint32_t> words(vkfBlockMaskLayout(&problem).words);
+    std::vector<uint32_t> words(vkf::blockMaskLayoutOf(problem).words);
     for (uint32_t& word : words) {
         for (uint32_t bit = 0; bit < 32; bit++) {
             word |= open(random) ? 1U << bit : 0U;
@@ -323,8 +325,8 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
 
 bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
                  uint64_t rowBlock, uint64_t keyBlock) {
-    const uint64_t row = batch * problem.blockMaskBatchStride + head * problem.blockMaskHeadStride +
-                         rowBlock * ((problem.keys - 1) / problem.maskBlock / 32 + 1);
+    const uint64_t row = batch * problem.blockMask.batchStride + head * problem.blockMask.headStride +
+                         rowBlock * ((problem.keys - 1) / problem.blockMask.blockSize / 32 + 1);
     return (blockMask[row + keyBlock / 32] >> (keyBlock % 32) & 1U) != 0;
 }
 
@@ -339,12 +341,12 @@ VkfProblem problemOf(const Shape& shape) {
     problem.headDim = shape.D;
     problem.valueDim = shape.Dv;
     problem.q.type = problem.k.type = problem.v.type = problem.o.type = shape.type;
-    problem.lse = 1;
+    enable(problem, VKF_ARRAY_LSE);
     return problem;
 }
 
 void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
-    problem.paging.enabled = 1;
+    enable(problem, VKF_ARRAY_BLOCK_TABLE);
     problem.paging.pageSize = pageSize;
     problem.paging.maxPages = (problem.keys + pageSize - 1) / pageSize + 1;
     problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
@@ -356,12 +358,12 @@ void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows
         std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
         return sums;
     };
-    problem.packed = 1;
+    enable(problem, VKF_ARRAY_CU_SEQLENS);
     problem.batch = static_cast<uint32_t>(rows.size());
     data.cuSeqlensQ = starts(rows);
     problem.queryRows = static_cast<uint32_t>(data.cuSeqlensQ.back());
     problem.longestRows = static_cast<uint32_t>(*std::max_element(rows.begin(), rows.end()));
-    if (problem.paging.enabled == 0) {
+    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
         data.cuSeqlensK = starts(keys);
         problem.keys = static_cast<uint32_t>(data.cuSeqlensK.back());
         problem.longestKeys = static_cast<uint32_t>(*std::max_element(keys.begin(), keys.end()));
@@ -381,19 +383,20 @@ std::string describe(const VkfProblem& p) {
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
     }
-    if (p.paging.enabled != 0) {
+    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
         text << " pages of " << p.paging.pageSize << ", " << p.paging.maxPages << " of " << p.paging.pages;
     }
-    if (p.maskBlock != 0) {
-        text << " blocks of " << p.maskBlock << " [" << p.blockMaskBatchStride << "," << p.blockMaskHeadStride << "]";
+    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
+        text << " blocks of " << p.blockMask.blockSize << " [" << p.blockMask.batchStride << ","
+             << p.blockMask.headStride << "]";
     }
     if (p.alibi != 0) {
-        text << (p.alibiCustom != 0 ? " custom alibi" : " alibi");
+        text << (has(p, VKF_ARRAY_ALIBI_SLOPES) ? " custom alibi" : " alibi");
     }
-    text << (p.sinks != 0 ? " sinks" : "") << (p.documents != 0 ? " documents" : "");
+    text << (has(p, VKF_ARRAY_SINKS) ? " sinks" : "") << (has(p, VKF_ARRAY_DOCUMENT_IDS) ? " documents" : "");
     if (p.dropout.probability != 0.0F) {
         text << " dropout " << p.dropout.probability << " seed " << p.dropout.seed
-             << (p.dropout.deviceSeed != 0 ? " on the device" : "");
+             << (has(p, VKF_ARRAY_DROPOUT_SEED) ? " on the device" : "");
     }
     for (const auto& [bias, name] :
          {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}, std::pair{&p.dropoutMask, " dropout mask "}}) {
@@ -402,17 +405,17 @@ std::string describe(const VkfProblem& p) {
                  << bias->rowStride << "]";
         }
     }
-    text << (p.biasFactors != 0 ? " factors" : "");
-    if (p.packed != 0) {
+    text << (has(p, VKF_ARRAY_BIAS_FACTORS) ? " factors" : "");
+    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
         text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
     }
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
-    text << (p.keyLengths != 0 ? " lengths" : "") << (p.lse != 0 ? " lse" : "")
-         << (p.probabilities != 0 ? " probabilities" : "");
-    if (p.probabilityRows != 0) {
-        text << " of " << p.probabilityRows << " rows";
+    text << (has(p, VKF_ARRAY_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_ARRAY_LSE) ? " lse" : "")
+         << (has(p, VKF_ARRAY_PROBABILITIES) ? " probabilities" : "");
+    if (p.probabilityRowCount != 0) {
+        text << " of " << p.probabilityRowCount << " rows";
     }
     return text.str();
 }
@@ -442,7 +445,7 @@ VkfReferenceInputs Inputs::reference() const {
 
 std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const {
     const VkfPaging& paging = problem.paging;
-    if (paging.enabled == 0 && problem.packed != 0) {
+    if (paging.enabled == 0 && has(problem, VKF_ARRAY_CU_SEQLENS)) {
         return {0, static_cast<uint64_t>(cuSeqlensK[batch]) + key};
     }
     if (paging.enabled == 0) {
@@ -455,23 +458,25 @@ std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_
 Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     std::mt19937_64 random(data.seed);
     Inputs inputs;
-    inputs.q = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_Q), data.magnitude, random);
-    inputs.k = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_K), data.magnitude, random);
-    inputs.v = randomTensor(vkfTensorLayout(&problem, VKF_TENSOR_V), data.magnitude, random);
+    inputs.q = randomTensor(vkf::layoutOf(problem, VKF_TENSOR_Q), data.magnitude, random);
+    inputs.k = randomTensor(vkf::layoutOf(problem, VKF_TENSOR_K), data.magnitude, random);
+    inputs.v = randomTensor(vkf::layoutOf(problem, VKF_TENSOR_V), data.magnitude, random);
     inputs.keyLengths = data.keyLengths;
     inputs.cuSeqlensQ = data.cuSeqlensQ;
     inputs.cuSeqlensK = data.cuSeqlensK;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
-    inputs.sinks = randomHeads(problem.sinks != 0 ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
-    inputs.alibiSlopes = randomHeads(problem.alibiCustom != 0 ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
+    inputs.sinks = randomHeads(has(problem, VKF_ARRAY_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
+    inputs.alibiSlopes =
+        randomHeads(has(problem, VKF_ARRAY_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, random);
     inputs.mask = randomMask(problem, problem.mask, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
     inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
     inputs.probabilityRows = randomProbabilityRows(problem, data.seed);
-    inputs.biasFactors = randomHeads(problem.biasFactors != 0 ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
+    inputs.biasFactors =
+        randomHeads(has(problem, VKF_ARRAY_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -499,8 +504,8 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& dat
 
 Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
     const host::Plan plan(device, problem);
-    const VkfTensorLayout oLayout = vkfTensorLayout(&problem, VKF_TENSOR_O);
-    const uint64_t lseCount = problem.lse != 0 ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
+    const VkfTensorLayout oLayout = vkf::layoutOf(problem, VKF_TENSOR_O);
+    const uint64_t lseCount = has(problem, VKF_ARRAY_LSE) ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
     const Guarded q = uploaded(device, inputs.q);
     const Guarded k = uploaded(device, inputs.k);
     const Guarded v = uploaded(device, inputs.v);
@@ -520,9 +525,10 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded biasFactors = uploaded(device, inputs.biasFactors);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
-    const uint64_t rowsOfP = problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
-    const uint64_t floats =
-        problem.probabilities != 0 ? uint64_t{problem.batch} * problem.queryHeads * rowsOfP * problem.keys : 0;
+    const uint64_t rowsOfP = has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
+    const uint64_t floats = has(problem, VKF_ARRAY_PROBABILITIES)
+                                ? uint64_t{problem.batch} * problem.queryHeads * rowsOfP * problem.keys
+                                : 0;
     const Guarded probabilities(device, floats * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
@@ -589,7 +595,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     outcome.verdict.structSize = sizeof outcome.verdict;
     const VkfResult result =
         vkfReferenceVerify(&problem, &reference, &options, outcome.o.data(),
-                           problem.lse != 0 ? outcome.lse.data() : nullptr, &outcome.verdict, &message);
+                           has(problem, VKF_ARRAY_LSE) ? outcome.lse.data() : nullptr, &outcome.verdict, &message);
     if (result != VKF_SUCCESS) {
         throw host::Error(result, message.text);
     }

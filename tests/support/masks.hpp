@@ -3,7 +3,7 @@
 // What masks and adds to the scores of a problem under test.
 #pragma once
 
-#include <vkflash/problem.h>
+#include <vkflash/problem.hpp>
 
 namespace vkf::test {
 
@@ -25,8 +25,8 @@ inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t first
 // or not.
 inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows,
                                    uint64_t gap = 0) {
-    const uint64_t row = (p.packed != 0 && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
-    const uint64_t head = row * (p.packed != 0 ? p.longestRows : p.queryRows);
+    const uint64_t row = (has(p, VKF_ARRAY_CU_SEQLENS) && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
+    const uint64_t head = row * (has(p, VKF_ARRAY_CU_SEQLENS) ? p.longestRows : p.queryRows);
     VkfBroadcastArray bias{};
     bias.enabled = 1;
     bias.type = type;

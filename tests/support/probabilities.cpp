@@ -20,8 +20,8 @@ struct Row {
 // Rounds every step to Real.
 template <typename Real, bool twoRoundings>
 Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t key) {
-    const VkfTensorLayout q = vkfTensorLayout(&p, VKF_TENSOR_Q);
-    const VkfTensorLayout k = vkfTensorLayout(&p, VKF_TENSOR_K);
+    const VkfTensorLayout q = vkf::layoutOf(p, VKF_TENSOR_Q);
+    const VkfTensorLayout k = vkf::layoutOf(p, VKF_TENSOR_K);
     const uint32_t kvHead = row.head / (p.queryHeads / p.kvHeads);
     const uint64_t qFirst = row.batch * q.batchStride + row.head * q.headStride + row.row * q.rowStride;
     const uint64_t kFirst = row.batch * k.batchStride + kvHead * k.headStride + key * k.rowStride;
@@ -40,7 +40,7 @@ Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t
 template <typename Real, bool twoRoundings>
 std::vector<Real> rowProbabilities(const VkfProblem& p, const Inputs& inputs, const Row& row) {
     const int64_t keys =
-        p.keyLengths != 0 ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
+        has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
     std::vector<Real> probabilities(p.keys, 0);
     Real m = -std::numeric_limits<Real>::infinity();
     for (uint32_t j = 0; j < p.keys; j++) {

@@ -35,7 +35,7 @@ inline VkfReferenceOptions referenceOptions(VkfReferenceAlgorithm algorithm, uin
 inline constexpr double untouched = -12345.0;
 
 inline Result reference(const VkfProblem& problem, const Inputs& inputs, const VkfReferenceOptions& options) {
-    const VkfTensorLayout o = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    const VkfTensorLayout o = vkf::layoutOf(problem, VKF_TENSOR_O);
     const size_t rows = size_t{o.batch} * o.heads * o.rows;
     Result result{std::vector<double>(rows * o.dim, untouched), std::vector<double>(rows, untouched)};
     const VkfReferenceInputs memory = inputs.reference();

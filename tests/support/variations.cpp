@@ -26,7 +26,7 @@ namespace {
 // By masks that no range of keys tells.
 bool isMaskedByKey(const VkfProblem& problem) {
     const bool firstKeys = problem.window.enabled != 0 && problem.window.firstKeys != 0;
-    return problem.mask.enabled != 0 || problem.documents != 0 || firstKeys;
+    return has(problem, VKF_ARRAY_MASK) || has(problem, VKF_ARRAY_DOCUMENT_IDS) || firstKeys;
 }
 
 // By number. Three in a row are of three paths.
@@ -51,8 +51,8 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
         const bool knowsPacked = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
-        return (knowsPacked || problem.packed == 0) && (knowsBlocks || problem.maskBlock == 0) &&
-               (knowsMasks || !isMaskedByKey(problem));
+        return (knowsPacked || !has(problem, VKF_ARRAY_CU_SEQLENS)) &&
+               (knowsBlocks || !has(problem, VKF_ARRAY_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
     }
     const VkfType type = problem.q.type;
     if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {

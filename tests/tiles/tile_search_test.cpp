@@ -93,7 +93,8 @@ TEST_CASE("an objection says which value is beyond which limit", "[tiles]") {
     CHECK(same(vkf::tooManyParts(problem, 1, withoutMerge), VKF_TILE_SUITS, 0, 0));
     CHECK(same(vkf::tooManyParts(problem, 2, withoutMerge), VKF_TILE_PARTS, 1U << 31, 1U << 30));
 
-    problem.maskBlock = 64;
+    problem.blockMask.blockSize = 64;
+    enable(problem, VKF_ARRAY_BLOCK_MASK);
     CHECK(same(vkf::cutsBlocks(problem, 48, 64), VKF_TILE_BLOCKS, 48, 64));
     CHECK(same(vkf::cutsBlocks(problem, 64, 32), VKF_TILE_SUITS, 0, 0));
     CHECK(same(vkf::otherBlocks(vkf::BlockTiles::whole, problem, 16, 64), VKF_TILE_BLOCKS, 16, 64));

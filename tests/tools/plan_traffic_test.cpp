@@ -41,7 +41,7 @@ VkfProblem causalOf(VkfProblem problem) {
 TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // 10 rows in tiles of 4, 7 keys in tiles of 3; q, k, v in fp16, two query heads on one KV head.
     VkfProblem problem = problemOf({1, 2, 1, 10, 7, 8, 16, VKF_TYPE_F16});
-    problem.lse = 1;
+    enable(problem, VKF_ARRAY_LSE);
     const VkfPlanInfo plan = planOf(VKF_PATH_SCALAR, 4, 3);
     const Traffic dense = planTraffic(problem, plan);
     CHECK(moved(dense, "q") == Moved{2.0 * 10 * 8 * 2, 0});
@@ -68,9 +68,11 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     const VkfPlanInfo packed = planOf(VKF_PATH_COOPMAT, 4, 3);
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{5.0 * 7 * 8 * 2, 0});
     CHECK(moved(planTraffic(causalOf(problem), packed), "k") == Moved{(3.0 + 6 + 6 + 7 + 7) * 8 * 2, 0});
-    problem.maskBlock = 16; // may be another for each head
+    problem.blockMask.blockSize = 16;
+    enable(problem, VKF_ARRAY_BLOCK_MASK); // may be another for each head
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
-    problem.maskBlock = 0;
+    problem.blockMask.blockSize = 0;
+    enable(problem, VKF_ARRAY_BLOCK_MASK, false);
 
     VkfPlanInfo split = plan;
     split.kvSplits = 3;

@@ -84,10 +84,10 @@ Json problemJson(const VkfProblem& problem) {
                  {"precision", precisionName(problem.precision)}};
     if (problem.k.type != problem.q.type)
         json["kvType"] = vkfTypeName(problem.k.type);
-    if (problem.paging.enabled != 0)
+    if (has(problem, VKF_ARRAY_BLOCK_TABLE))
         json["pageSize"] = problem.paging.pageSize;
-    if (problem.maskBlock != 0)
-        json["maskBlock"] = problem.maskBlock;
+    if (has(problem, VKF_ARRAY_BLOCK_MASK))
+        json["maskBlock"] = problem.blockMask.blockSize;
     return json;
 }
 
@@ -109,7 +109,7 @@ Json resultJson(const BenchResult& result) {
                  {"teraflops", result.teraflops()},
                  {"error", result.verdict.oError},
                  {"bound", result.verdict.oBound}});
-    if (result.problem.maskBlock != 0)
+    if (has(result.problem, VKF_ARRAY_BLOCK_MASK))
         json["blockDensity"] = result.blockDensity;
     json.update(clockJson(result.timing));
     return json;

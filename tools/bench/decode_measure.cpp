@@ -17,7 +17,7 @@ namespace {
 // Bytes of K and of V that a call reads.
 std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
     const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * problem.keys;
-    const uint32_t valueDim = vkfTensorLayout(&problem, VKF_TENSOR_V).dim;
+    const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_V).dim;
     return {vkfStoredBytes(problem.k.type, rows * problem.headDim),
             valuesInKeys ? 0 : vkfStoredBytes(problem.v.type, rows * valueDim)};
 }
@@ -37,16 +37,16 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     part.batch = 1;
     part.kvHeads = 1;
     part.queryHeads = problem.queryHeads / problem.kvHeads;
-    const bool paged = problem.paging.enabled != 0;
+    const bool paged = has(problem, VKF_ARRAY_BLOCK_TABLE);
     const uint64_t sequence = head / problem.kvHeads;
     const uint64_t rows = head * part.queryHeads * problem.queryRows;
-    const uint32_t valueDim = vkfTensorLayout(&problem, VKF_TENSOR_O).dim;
+    const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_O).dim;
     // Of k or v what belongs to the head, in pages of all sequences.
     const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
-        const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
-        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};
+        const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride, {}};
         const uint64_t first = (paged ? 0 : sequence * layout.batchStride) + head % problem.kvHeads * layout.headStride;
-        return memory.inputRange(role, first, vkfTensorLayout(&part, role).elements);
+        return memory.inputRange(role, first, vkf::layoutOf(part, role).elements);
     };
     const std::vector<std::byte> q = memory.inputRange(VKF_TENSOR_Q, rows * problem.headDim,
                                                        uint64_t{part.queryHeads} * problem.queryRows * problem.headDim);

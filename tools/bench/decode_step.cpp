@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t seed = 1;
 
 VkfProblem withLengths(VkfProblem problem) {
-    problem.keyLengths = 1;
+    enable(problem, VKF_ARRAY_KEY_LENGTHS);
     return problem;
 }
 
@@ -29,6 +29,8 @@ VkfAppendProblem appendOf(const VkfProblem& problem) {
     append.v = problem.v;
     append.paging = problem.paging;
     append.rotary.pairs = VKF_ROTARY_HALVES;
+    append.arrays = VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS;
+    enable(append, VKF_ARRAY_BLOCK_TABLE, has(problem, VKF_ARRAY_BLOCK_TABLE));
     return append;
 }
 
@@ -51,8 +53,8 @@ template <typename Values> host::Buffer uploaded(host::Device& device, const Val
 DecodeStep::DecodeStep(host::Device& device, const StepShape& shape)
     : device_(device), problem_(withLengths(shape.attention)), appendProblem_(appendOf(problem_)),
       plan_(device, problem_), append_(createAppend(device, appendProblem_)), tensors_(problem_, seed),
-      newK_(normalBlock(problem_.q.type, vkfAppendLayout(&appendProblem_).newK.elements, seed + 1)),
-      newV_(normalBlock(problem_.q.type, vkfAppendLayout(&appendProblem_).newV.elements, seed + 2)),
+      newK_(normalBlock(problem_.q.type, vkf::layoutOf(appendProblem_, VKF_APPEND_NEW_K).elements, seed + 1)),
+      newV_(normalBlock(problem_.q.type, vkf::layoutOf(appendProblem_, VKF_APPEND_NEW_V).elements, seed + 2)),
       lengths_(problem_.batch, static_cast<int32_t>(shape.keysBefore)), q_(uploaded(device, tensors_.q)),
       rotatedQ_(device.createBuffer(tensors_.q.size())), newKBuffer_(uploaded(device, newK_)),
       newVBuffer_(uploaded(device, newV_)), lengthsBuffer_(uploaded(device, lengths_)),

@@ -50,7 +50,7 @@ StudyMemory measureMemory(host::Device& device, GpuClock& clock, const host::Pla
 }
 
 std::vector<float> outputOf(const VkfProblem& problem, const host::HostTensors& tensors) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    const VkfTensorLayout layout = vkf::layoutOf(problem, VKF_TENSOR_O);
     std::vector<float> o(layout.elements);
     for (uint64_t i = 0; i < layout.elements; ++i)
         o[i] = static_cast<float>(vkfLoadElement(layout.type, tensors.o, i));

@@ -47,7 +47,7 @@ public:
         if (call_.pairsOfHead == 0)
             return plan_.info().operations;
         return call_.pairsOfHead * 2 * problem.batch * problem.queryHeads *
-               (static_cast<double>(problem.headDim) + vkfTensorLayout(&problem, VKF_TENSOR_V).dim);
+               (static_cast<double>(problem.headDim) + vkf::layoutOf(problem, VKF_TENSOR_V).dim);
     }
 
     // With one more run, into outputs that hold nothing of the earlier ones.

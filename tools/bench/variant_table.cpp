@@ -31,7 +31,7 @@ void setSoftcap(VariantCall& call) { call.problem.softcap = 50; }
 // About as large as all keys together, or nobody would see in a long row whether they are there.
 void setSinks(VariantCall& call) {
     const VkfProblem& problem = call.problem;
-    call.problem.sinks = 1;
+    enable(call.problem, VKF_ARRAY_SINKS);
     Generator generator(11);
     for (uint32_t head = 0; head < problem.queryHeads; ++head)
         call.extras.sinks.push_back(static_cast<float>(std::log(problem.keys) + generator.nextNormal()));
@@ -39,8 +39,9 @@ void setSinks(VariantCall& call) {
 
 void setBias(VariantCall& call) {
     VkfProblem& problem = call.problem;
-    problem.bias = {1, VKF_TYPE_F16, 0, 0, problem.keys};
-    call.extras.bias.resize(vkfBroadcastBytes(&problem, &problem.bias));
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys, {}};
+    enable(problem, VKF_ARRAY_BIAS);
+    call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
@@ -49,7 +50,8 @@ void setBias(VariantCall& call) {
 // One mask for all heads, of rows that begin at whole words of 4 bytes. Returns the bytes of a row.
 size_t setMask(VariantCall& call, VkfType type) {
     const uint64_t rowElements = (uint64_t{call.problem.keys} + 31) / 32 * 32;
-    call.problem.mask = {1, type, 0, 0, rowElements};
+    call.problem.mask = {type, 0, 0, 0, rowElements, {}};
+    enable(call.problem, VKF_ARRAY_MASK);
     const size_t rowBytes = type == VKF_TYPE_BOOL8 ? rowElements : rowElements / 8;
     call.extras.mask.resize(call.problem.queryRows * rowBytes);
     return rowBytes;
@@ -114,17 +116,17 @@ void setRandomMask(VariantCall& call) {
         }
 }
 
-void setWindow(VariantCall& call) { call.problem.window = {1, 0, 1023, 0}; }
+void setWindow(VariantCall& call) { call.problem.window = {1, 0, 1023, 0, {}}; }
 
 void setFirstKeys(VariantCall& call) {
     call.problem.causal = 1;
-    call.problem.window = {1, 4, 1023, 0};
+    call.problem.window = {1, 4, 1023, 0, {}};
 }
 
 void setDocuments(VariantCall& call) {
     VkfProblem& problem = call.problem;
     problem.causal = 1;
-    problem.documents = 1;
+    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     const auto documentOf = [&](uint64_t key) { return key * documentCount / problem.keys; };
     for (uint32_t sequence = 0; sequence < problem.batch; ++sequence)
         for (uint32_t key = 0; key < problem.keys; ++key)
@@ -138,7 +140,7 @@ void setDocuments(VariantCall& call) {
     }
 }
 
-void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .deviceSeed = 0, .seed = 17}; }
+void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .reserved = 0, .seed = 17, .reserved2 = {}}; }
 
 // ---- Sequences ---------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ void setPacked(VariantCall& call) {
         call.extras.starts.push_back(call.extras.starts.back() + static_cast<int32_t>(length));
         call.pairsOfHead += static_cast<double>(length) * length / sequenceCount;
     }
-    problem.packed = 1;
+    enable(problem, VKF_ARRAY_CU_SEQLENS);
     problem.batch = sequenceCount;
     problem.queryRows = problem.keys = static_cast<uint32_t>(call.extras.starts.back());
     problem.longestRows = problem.longestKeys = most;
@@ -168,7 +170,7 @@ void setPacked(VariantCall& call) {
 
 // ---- Decode ------------------------------------------------------------------------------------------
 
-void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0}; }
+void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0, {}}; }
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }

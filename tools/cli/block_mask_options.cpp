@@ -19,7 +19,7 @@ void checkDensity(double density, uint32_t maskBlock) {
 std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name, VkfProblem& problem) {
     if (file.type != ElementType::u8 && file.type != ElementType::boolean)
         failInput("{}: holds {}; block masks are bool or uint8", name, elementName(file.type));
-    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
     const size_t rank = file.shape.size();
     const auto extent = [&](size_t fromEnd) { return fromEnd < rank ? file.shape[rank - 1 - fromEnd] : 1; };
     const uint64_t heads = extent(2);
@@ -27,11 +27,11 @@ std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name,
     if (rank < 2 || rank > 4 || extent(0) != layout.keyBlocks || extent(1) != layout.rowBlocks ||
         (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
         failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
-                  name, shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks,
+                  name, shapeText(file.shape), problem.blockMask.blockSize, layout.rowBlocks, layout.keyBlocks,
                   problem.queryHeads, problem.batch);
     const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;
-    problem.blockMaskHeadStride = heads == 1 ? 0 : wordsOfHead;
-    problem.blockMaskBatchStride = batch == 1 ? 0 : wordsOfHead * heads;
+    problem.blockMask.headStride = heads == 1 ? 0 : wordsOfHead;
+    problem.blockMask.batchStride = batch == 1 ? 0 : wordsOfHead * heads;
     std::vector<uint32_t> words(wordsOfHead * heads * batch);
     for (size_t i = 0; i < file.bytes.size(); ++i) {
         const uint64_t block = i % layout.keyBlocks;

@@ -9,7 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "vkflash/problem.h"
+#include "vkflash/problem.hpp"
 
 namespace vkf::tools {
 

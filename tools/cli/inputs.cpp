@@ -94,13 +94,15 @@ void putHeadsFirst(const TensorNames& names, Inputs& inputs) {
     }
 }
 
-VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) { return {type, 0, 0, dim, uint64_t{heads} * dim}; }
+VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) {
+    return {type, 0, 0, dim, uint64_t{heads} * dim, {}};
+}
 
 // What of the problem is other if sequences are packed.
 void setPacked(const Inputs& inputs, VkfProblem& problem) {
     if (inputs.cuSeqlensQ.empty())
         return;
-    problem.packed = 1;
+    enable(problem, VKF_ARRAY_CU_SEQLENS);
     problem.batch = static_cast<uint32_t>(inputs.cuSeqlensQ.size() - 1);
     problem.longestRows = longest(inputs.cuSeqlensQ);
     problem.longestKeys = longest(inputs.cuSeqlensK);

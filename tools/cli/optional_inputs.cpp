@@ -178,7 +178,6 @@ void loadBlockMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& i
 
 VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {
     VkfBroadcastArray bias{};
-    bias.enabled = 1;
     bias.type = type;
     const uint32_t heads = extent(tensor, axisHead);
     const uint32_t rows = extent(tensor, axisRow);
@@ -192,24 +191,26 @@ VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {
 // What a row says of the problem.
 using P = VkfProblem;
 
-template <auto vector, auto field> void isOn(const Inputs& inputs, P& problem) {
-    problem.*field = (inputs.*vector).empty() ? 0 : 1;
-}
+template <VkfArrayBits array> void hasArray(const Inputs& /*inputs*/, P& problem) { enable(problem, array); }
 
-template <auto field> void isOn(const Inputs& /*inputs*/, P& problem) { problem.*field = 1; }
-
-template <auto tensor, auto field> void isMask(const Inputs& inputs, P& problem) {
+template <auto tensor, auto field, VkfArrayBits array> void isMask(const Inputs& inputs, P& problem) {
     problem.*field = broadcastOf(*(inputs.*tensor), VKF_TYPE_BOOL8);
+    enable(problem, array);
 }
 
 void isBias(const Inputs& inputs, P& problem) {
     problem.bias = broadcastOf(*inputs.bias, vkfTypeOf(inputs.bias->type));
+    enable(problem, VKF_ARRAY_BIAS);
 }
 
-void isAlibi(const Inputs& /*inputs*/, P& problem) { problem.alibi = problem.alibiCustom = 1; }
+void isAlibi(const Inputs& /*inputs*/, P& problem) {
+    problem.alibi = 1;
+    enable(problem, VKF_ARRAY_ALIBI_SLOPES);
+}
 
 void isProbabilityRows(const Inputs& inputs, P& problem) {
-    problem.probabilityRows = static_cast<uint32_t>(inputs.probabilityRows.size());
+    problem.probabilityRowCount = static_cast<uint32_t>(inputs.probabilityRows.size());
+    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
 }
 
 // Where host attention and the reference take an input.
@@ -243,14 +244,14 @@ const std::array rows = {
     OptionalInput{"--cu-seqlens-k", &F::cuSeqlensK, ".npy of [B + 1], the same of the keys", loadKeyStarts, nullptr,
                   numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
     OptionalInput{"--lengths", &F::lengths, ".npy of [B], int32 or int64: keys of each sequence", loadLengths,
-                  isOn<&I::lengths, &P::keyLengths>, numbers<&I::lengths, &T::keyLengths>,
+                  hasArray<VKF_ARRAY_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
                   same<&T::keyLengths, &R::keyLengths>},
     OptionalInput{"--block-mask", &F::blockMask,
                   ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
                   "rows and keys are open",
                   loadBlockMask, nullptr, nullptr, same<&T::blockMask, &R::blockMask>},
     OptionalInput{"--sinks", &F::sinks, ".npy of [H], float32: a logit for each query head beside those of the keys",
-                  loadHeads<&I::sinks>, isOn<&P::sinks>, floats<&I::sinks, &T::sinks>, same<&T::sinks, &R::sinks>},
+                  loadHeads<&I::sinks>, hasArray<VKF_ARRAY_SINKS>, floats<&I::sinks, &T::sinks>, same<&T::sinks, &R::sinks>},
     OptionalInput{"--alibi-slopes", &F::alibiSlopes,
                   ".npy of [H], float32: how scores of each query head fall with the distance between row and key",
                   loadHeads<&I::alibiSlopes>, isAlibi, floats<&I::alibiSlopes, &T::alibiSlopes>,
@@ -260,18 +261,18 @@ const std::array rows = {
                   loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
     OptionalInput{"--bias-factors", &F::biasFactors,
                   ".npy of [H], float32: a factor for each query head that multiplies --bias", loadBiasFactors,
-                  isOn<&P::biasFactors>, floats<&I::biasFactors, &T::biasFactors>,
+                  hasArray<VKF_ARRAY_BIAS_FACTORS>, floats<&I::biasFactors, &T::biasFactors>,
                   same<&T::biasFactors, &R::biasFactors>},
     OptionalInput{"--mask", &F::mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see",
-                  loadMask<&I::mask>, isMask<&I::mask, &P::mask>, bytes<&I::mask, &T::mask>, same<&T::mask, &R::mask>},
+                  loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_ARRAY_MASK>, bytes<&I::mask, &T::mask>, same<&T::mask, &R::mask>},
     OptionalInput{"--documents", &F::documents,
                   ".npy of [B, K] or [K], int32 or int64: the document of each key; rows see their own alone",
-                  loadDocuments, isOn<&I::documents, &P::documents>, numbers<&I::documents, &T::documentIds>,
+                  loadDocuments, hasArray<VKF_ARRAY_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>,
                   same<&T::documentIds, &R::documentIds>},
     OptionalInput{"--dropout-mask", &F::dropoutMask,
                   ".npy of [B, H, N, K], bool or uint8; dimensions of 1, or missing, repeat: which probabilities "
                   "--dropout keeps, in place of its generator",
-                  loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask>,
+                  loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_ARRAY_DROPOUT_MASK>,
                   bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
     OptionalInput{"--weight-rows", &F::probabilityRows,
                   ".npy of [W], int32 or int64: the rows of --weights, in any order; one that is none gets zeros",

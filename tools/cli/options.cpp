@@ -143,7 +143,8 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
             failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
     }
     problem.alibi = problem.alibi | (options.alibi ? 1 : 0);
-    problem.maskBlock = options.maskBlock;
+    problem.blockMask.blockSize = options.maskBlock;
+    enable(problem, VKF_ARRAY_BLOCK_MASK, options.maskBlock != 0);
     problem.path = parsePath("--path", options.path);
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
@@ -191,12 +192,12 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
     problem.valueDim = shape.valueDim;
     problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", shape.type));
     applyCacheOptions(shape.cache, problem);
-    problem.lse = shape.lse ? 1 : 0;
+    enable(problem, VKF_ARRAY_LSE, shape.lse);
     applyMathOptions(math, problem);
     VkfMessage message{};
     if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
         failInput("{}", message.text);
-    if (problem.maskBlock != 0)
+    if (has(problem, VKF_ARRAY_BLOCK_MASK))
         separateBlockMasks(problem);
     return problem;
 }

@@ -57,8 +57,9 @@ void printRow(const BenchResult& result) {
                result.problem.keys, vkfPathName(result.plan.path), timeText(result.timing.median),
                timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
                result.verdict.oError, result.verdict.oBound, clockText(result.timing));
-    if (result.problem.maskBlock != 0)
-        fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity, result.problem.maskBlock);
+    if (has(result.problem, VKF_ARRAY_BLOCK_MASK))
+        fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity,
+                   result.problem.blockMask.blockSize);
     std::fflush(stdout);
 }
 

@@ -34,22 +34,22 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
         failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
-    if (options.math.alibi && problem.alibiCustom != 0)
+    if (options.math.alibi && has(problem, VKF_ARRAY_ALIBI_SLOPES))
         failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(options.math, problem);
     applyDropoutOptions(options.dropout, problem);
     const VkfProblem ofFiles = problem;
     applyCacheOptions(options.cache, problem);
-    if (problem.packed != 0 &&
-        (problem.paging.enabled != 0 || problem.k.type != ofFiles.k.type || problem.v.type != ofFiles.v.type))
+    if (has(problem, VKF_ARRAY_CU_SEQLENS) &&
+        (has(problem, VKF_ARRAY_BLOCK_TABLE) || problem.k.type != ofFiles.k.type || problem.v.type != ofFiles.v.type))
         failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
                   "other types",
                   options.inputs.cuSeqlensQ);
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
-    problem.lse = options.outputs.lse.empty() ? 0 : 1;
-    problem.probabilities = options.outputs.probabilities.empty() ? 0 : 1;
-    if (problem.probabilities == 0 && problem.probabilityRows != 0)
+    enable(problem, VKF_ARRAY_LSE, !options.outputs.lse.empty());
+    enable(problem, VKF_ARRAY_PROBABILITIES, !options.outputs.probabilities.empty());
+    if (!has(problem, VKF_ARRAY_PROBABILITIES) && problem.probabilityRowCount != 0)
         failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.probabilityRows);
     // Whether the files or the flag are at fault is the difference between any path and this one.
     VkfProblem anyPath = problem;
@@ -82,7 +82,7 @@ void run(const RunOptions& options) {
     // The file's k or v as it is, or in `cache` as the flags want it.
     const auto inCache = [&](VkfTensorRole role, const Tensor& tensor, std::vector<std::byte>& cache) {
         const VkfType type = vkfTypeOf(tensor.type);
-        if (vkfTensorLayout(&problem, role).type == type && problem.paging.enabled == 0)
+        if (vkf::layoutOf(problem, role).type == type && !has(problem, VKF_ARRAY_BLOCK_TABLE))
             return tensor.bytes.data();
         cache = toCache(problem, role, type, tensor.bytes.data(), blockTable);
         return static_cast<const std::byte*>(cache.data());
@@ -92,7 +92,7 @@ void run(const RunOptions& options) {
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
     Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
     Tensor probabilities =
-        problem.probabilities ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
+        has(problem, VKF_ARRAY_PROBABILITIES) ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     std::vector<std::byte> kCache;
@@ -103,8 +103,8 @@ void run(const RunOptions& options) {
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
     tensors.o = o.bytes.data();
-    tensors.lse = problem.lse ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
-    tensors.probabilities = problem.probabilities ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
+    tensors.lse = has(problem, VKF_ARRAY_LSE) ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
+    tensors.probabilities = has(problem, VKF_ARRAY_PROBABILITIES) ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
 
     host::Device device = openDevice(options.device);
     host::AttentionReport report;
@@ -120,8 +120,8 @@ void run(const RunOptions& options) {
     if (options.verify) {
         const VkfVerdict verdict = verifyResult(problem, tensors, report.plan);
         requirePassed(verdict, fmt::format("-o {}: not written, --verify", options.outputs.o));
-        text += verdictText(verdict, problem.lse != 0);
-        if (problem.probabilities) {
+        text += verdictText(verdict, has(problem, VKF_ARRAY_LSE));
+        if (has(problem, VKF_ARRAY_PROBABILITIES)) {
             const VkfProbabilitiesVerdict ofProbabilities = verifyProbabilities(problem, tensors, report.plan);
             requirePassed(ofProbabilities,
                           fmt::format("--weights {}: not written, --verify", options.outputs.probabilities));
@@ -133,9 +133,9 @@ void run(const RunOptions& options) {
         text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
     };
     told(options.outputs.o, o);
-    if (problem.lse)
+    if (has(problem, VKF_ARRAY_LSE))
         told(options.outputs.lse, lse);
-    if (problem.probabilities)
+    if (has(problem, VKF_ARRAY_PROBABILITIES))
         told(options.outputs.probabilities, probabilities);
     fmt::print("{}", text);
 }

@@ -30,7 +30,7 @@ void verify(const VerifyOptions& options) {
     if (options.blockDensity)
         checkDensity(*options.blockDensity, options.math.maskBlock);
     VkfProblem problem = makeProblem(options.shape, options.math);
-    problem.keyLengths = options.randomLengths ? 1 : 0;
+    enable(problem, VKF_ARRAY_KEY_LENGTHS, options.randomLengths);
     host::Device device = openDevice(options.device);
     RandomTensors random(problem, options.seed, options.blockDensity.value_or(0.5));
     const host::HostTensors tensors = random.pointers(problem);
@@ -44,7 +44,7 @@ void verify(const VerifyOptions& options) {
     const VkfVerdict verdict = verifyResult(problem, tensors, report.plan, options.sampleRows);
     requirePassed(verdict, fmt::format("--seed {}", options.seed));
     fmt::print("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n{}right\n", device.summary().name,
-               report.plan.description, report.seconds * 1e3, verdictText(verdict, problem.lse != 0));
+               report.plan.description, report.seconds * 1e3, verdictText(verdict, has(problem, VKF_ARRAY_LSE)));
 }
 
 } // namespace

@@ -32,7 +32,7 @@ constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K,
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 uint64_t lseElements(const VkfProblem& problem) {
-    return problem.lse ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+    return has(problem, VKF_ARRAY_LSE) ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
 }
 
 // A block that follows itself, on the device: what is there is doubled until there is enough.
@@ -64,11 +64,11 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     blockTable_ = shuffledPages(problem_);
     ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
     device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
-    tensorBytes_ = bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
+    tensorBytes_ = bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputOf(i) != i)
             continue;
-        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        const VkfTensorLayout layout = vkf::layoutOf(problem_, inputRoles[i]);
         generate(i, layout);
         tensorBytes_ += bytesOf(layout);
     }
@@ -97,11 +97,11 @@ void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
 void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
     Set& set = sets_[index];
     for (size_t i = 0; i < inputs_.size(); ++i) {
-        const uint64_t bytes = inputOf(i) == i ? bytesOf(vkfTensorLayout(&problem_, inputRoles[i])) : 0;
+        const uint64_t bytes = inputOf(i) == i ? bytesOf(vkf::layoutOf(problem_, inputRoles[i])) : 0;
         if (ensureRoom(device_, set.inputs[i], bytes))
             repeat(device_, inputs_[i].block, set.inputs[i], bytes);
     }
-    ensureRoom(device_, set.o, bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    ensureRoom(device_, set.o, bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)));
     ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
     poison(index);
     // May be gigabytes for one path, in the way of the next.
@@ -139,7 +139,7 @@ std::vector<std::byte> BenchMemory::inputRange(VkfTensorRole role, uint64_t firs
 }
 
 host::HostTensors BenchMemory::downloadOutputs(size_t set) {
-    o_.resize(bytesOf(vkfTensorLayout(&problem_, VKF_TENSOR_O)));
+    o_.resize(bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)));
     lse_.resize(lseElements(problem_));
     device_.download(o_.data(), sets_[set].o, o_.size());
     device_.download(lse_.data(), sets_[set].lse, lse_.size() * sizeof(float));
@@ -153,7 +153,7 @@ host::HostTensors BenchMemory::downloadOutputs(size_t set) {
 
 host::HostTensors BenchMemory::download(size_t set) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
-        const VkfTensorLayout layout = vkfTensorLayout(&problem_, inputRoles[i]);
+        const VkfTensorLayout layout = vkf::layoutOf(problem_, inputRoles[i]);
         if (inputOf(i) == i && inputs_[i].bytes.size() < bytesOf(layout))
             inputs_[i].bytes = inputRange(inputRoles[i], 0, layout.elements);
     }

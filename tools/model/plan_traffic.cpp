@@ -125,7 +125,7 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
         const Reach reach = reachOf(problem, first, end - 1);
         const Reach tiles = reach.inChunks(plan.tileKeys, problem.keys);
         const Reach chunks = reach.inChunks(tile.chunkKeys, tile.keysOfP);
-        const bool wanted = problem.probabilities != 0 && problem.probabilityRows == 0;
+        const bool wanted = has(problem, VKF_ARRAY_PROBABILITIES) && !has(problem, VKF_ARRAY_PROBABILITY_ROWS);
         const Reach written = wanted ? Reach{0, tile.keysOfP} : chunks;
         const auto count = static_cast<double>(end - first);
         sums.scoresWritten += static_cast<double>(roundUp(end - first, tile.matrixRows)) *
@@ -163,18 +163,18 @@ double valuesRead(const Counted& c, double rows) {
 void addOutputs(const Counted& c, Traffic& traffic) {
     const double rows = c.heads * c.sums.rows;
     traffic.entries.push_back({"o", 0, rows * valueDimOf(c.problem) * bytesOf(c.problem.o.type)});
-    if (c.problem.lse != 0)
+    if (has(c.problem, VKF_ARRAY_LSE))
         traffic.entries.push_back({"lse", 0, rows * floatBytes});
 }
 
 // Where probabilities are made from lse, q and k are read once more, at least.
 void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
-    const bool fromLse = path != VKF_PATH_STANDARD || p.probabilityRows != 0;
-    const double rows =
-        static_cast<double>(p.batch) * p.queryHeads * (p.probabilityRows != 0 ? p.probabilityRows : p.queryRows);
+    const bool fromLse = path != VKF_PATH_STANDARD || has(p, VKF_ARRAY_PROBABILITY_ROWS);
+    const double rows = static_cast<double>(p.batch) * p.queryHeads *
+                        (has(p, VKF_ARRAY_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows);
     const double read = rows * (p.headDim * bytesOf(p.q.type) + floatBytes) +
                         static_cast<double>(p.batch) * p.kvHeads * p.keys * p.headDim * bytesOf(p.k.type);
-    if (p.probabilities != 0)
+    if (has(p, VKF_ARRAY_PROBABILITIES))
         traffic.entries.push_back({"probabilities", fromLse ? read : 0, rows * p.keys * floatBytes});
 }
 
@@ -228,7 +228,8 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     if (plan.stepCount == 0)
         return {};
     // Where the query heads of a KV head are rows of one tile.
-    const bool packed = plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && problem.maskBlock == 0);
+    const bool packed =
+        plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && !has(problem, VKF_ARRAY_BLOCK_MASK));
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
                           sumTiles(problem, group, plan.tileRows, plan.tileKeys)};

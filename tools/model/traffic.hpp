@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/tile_budget.hpp"
-#include "vkflash/vkflash.h"
+#include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
 

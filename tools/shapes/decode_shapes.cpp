@@ -38,8 +38,8 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
     problem.q = problem.k = problem.v = problem.o = dense(type);
     applyCacheOptions(shapes.cache, problem);
     if (shapes.valuesInKeys) {
-        const VkfTensorLayout k = vkfTensorLayout(&problem, VKF_TENSOR_K);
-        problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride};
+        const VkfTensorLayout k = vkf::layoutOf(problem, VKF_TENSOR_K);
+        problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride, {}};
     }
     problem.causal = shapes.causal == "yes" ? 1 : 0;
     problem.kvSplits = shapes.splits;

@@ -36,13 +36,13 @@ StudyInputs::StudyInputs(const StudyInputOptions& options) {
         if (options.blockDensity)
             checkDensity(*options.blockDensity, options.math.maskBlock);
         problem_ = makeProblem(options.shape, options.math);
-        problem_.keyLengths = options.randomLengths ? 1 : 0;
+        enable(problem_, VKF_ARRAY_KEY_LENGTHS, options.randomLengths);
     } else {
         load(options);
     }
-    problem_.lse = 1;
+    enable(problem_, VKF_ARRAY_LSE);
     if (files_) {
-        const VkfTensorLayout layout = vkfTensorLayout(&problem_, VKF_TENSOR_O);
+        const VkfTensorLayout layout = vkf::layoutOf(problem_, VKF_TENSOR_O);
         o_.resize(layout.elements * vkfTypeBytes(layout.type));
         lse_.resize(rows());
     } else {

@@ -11,7 +11,7 @@ namespace {
 
 // First word of the mask that a head of a sequence has.
 uint64_t firstWord(const VkfProblem& problem, uint64_t batch, uint64_t head) {
-    return batch * problem.blockMaskBatchStride + head * problem.blockMaskHeadStride;
+    return batch * problem.blockMask.batchStride + head * problem.blockMask.headStride;
 }
 
 // Keys [begin, end) that a row sees but for the block mask.
@@ -35,13 +35,13 @@ Keys visibleKeys(const VkfProblem& problem, int64_t row) {
 } // namespace
 
 void separateBlockMasks(VkfProblem& problem) {
-    const VkfBlockMaskLayout layout = vkfBlockMaskLayout(&problem);
-    problem.blockMaskHeadStride = uint64_t{layout.rowBlocks} * layout.rowWords;
-    problem.blockMaskBatchStride = problem.blockMaskHeadStride * problem.queryHeads;
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
+    problem.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
+    problem.blockMask.batchStride = problem.blockMask.headStride * problem.queryHeads;
 }
 
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint64_t seed) {
-    std::vector<uint32_t> words(vkfBlockMaskLayout(&problem).words);
+    std::vector<uint32_t> words(vkf::blockMaskLayoutOf(problem).words);
     Generator generator(seed);
     for (uint32_t& word : words)
         for (uint32_t bit = 0; bit < 32; ++bit)
@@ -51,8 +51,8 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
 }
 
 double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask) {
-    const uint64_t rowWords = vkfBlockMaskLayout(&problem).rowWords;
-    const int64_t block = problem.maskBlock;
+    const uint64_t rowWords = vkf::blockMaskLayoutOf(problem).rowWords;
+    const int64_t block = problem.blockMask.blockSize;
     double pairs = 0;
     for (uint64_t batch = 0; batch < problem.batch; ++batch)
         for (uint64_t head = 0; head < problem.queryHeads; ++head)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tensors/generator.hpp"
+#include "vkflash/problem.hpp"
 #include "vkflash/reference.h"
 
 namespace vkf::tools {
@@ -21,7 +22,7 @@ void storeRow(VkfType type, const std::vector<float>& row, std::byte* to) {
 } // namespace
 
 std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
-    if (problem.paging.enabled == 0)
+    if (!has(problem, VKF_ARRAY_BLOCK_TABLE))
         return {};
     std::vector<int32_t> table(size_t{problem.batch} * problem.paging.maxPages);
     std::iota(table.begin(), table.end(), 0);
@@ -33,7 +34,7 @@ std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
 
 std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, VkfType type, const std::byte* dense,
                                const std::vector<int32_t>& blockTable) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    const VkfTensorLayout layout = vkf::layoutOf(problem, role);
     std::vector<std::byte> cache(vkfStoredBytes(layout.type, layout.elements), std::byte{0xff});
     std::vector<float> row(layout.dim);
     const VkfPaging& paging = problem.paging;
@@ -43,7 +44,7 @@ std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, Vk
             for (uint64_t key = 0; key < problem.keys; ++key) {
                 for (float& x : row)
                     x = static_cast<float>(vkfLoadElement(type, dense, from++));
-                const bool paged = paging.enabled != 0;
+                const bool paged = has(problem, VKF_ARRAY_BLOCK_TABLE);
                 const uint64_t page =
                     paged ? static_cast<uint64_t>(blockTable[batch * paging.maxPages + key / paging.pageSize]) : batch;
                 const uint64_t first = page * layout.batchStride + head * layout.headStride +

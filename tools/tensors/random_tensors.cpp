@@ -9,6 +9,7 @@
 #include "tensors/block_mask.hpp"
 #include "tensors/cache.hpp"
 #include "tensors/generator.hpp"
+#include "vkflash/problem.hpp"
 #include "vkflash/reference.h"
 
 namespace vkf::tools {
@@ -30,7 +31,7 @@ std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& genera
 }
 
 std::vector<std::byte> normal(const VkfProblem& problem, VkfTensorRole role, Generator& generator) {
-    const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
+    const VkfTensorLayout layout = vkf::layoutOf(problem, role);
     return normal(layout.type, layout.elements, generator);
 }
 
@@ -56,12 +57,12 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
     q = normal(problem, VKF_TENSOR_Q, generator);
     k = normal(problem, VKF_TENSOR_K, generator);
     v = normal(problem, VKF_TENSOR_V, generator);
-    const VkfTensorLayout output = vkfTensorLayout(&problem, VKF_TENSOR_O);
+    const VkfTensorLayout output = vkf::layoutOf(problem, VKF_TENSOR_O);
     o.assign(output.elements * vkfTypeBytes(output.type), std::byte{0xff}); // NaN in every type
-    if (problem.lse)
+    if (has(problem, VKF_ARRAY_LSE))
         lse.assign(size_t{problem.batch} * problem.queryHeads * problem.queryRows,
                    std::numeric_limits<float>::quiet_NaN());
-    if (problem.keyLengths)
+    if (has(problem, VKF_ARRAY_KEY_LENGTHS))
         for (uint32_t i = 0; i < problem.batch; ++i)
             keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
     blockMask = randomBlockMask(problem, blockDensity, generator.next());
@@ -74,10 +75,10 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     tensors.k = k.data();
     tensors.v = v.data();
     tensors.o = o.data();
-    tensors.lse = problem.lse ? lse.data() : nullptr;
-    tensors.keyLengths = problem.keyLengths ? keyLengths.data() : nullptr;
-    tensors.blockMask = problem.maskBlock ? blockMask.data() : nullptr;
-    tensors.blockTable = problem.paging.enabled ? blockTable.data() : nullptr;
+    tensors.lse = has(problem, VKF_ARRAY_LSE) ? lse.data() : nullptr;
+    tensors.keyLengths = has(problem, VKF_ARRAY_KEY_LENGTHS) ? keyLengths.data() : nullptr;
+    tensors.blockMask = has(problem, VKF_ARRAY_BLOCK_MASK) ? blockMask.data() : nullptr;
+    tensors.blockTable = has(problem, VKF_ARRAY_BLOCK_TABLE) ? blockTable.data() : nullptr;
     return tensors;
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// The last fields of version 0.2 in the structs of vkflash.h and inspect.h.
+#pragma once
+
+#include <vkflash/inspect.h>
+
+#include "base/versioned.hpp"
+
+namespace vkf {
+
+VKF_FIRST_SIZE(VkfContextCreateInfo, tuningBytes);
+VKF_FIRST_SIZE(VkfPlanInfo, reserved);
+VKF_FIRST_SIZE(VkfBindings, biasFactors);
+VKF_FIRST_SIZE(VkfMergeBindings, lse);
+VKF_FIRST_SIZE(VkfAppendBindings, sin);
+VKF_FIRST_SIZE(VkfMatrixInfo, layoutKnown);
+VKF_FIRST_SIZE(VkfTileCandidate, tile);
+
+} // namespace vkf

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// The bits of a problem's arrays, and the descriptions that go with some of them.
+#include "problem/checks.hpp"
+
+#include <array>
+#include <bit>
+
+#include "base/message.hpp"
+#include "problem/problem.hpp"
+
+namespace vkf {
+namespace {
+
+// By the number of the bit.
+constexpr std::array names = {
+    "VKF_ARRAY_LSE",          "VKF_ARRAY_PROBABILITIES", "VKF_ARRAY_PROBABILITY_ROWS",
+    "VKF_ARRAY_KEY_LENGTHS",  "VKF_ARRAY_BLOCK_MASK",    "VKF_ARRAY_BLOCK_TABLE",
+    "VKF_ARRAY_SINKS",        "VKF_ARRAY_ALIBI_SLOPES",  "VKF_ARRAY_BIAS",
+    "VKF_ARRAY_MASK",         "VKF_ARRAY_DOCUMENT_IDS",  "VKF_ARRAY_CU_SEQLENS",
+    "VKF_ARRAY_DROPOUT_MASK", "VKF_ARRAY_DROPOUT_SEED",  "VKF_ARRAY_BIAS_FACTORS",
+    "VKF_ARRAY_QUERIES",      "VKF_ARRAY_NEW_LENGTHS",   "VKF_ARRAY_ROTARY_TABLES",
+};
+constexpr VkfArrays known = (VkfArrays{1} << names.size()) - 1;
+static_assert(known == 2 * VKF_ARRAY_ROTARY_TABLES - 1);
+constexpr VkfArrays ofAttention = 2 * VKF_ARRAY_BIAS_FACTORS - 1;
+
+// Of the lowest bit.
+const char* nameOf(VkfArrays array) { return names[static_cast<size_t>(std::countr_zero(array))]; }
+
+struct Description {
+    VkfArrayBits array;
+    bool given;
+    const char* field;
+};
+
+VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
+    const Description descriptions[] = {
+        {VKF_ARRAY_BIAS, !isZero(p.bias), "bias"},
+        {VKF_ARRAY_MASK, !isZero(p.mask), "mask"},
+        {VKF_ARRAY_DROPOUT_MASK, !isZero(p.dropoutMask), "dropoutMask"},
+        {VKF_ARRAY_BLOCK_MASK, !isZero(p.blockMask), "blockMask"},
+        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "paging"},
+        {VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
+    };
+    for (const Description& description : descriptions) {
+        if (description.given && !has(p, description.array)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", description.field,
+                        nameOf(description.array));
+        }
+    }
+    if (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.blockSize == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0");
+    }
+    if (has(p, VKF_ARRAY_PROBABILITY_ROWS) && p.probabilityRowCount == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is 0");
+    }
+    return VKF_SUCCESS;
+}
+
+// Arrays that mean nothing without another field.
+VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        VkfArrayBits array;
+        bool meaningful;
+        const char* companion;
+    } companions[] = {
+        {VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0, "alibi"},
+        {VKF_ARRAY_BIAS_FACTORS, has(p, VKF_ARRAY_BIAS), "VKF_ARRAY_BIAS"},
+        {VKF_ARRAY_PROBABILITY_ROWS, has(p, VKF_ARRAY_PROBABILITIES), "VKF_ARRAY_PROBABILITIES"},
+    };
+    for (const auto& companion : companions) {
+        if (has(p, companion.array) && !companion.meaningful) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s without %s", nameOf(companion.array),
+                        companion.companion);
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+
+VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message) {
+    if ((arrays & ~known) != 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "arrays has bits 0x%x, which this version does not know",
+                    arrays & ~known);
+    }
+    if (const VkfArrays wrong = arrays & ~allowed; wrong != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, which %s does not have", nameOf(wrong),
+                    problem);
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult checkArrays(const VkfProblem& p, VkfMessage* message) {
+    VkfResult result = checkArrayBits(p.arrays, ofAttention, "attention", message);
+    if (result == VKF_SUCCESS) {
+        result = checkDescriptions(p, message);
+    }
+    return result == VKF_SUCCESS ? checkCompanions(p, message) : result;
+}
+
+} // namespace vkf

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// The last fields of version 0.2 in the structs of problem.h, append.h and merge.h.
+#pragma once
+
+#include <vkflash/append.h>
+#include <vkflash/merge.h>
+#include <vkflash/problem.h>
+
+#include "base/versioned.hpp"
+
+namespace vkf {
+
+VKF_FIRST_SIZE(VkfProblem, dropout);
+VKF_FIRST_SIZE(VkfTensorLayout, elements);
+VKF_FIRST_SIZE(VkfBlockMaskLayout, words);
+VKF_FIRST_SIZE(VkfAppendProblem, rotary);
+VKF_FIRST_SIZE(VkfMergeProblem, lsePartStride);
+VKF_FIRST_SIZE(VkfMergeLayout, lseElements);
+
+} // namespace vkf
