@@ -167,7 +167,7 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
  *                                         d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
  *
- * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend makes q8_0 and q4_0 on the device. */
+ * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend (append.h) makes them on the device. */
 typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_F32 = 0,
     VKF_TYPE_F16 = 1,

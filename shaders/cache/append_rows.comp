@@ -141,7 +141,7 @@ void storeStaged(const uvec2 row, const uint type, const uint dim, const uint be
     for (uint word = lane; word * 4 < dim; word += LANES) {
         uint first = begin + word * 4;
 #ifdef VKF_STORAGE_16BIT
-        if (type == VKF_STORED_Q8_0 || type == VKF_STORED_Q4_0) {
+        if (VKF_IS_BLOCK_TYPE(type)) {
             uvec2 block = add64(row, uvec2(word / 8 * VKF_BLOCK_BYTES(type), 0));
             storeBlockPiece(block, type, begin + word / 8 * VKF_BLOCK_ELEMENTS, word % 8);
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the shared array `staged` to blocks of q8_0 and q4_0, the same bytes as vkfQuantizeBlocks makes. Eight
-// invocations write a block. Each looks at all of it, which is faster than an exchange between them.
+// Rows of the shared array `staged` to blocks, the same bytes as vkfQuantizeBlocks makes. Eight invocations write a
+// block. Each looks at all of it, which is faster than an exchange between them.
 //
 // Needs: cache/round16.glsl, common/element.glsl, the shared array `staged`. Provides: storeBlockPiece.
 #ifndef VKF_QUANTIZE_GLSL
@@ -33,35 +33,64 @@ float divideRounded(const float a, const float b) {
     return floatBitsToUint(a) < 0x800000u || exponent < 0 || bits < 0x800000 ? 0.0 : intBitsToFloat(bits);
 }
 
+// Integers in the order of floats. Both zeros are 0. A compiler may replace a comparison of floats and a choice by a
+// minimum, which need not return the first of two zeros.
+int orderOf(const float x) {
+    int bits = floatBitsToInt(x);
+    return bits < 0 ? int(0x80000000u) - bits : bits;
+}
+
+// How elements become codes: (x - minimum) * inverse.
 struct Scaling {
     uint scale;    // bits of fp16
+    float minimum; // 0 if the type has none
     float inverse; // of the scale in fp32; 0 makes zeros
     bool finite;
 };
 
-// The scale of the 32 elements from `first` on.
+// Codes of types without a minimum lie around this one. 0 for other types, and for the signed codes of q8_0.
+float middleCode(const uint type) {
+    return type == VKF_STORED_Q4_0 ? 8.0 : type == VKF_STORED_Q5_0 ? 16.0 : 0.0;
+}
+
+// Of codes of 4 or 5 bits.
+uint largestCode(const uint type) {
+    return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 31u : 15u;
+}
+
+// The scale's magnitude in fp32. Where it is below the normal numbers, it may be 0.
+float scaleOf(const float range, const uint type) {
+    if (middleCode(type) != 0.0) {
+        return range * (type == VKF_STORED_Q4_0 ? 0.125 : 0.0625);
+    }
+    return divideRounded(range, type == VKF_STORED_Q8_0 ? 127.0 : float(largestCode(type)));
+}
+
+// The scaling of the 32 elements from `first` on.
 Scaling scalingOf(const uint first, const uint type) {
     float largest = 0.0; // with its sign
+    float least = staged[first];
+    float most = least;
     bool finite = true;
     for (uint e = 0; e < VKF_BLOCK_ELEMENTS; e++) {
         float x = staged[first + e];
         finite = finite && isFiniteNumber(x);
         largest = abs(x) > abs(largest) ? x : largest;
+        least = orderOf(x) < orderOf(least) ? x : least;
+        most = orderOf(x) > orderOf(most) ? x : most;
     }
-    if (!finite) {
-        return Scaling(0x7e00u, 0.0, false);
+    precise float range = VKF_BLOCK_HAS_MINIMUM(type) ? most - least : abs(largest);
+    if (!finite || !isFiniteNumber(range)) {
+        return Scaling(0x7e00u, 0.0, 0.0, false);
     }
-    if (type == VKF_STORED_Q8_0) {
-        float scale = divideRounded(abs(largest), 127.0);
-        return Scaling(roundF16(scale), scale == 0.0 ? 0.0 : divideRounded(1.0, scale), true);
-    }
-    float scale = abs(largest) * 0.125;
+    float scale = scaleOf(range, type);
     float inverse = scale < uintBitsToFloat(0x800000u) ? 0.0 : divideRounded(1.0, scale);
-    uint sign = ~floatBitsToUint(largest) & 0x80000000u; // the scale's is the opposite
-    return Scaling(roundF16(scale) | sign >> 16, uintBitsToFloat(floatBitsToUint(inverse) | sign), true);
+    uint sign = middleCode(type) != 0.0 ? ~floatBitsToUint(largest) & 0x80000000u : 0; // the opposite of the element's
+    return Scaling(roundF16(scale) | sign >> 16, VKF_BLOCK_HAS_MINIMUM(type) ? least : 0.0,
+                   uintBitsToFloat(floatBitsToUint(inverse) | sign), true);
 }
 
-// Halves are rounded away from zero.
+// Of a signed byte. Halves are rounded away from zero.
 uint codeQ8(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
     float whole = trunc(steps);
@@ -69,10 +98,11 @@ uint codeQ8(const float x, const Scaling scaling) {
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 
-uint codeQ4(const float x, const Scaling scaling) {
-    precise float steps = x * scaling.inverse;
-    precise float moved = steps + 8.5;
-    return scaling.finite ? min(uint(moved), 15u) : 0;
+// Of 4 or 5 bits. Halves are rounded up.
+uint codeOf(const float x, const Scaling scaling, const uint type) {
+    precise float steps = (x - scaling.minimum) * scaling.inverse;
+    precise float moved = steps + (middleCode(type) + 0.5);
+    return scaling.finite ? min(uint(moved), largestCode(type)) : 0;
 }
 
 #ifdef VKF_STORAGE_16BIT
@@ -80,24 +110,41 @@ void storeHalf(const uvec2 address, const uint bytes, uint value) {
     HalfWord(add64(address, uvec2(bytes, 0))).value = uint16_t(value);
 }
 
-// Stores piece 0 to 7 of a block's codes; piece 0 stores the scale too.
+// Fifth bits of the 16 elements from `first` on.
+uint fifthBitsFrom(const uint first, const Scaling scaling, const uint type) {
+    uint bits = 0;
+    for (uint e = 0; e < 16; e++) {
+        bits |= codeOf(staged[first + e], scaling, type) >> 4 << e;
+    }
+    return bits;
+}
+
+// Stores piece 0 to 7 of a block's codes. The first pieces store what precedes the codes too.
 void storeBlockPiece(const uvec2 block, const uint type, const uint first, const uint piece) {
     Scaling scaling = scalingOf(first, type);
     if (piece == 0) {
         storeHalf(block, 0, scaling.scale);
     }
+    if (VKF_BLOCK_HAS_MINIMUM(type) && piece == 0) {
+        storeHalf(block, 2, roundF16(scaling.minimum));
+    }
+    if (VKF_BLOCK_HAS_FIFTH_BITS(type) && piece < 2) {
+        storeHalf(block, VKF_BLOCK_FIFTH_BITS_AT(type) + piece * 2, fifthBitsFrom(first + piece * 16, scaling, type));
+    }
     if (type == VKF_STORED_Q8_0) {
         for (uint half_word = 0; half_word < 2; half_word++) {
             uint e = piece * 4 + half_word * 2;
-            storeHalf(block, VKF_BLOCK_CODES_AT(VKF_STORED_Q8_0) + e,
+            storeHalf(block, VKF_BLOCK_CODES_AT(type) + e,
                       codeQ8(staged[first + e], scaling) | codeQ8(staged[first + e + 1], scaling) << 8);
         }
         return;
     }
-    uint e = piece * 2;
-    storeHalf(block, VKF_BLOCK_CODES_AT(VKF_STORED_Q4_0) + e,
-              codeQ4(staged[first + e], scaling) | codeQ4(staged[first + e + 16], scaling) << 4 |
-                  codeQ4(staged[first + e + 1], scaling) << 8 | codeQ4(staged[first + e + 17], scaling) << 12);
+    uint codes = 0;
+    for (uint nibble = 0; nibble < 4; nibble++) {
+        uint e = piece * 2 + nibble / 2 + nibble % 2 * 16;
+        codes |= (codeOf(staged[first + e], scaling, type) & 15u) << nibble * 4;
+    }
+    storeHalf(block, VKF_BLOCK_CODES_AT(type) + piece * 2, codes);
 }
 #endif
 

@@ -3,17 +3,17 @@
 
 #include "base/message.hpp"
 #include "problem/cache.hpp"
-#include "problem/checks.hpp"
+#include "problem/problem.hpp"
 #include "problem/tensor_layout.hpp"
 
 namespace vkf {
 
 VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,
                  VkfMessage* message) {
-    const bool block = use == TensorUse::cache && (tensor.type == VKF_TYPE_Q8_0 || tensor.type == VKF_TYPE_Q4_0);
+    const bool block = use == TensorUse::cache && isBlockType(tensor.type);
     if (vkfTypeBytes(tensor.type) == 0 && !block) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is none of f32, f16, bf16%s",
-                    vkfTypeName(tensor.type), name, use == TensorUse::cache ? ", q8_0, q4_0" : "");
+                    vkfTypeName(tensor.type), name, use == TensorUse::cache ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
     }
     if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
         return result;

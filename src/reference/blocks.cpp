@@ -82,8 +82,9 @@ struct Scaling {
 Scaling scalingOf(VkfType type, const Values& values) {
     const auto steps = static_cast<float>((1 << bitsOf(type)) - 1);
     if (VKF_BLOCK_HAS_MINIMUM(type)) {
-        const auto [least, most] = std::minmax_element(values.begin(), values.end());
-        return {(*most - *least) / steps, *least};
+        const float least = *std::min_element(values.begin(), values.end()); // the first of equals, of zeros too
+        const float most = *std::max_element(values.begin(), values.end());
+        return {(most - least) / steps, least};
     }
     float largest = 0.0F;
     for (const float x : values) {

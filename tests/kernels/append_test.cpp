@@ -5,245 +5,39 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 
-#include <vkflash/host.hpp>
 #include <vkflash/reference.h>
 #include <vkflash/vkflash.hpp>
 
+#include "kernels/append_runs.hpp"
 #include "shared/append_params.h"
 #include "support/device.hpp"
-#include "support/guarded.hpp"
 
 namespace {
 
-using vkf::test::Guarded;
+using vkf::test::AppendInputs;
+using vkf::test::appendOf;
+using vkf::test::AppendResults;
+using vkf::test::Bytes;
+using vkf::test::bytesOf;
+using vkf::test::check;
+using vkf::test::Filled;
+using vkf::test::QueryPlace;
+using vkf::test::runDevice;
+using vkf::test::runReference;
 using vkf::test::testDevice;
 
-using Bytes = std::vector<std::byte>;
-
 constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
-constexpr VkfType cacheTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0};
-
-struct Inputs {
-    Bytes newK, newV, q;
-    std::vector<int32_t> lengths, blockTable;
-    std::vector<float> cos, sin;
-};
-
-// The caches, and what else is written.
-struct Results {
-    Bytes k, v, rotatedQ;
-    std::vector<int32_t> newLengths, lengths;
-    bool guardsIntact = true;
-    bool operator==(const Results&) const = default;
-};
-
-struct Shape {
-    uint32_t batch = 1;
-    uint32_t kvHeads = 1;
-    uint32_t rows = 1;
-    uint32_t keys = 1;
-    uint32_t headDim = 1;
-};
-
-VkfAppendProblem appendOf(const Shape& shape) {
-    auto problem = vkf::make<VkfAppendProblem>();
-    problem.batch = shape.batch;
-    problem.kvHeads = shape.kvHeads;
-    problem.rows = shape.rows;
-    problem.keys = shape.keys;
-    problem.headDim = shape.headDim;
-    return problem;
-}
-
-uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
-
-template <typename Value> Bytes bytesOf(const std::vector<Value>& values) {
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
-    return {bytes.begin(), bytes.end()};
-}
-
-Results emptyResults(const VkfAppendLayout& layout, const Inputs& inputs, std::byte fill) {
-    Results results;
-    results.k.assign(bytesOf(layout.k), fill);
-    results.v.assign(bytesOf(layout.v), fill);
-    results.rotatedQ.assign(bytesOf(layout.rotatedQ), fill);
-    results.newLengths.resize(inputs.lengths.size());
-    results.lengths = inputs.lengths;
-    return results;
-}
-
-// On the CPU, in caches that were full of one byte.
-Results runReference(const VkfAppendProblem& problem, const Inputs& inputs, std::byte fill) {
-    Results results = emptyResults(vkf::appendLayoutOf(problem), inputs, fill);
-    auto buffers = vkf::make<VkfAppendBuffers>();
-    buffers.newK = inputs.newK.data();
-    buffers.newV = inputs.newV.data();
-    buffers.k = results.k.data();
-    buffers.v = results.v.data();
-    buffers.lengths = inputs.lengths.data();
-    buffers.newLengths = results.newLengths.data();
-    buffers.blockTable = inputs.blockTable.data();
-    buffers.q = inputs.q.data();
-    buffers.rotatedQ = results.rotatedQ.data();
-    buffers.cos = inputs.cos.data();
-    buffers.sin = inputs.sin.data();
-    VkfMessage message{};
-    const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
-    INFO(message.text);
-    REQUIRE(result == VKF_SUCCESS);
-    return results;
-}
-
-// A guarded buffer that holds some bytes, or poison.
-struct Filled {
-    Guarded memory;
-
-    explicit Filled(const Bytes& bytes) : memory(testDevice(), bytes.size()) {
-        if (!bytes.empty()) {
-            testDevice().upload(memory.buffer, bytes.data(), bytes.size(), memory.offset);
-        }
-    }
-    explicit Filled(uint64_t bytes) : memory(testDevice(), bytes) {}
-
-    VkfBinding binding() const { return memory.binding(); }
-    template <typename Values> void read(Values& values, bool& guardsIntact) const {
-        const Bytes all = memory.download(testDevice());
-        guardsIntact = guardsIntact && memory.intact(all);
-        std::ranges::copy(std::span(all).subspan(memory.offset, memory.bytes),
-                          std::as_writable_bytes(std::span(values)).begin());
-    }
-};
-
-enum class QueryPlace { output, inPlace };
-
-Results runDevice(const VkfAppendProblem& problem, const Inputs& inputs, QueryPlace place = QueryPlace::output) {
-    const VkfAppendLayout layout = vkf::appendLayoutOf(problem);
-    const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
-        blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
-    const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
-        newLengths(inputs.lengths.size() * sizeof(int32_t));
-
-    vkf::Append append;
-    VkfMessage message{};
-    const VkfResult created = vkfCreateAppend(testDevice().context(), &problem, append.put(), &message);
-    INFO(message.text);
-    REQUIRE(created == VKF_SUCCESS);
-    auto bindings = vkf::make<VkfAppendBindings>();
-    bindings.newK = newK.binding();
-    bindings.newV = newV.binding();
-    bindings.k = k.binding();
-    bindings.v = v.binding();
-    bindings.lengths = lengths.binding();
-    bindings.newLengths = newLengths.binding();
-    bindings.blockTable = blockTable.binding();
-    bindings.q = q.binding();
-    bindings.rotatedQ = place == QueryPlace::inPlace ? q.binding() : rotatedQ.binding();
-    bindings.cos = cos.binding();
-    bindings.sin = sin.binding();
-    testDevice().submit([&](VkCommandBuffer commandBuffer) {
-        const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
-        INFO(message.text);
-        REQUIRE(recorded == VKF_SUCCESS);
-    });
-    Results results = emptyResults(layout, inputs, std::byte{});
-    k.read(results.k, results.guardsIntact);
-    v.read(results.v, results.guardsIntact);
-    (place == QueryPlace::inPlace ? q : rotatedQ).read(results.rotatedQ, results.guardsIntact);
-    lengths.read(results.lengths, results.guardsIntact);
-    newLengths.read(results.newLengths, results.guardsIntact);
-    return results;
-}
-
-// How far from the reference an element of a rotated tensor may be. Angles are right to 1e-7 and each of two
-// products and their sum may round, all in units of the largest element of a row: 4e-7. On top of it comes a step of
-// the type: of a block type one of its codes, and as much again, because the scale may round the other way.
-double toleranceOf(VkfType type, double reference, double largest) {
-    switch (type) {
-    case VKF_TYPE_F16:
-        return 4e-7 * largest + 0x1p-10 * std::abs(reference) + 0x1p-24;
-    case VKF_TYPE_BF16:
-        return 4e-7 * largest + 0x1p-7 * std::abs(reference);
-    case VKF_TYPE_Q8_0:
-        return largest / 127 * 1.01 + 0x1p-10 * std::abs(reference);
-    case VKF_TYPE_Q4_0:
-        return largest / 8 * 1.01 + 0x1p-10 * std::abs(reference);
-    default:
-        return 4e-7 * largest;
-    }
-}
-
-struct Comparison {
-    uint64_t written = 0; // bytes
-    uint64_t strays = 0;  // bytes that the reference leaves alone and the device does not
-    uint64_t unequal = 0; // bytes, but for one NaN in the place of another
-    uint64_t far = 0;     // elements out of tolerance
-};
-
-// Whether byte i lies in elements that are both NaN, whose bits devices choose.
-bool isNan(VkfType type, const Bytes& a, const Bytes& b, uint64_t i) {
-    const size_t bytes = vkfTypeBytes(type);
-    return bytes != 0 && std::isnan(vkfLoadElement(type, a.data(), i / bytes)) &&
-           std::isnan(vkfLoadElement(type, b.data(), i / bytes));
-}
-
-// A byte is written if two references with different fills agree on it.
-Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Bytes& ofOnes, const Bytes& ofZeros,
-                   double largest) {
-    Comparison result;
-    const uint32_t block = vkfBlockElements(layout.type);
-    const uint64_t blockBytes = vkfStoredBytes(layout.type, block);
-    for (uint64_t i = 0; i < device.size(); i++) {
-        const bool isWritten = ofOnes[i] == ofZeros[i];
-        result.written += isWritten ? 1 : 0;
-        result.strays += !isWritten && device[i] != std::byte{0xff} ? 1 : 0;
-        const bool differs = isWritten && device[i] != ofOnes[i];
-        result.unequal += differs && !isNan(layout.type, device, ofOnes, i) ? 1 : 0;
-        if (isWritten && i % blockBytes == 0) {
-            for (uint64_t e = i / blockBytes * block; e < (i / blockBytes + 1) * block; e++) {
-                const double exact = vkfLoadElement(layout.type, ofOnes.data(), e);
-                const double value = vkfLoadElement(layout.type, device.data(), e);
-                result.far += std::abs(value - exact) <= toleranceOf(layout.type, exact, largest) ? 0 : 1;
-            }
-        }
-    }
-    return result;
-}
-
-// The largest |x| of a rotated pair's length, for tolerances.
-constexpr double magnitude = 8.0;
-
-void check(const VkfAppendProblem& p, const Inputs& inputs, const Results& device) {
-    const VkfAppendLayout layout = vkf::appendLayoutOf(p);
-    const Results ones = runReference(p, inputs, std::byte{0xff});
-    const Results zeros = runReference(p, inputs, std::byte{0x00});
-    const Comparison k = compare(layout.k, device.k, ones.k, zeros.k, magnitude);
-    const Comparison v = compare(layout.v, device.v, ones.v, zeros.v, magnitude);
-    const Comparison q = compare(layout.rotatedQ, device.rotatedQ, ones.rotatedQ, zeros.rotatedQ, magnitude);
-    CHECK(k.strays == 0);
-    CHECK(v.strays == 0);
-    CHECK(q.strays == 0);
-    CHECK(v.unequal == 0);
-    if (p.rotary.pairs == VKF_ROTARY_OFF) {
-        CHECK(k.unequal == 0);
-    } else {
-        CHECK(k.far == 0);
-        CHECK(q.far == 0);
-    }
-    CHECK(device.newLengths == ones.newLengths);
-    CHECK(device.lengths == inputs.lengths);
-    CHECK(device.guardsIntact);
-}
+constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,
+                                  VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
 
 // Elements of every kind, NaN in the gaps: tame ones for tensors that are rotated.
 Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
@@ -285,9 +79,9 @@ std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& ran
     return table;
 }
 
-Inputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
-    const VkfAppendLayout layout = vkf::appendLayoutOf(p);
-    Inputs inputs;
+AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
+    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    AppendInputs inputs;
     inputs.newK = randomTensor(layout.newK, p.rotary.pairs != VKF_ROTARY_OFF, random);
     inputs.newV = randomTensor(layout.newV, false, random);
     inputs.q = randomTensor(layout.q, true, random);
@@ -317,12 +111,13 @@ Inputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
     return inputs;
 }
 
-VkfAppendProblem randomProblem(std::mt19937_64& random) {
+// Successive seeds go through all pairs of types of k and v.
+VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
     const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
     VkfAppendProblem p = appendOf({1 + below(4), 1 + below(3), 1 + below(9), 1 + below(40), 1 + below(140)});
     p.valueDim = below(2) != 0 ? 1 + below(140) : 0;
-    p.k.type = cacheTypes[below(5)];
-    p.v.type = cacheTypes[below(5)];
+    p.k.type = cacheTypes[seed % std::size(cacheTypes)];
+    p.v.type = cacheTypes[seed / std::size(cacheTypes) % std::size(cacheTypes)];
     if (vkfBlockElements(p.k.type) > 1 || vkfBlockElements(p.v.type) > 1) {
         p.headDim = 32 * (1 + below(4));
         p.valueDim = 32 * below(4);
@@ -356,6 +151,64 @@ VkfAppendProblem randomProblem(std::mt19937_64& random) {
     return p;
 }
 
+// Elements from low to high make a block of scale 1, or -1 in q4_0 and q5_0 if high is the first.
+struct BlockRange {
+    VkfType type;
+    int low, high;
+};
+constexpr BlockRange blockRanges[] = {{VKF_TYPE_Q8_0, -127, 127},
+                                      {VKF_TYPE_Q4_0, -8, 8},
+                                      {VKF_TYPE_Q4_1, -4, 11},
+                                      {VKF_TYPE_Q5_0, -16, 16},
+                                      {VKF_TYPE_Q5_1, -4, 27}};
+
+enum class BlockKind { ties, normal, distant, zeros, equal, belowNormal, notFinite, widest };
+constexpr size_t blockKinds = 8;
+
+std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::mt19937_64& random) {
+    std::normal_distribution<float> normal;
+    const int exponent = static_cast<int>(random() % 160) - 80;
+    const int largest = 1 + static_cast<int>(random() % 300);
+    std::uniform_int_distribution<int> whole(-largest, largest);
+    std::uniform_int_distribution<int> halves(2 * range.low, 2 * range.high);
+    const float same = std::ldexp(normal(random), exponent);
+    const auto element = [&]() -> float {
+        switch (kind) {
+        case BlockKind::ties: // halves of a step
+            return std::ldexp(static_cast<float>(halves(random)), exponent - 1);
+        case BlockKind::normal:
+            return std::ldexp(normal(random), exponent);
+        case BlockKind::distant: // from zero: x - m is rounded
+            return std::ldexp(normal(random) + 40.0F, exponent);
+        case BlockKind::zeros:
+            return random() % 2 != 0 ? 0.0F : -0.0F;
+        case BlockKind::equal:
+            return same;
+        case BlockKind::belowNormal: // some scales are, but no difference of elements
+            return std::ldexp(static_cast<float>(whole(random)), -126);
+        default:
+            return normal(random);
+        }
+    };
+    std::array<float, 32> block{};
+    std::ranges::generate(block, element);
+    float& first = block[random() % 16];
+    float& second = block[16 + random() % 16];
+    if (kind == BlockKind::ties) {
+        const bool lowFirst = random() % 2 != 0;
+        first = std::ldexp(static_cast<float>(lowFirst ? range.low : range.high), exponent);
+        second = std::ldexp(static_cast<float>(lowFirst ? range.high : range.low), exponent);
+    } else if (kind == BlockKind::notFinite) {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        constexpr float choices[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+        first = choices[random() % std::size(choices)];
+    } else if (kind == BlockKind::widest) { // max x - min x may overflow
+        first = std::ldexp(normal(random), 127);
+        second = random() % 2 != 0 ? std::numeric_limits<float>::max() : std::numeric_limits<float>::lowest();
+    }
+    return block;
+}
+
 std::string describe(const VkfAppendProblem& p) {
     return std::to_string(p.batch) + "x" + std::to_string(p.kvHeads) + "x" + std::to_string(p.rows) + " rows of " +
            std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
@@ -371,13 +224,13 @@ std::string describe(const VkfAppendProblem& p) {
 TEST_CASE("random appends write the bytes of the reference, and no other, the same on a second run", "[append]") {
     for (uint32_t seed = 0; seed < 90; seed++) {
         std::mt19937_64 random(seed);
-        VkfAppendProblem p = randomProblem(random);
+        VkfAppendProblem p = randomProblem(seed, random);
         if (seed % 2 != 0) {
             p.rotatedQ.type = storedTypes[random() % 3];
         }
         INFO("seed " << seed << ": " << describe(p));
-        const Inputs inputs = randomInputs(p, random);
-        const Results results = runDevice(p, inputs);
+        const AppendInputs inputs = randomInputs(p, random);
+        const AppendResults results = runDevice(p, inputs);
         check(p, inputs, results);
         CHECK((runDevice(p, inputs) == results));
         if (p.q.type == p.rotatedQ.type) {
@@ -392,14 +245,14 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
         p.rotary.pairs = pairs;
         p.rotary.dim = 4;
         p.rotary.tableRows = 3;
-        Inputs inputs;
+        AppendInputs inputs;
         inputs.newK = inputs.newV = bytesOf(std::vector<float>{1, 2, 3, 4, 5, 6});
         inputs.lengths = {2};
         inputs.cos = {7, 7, 7, 7, 0, 1}; // at position 2 pair 0 turns by a quarter, pair 1 not at all
         inputs.sin = {7, 7, 7, 7, 1, 0};
         const std::vector<float> rotated =
             pairs == VKF_ROTARY_HALVES ? std::vector<float>{-3, 2, 1, 4, 5, 6} : std::vector<float>{-2, 1, 3, 4, 5, 6};
-        for (const Results& results : {runReference(p, inputs, std::byte{0xff}), runDevice(p, inputs)}) {
+        for (const AppendResults& results : {runReference(p, inputs, std::byte{0xff}), runDevice(p, inputs)}) {
             std::vector<float> k(4 * 6);
             std::vector<float> v(4 * 6);
             std::memcpy(k.data(), results.k.data(), results.k.size());
@@ -421,7 +274,7 @@ TEST_CASE("angles are as exact at position sixteen million as at the first", "[a
     for (const float base : {10000.0F, 1.5F, 1e7F}) {
         p.rotary.base = base;
         std::mt19937_64 random(5);
-        Inputs inputs = randomInputs(p, random);
+        AppendInputs inputs = randomInputs(p, random);
         inputs.lengths = {0, 4095, 1000003, (1 << 24) - 2};
         std::fill(inputs.blockTable.begin(), inputs.blockTable.end(), -1);
         INFO("base " << base);
@@ -436,7 +289,7 @@ TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp1
             VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 256, .keys = 256, .headDim = 256});
             p.newK.type = p.newV.type = from;
             p.k.type = p.v.type = to;
-            Inputs inputs;
+            AppendInputs inputs;
             inputs.lengths = {0};
             inputs.newK.resize(bytesOf(vkf::layoutOf(p, VKF_APPEND_NEW_K)));
             for (uint32_t i = 0; i < 256 * 256; i++) { // all patterns of 16 bits, but one NaN for all
@@ -452,27 +305,57 @@ TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp1
     }
 }
 
-TEST_CASE("blocks of any scale are those of the reference quantiser, halves and ties included", "[append]") {
+TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bit", "[append]") {
     std::mt19937_64 random(3);
-    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0}) {
+    for (const BlockRange& range : blockRanges) {
         VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 2, .rows = 512, .keys = 512, .headDim = 64});
-        p.k.type = p.v.type = type;
-        Inputs inputs;
+        p.k.type = p.v.type = range.type;
+        AppendInputs inputs;
         inputs.lengths = {0};
-        std::vector<float> values(bytesOf(vkf::layoutOf(p, VKF_APPEND_NEW_K)) / sizeof(float));
-        std::normal_distribution<float> normal(0.0F, 1.0F);
+        std::vector<float> values(bytesOf(vkfAppendLayout(&p).newK) / sizeof(float));
         for (size_t block = 0; block < values.size() / 32; block++) {
-            const int exponent = static_cast<int>(random() % 160) - 80;
-            for (size_t e = 0; e < 32; e++) {
-                const float half = static_cast<float>(static_cast<int>(random() % 255) - 127) / 2.0F;
-                const float x = block % 3 == 0 ? (e == 5 ? 127.0F : half) : block % 3 == 1 ? normal(random) : 0.0F;
-                values[block * 32 + e] = std::ldexp(x, block % 6 < 3 ? exponent : 0);
-            }
-            std::swap(values[block * 32 + 5], values[block * 32 + random() % 32]);
+            const auto kind = static_cast<BlockKind>(block % blockKinds);
+            std::ranges::copy(randomBlock(kind, range, random), values.begin() + static_cast<ptrdiff_t>(block * 32));
         }
         inputs.newK = inputs.newV = bytesOf(values);
-        INFO(vkfTypeName(type));
+        INFO(vkfTypeName(range.type));
         check(p, inputs, runDevice(p, inputs));
+    }
+}
+
+TEST_CASE("codes lie in a block where its format says", "[append]") {
+    for (const VkfType type : {VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
+        VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 1, .headDim = 32});
+        p.k.type = p.v.type = type;
+        const bool hasMinimum = type == VKF_TYPE_Q4_1 || type == VKF_TYPE_Q5_1;
+        const bool hasFifthBits = type == VKF_TYPE_Q5_0 || type == VKF_TYPE_Q5_1;
+        const uint32_t codes = hasFifthBits ? 32 : 16;
+        const int lowest = hasMinimum ? -4 : -static_cast<int>(codes) / 2;
+        std::vector<float> values;
+        std::vector<uint8_t> nibbles(16);
+        uint32_t fifthBits = 0;
+        for (uint32_t e = 0; e < 32; e++) { // every code, and no two elements of a byte have the same one
+            const uint32_t code = (7 * e + 3) % codes ^ e / 16;
+            values.push_back(static_cast<float>(static_cast<int>(code) + lowest));
+            nibbles[e % 16] = static_cast<uint8_t>(nibbles[e % 16] | (code & 15U) << (e < 16 ? 0 : 4));
+            fifthBits |= code >> 4 << e;
+        }
+        Bytes expected = bytesOf(std::vector<uint16_t>{0x3c00}); // 1
+        const auto add = [&](const Bytes& bytes) { expected.insert(expected.end(), bytes.begin(), bytes.end()); };
+        if (hasMinimum) {
+            add(bytesOf(std::vector<uint16_t>{0xc400})); // -4
+        }
+        if (hasFifthBits) {
+            add(bytesOf(std::vector<uint32_t>{fifthBits}));
+        }
+        add(bytesOf(nibbles));
+        AppendInputs inputs;
+        inputs.lengths = {0};
+        inputs.newK = inputs.newV = bytesOf(values);
+        const AppendResults results = runDevice(p, inputs);
+        INFO(vkfTypeName(type));
+        CHECK((results.k == expected));
+        CHECK((results.v == expected));
     }
 }
 
@@ -481,10 +364,10 @@ TEST_CASE("an append may have more workgroups than a dispatch's first dimension 
     const VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = rows, .keys = rows - 1, .headDim = 1});
     std::vector<float> numbers(rows);
     std::iota(numbers.begin(), numbers.end(), 0.0F);
-    Inputs inputs;
+    AppendInputs inputs;
     inputs.lengths = {0};
     inputs.newK = inputs.newV = bytesOf(numbers);
-    const Results results = runDevice(p, inputs);
+    const AppendResults results = runDevice(p, inputs);
     numbers.pop_back();
     CHECK((results.k == bytesOf(numbers))); // in parentheses, or a failure would print them
     CHECK((results.v == bytesOf(numbers)));
@@ -550,8 +433,8 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
               enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.pages is 0");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging = {2, 4, 5, 5}; }) == "paging.enabled is 2; it must be 0 or 1");
-    CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_Q5_0; }) ==
-          "type q5_0 of k is none of f32, f16, bf16, q8_0, q4_0");
+    CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
+          "type f8_e4m3 of k is none of f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
           "type q8_0 of newK is none of f32, f16, bf16");
     CHECK(refusal([](VkfAppendProblem& p) { p.v.rowStride = 16; }) == "the strides of v make elements overlap");

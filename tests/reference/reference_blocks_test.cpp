@@ -137,6 +137,12 @@ TEST_CASE("a block of zeros has the code of zero", "[reference]") {
     for (const VkfType type : blockTypes) {
         CHECK(dequantized(type, quantized(type, zeros)) == zeros);
     }
+    Values signedZeros{}; // the first is the minimum, and their difference is +0
+    signedZeros[31] = -0.0F;
+    CHECK(quantized(VKF_TYPE_Q4_1, signedZeros) == Block(20, 0));
+    signedZeros[0] = -0.0F;
+    CHECK(half(quantized(VKF_TYPE_Q5_1, signedZeros), 0) == 0x0000);
+    CHECK(half(quantized(VKF_TYPE_Q5_1, signedZeros), 2) == 0x8000);
 }
 
 TEST_CASE("the value of largest magnitude sets scale and sign", "[reference]") {

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/append_runs.hpp"
+
+#include <cmath>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace vkf::test {
+namespace {
+
+AppendResults emptyResults(const VkfAppendLayout& layout, const AppendInputs& inputs, std::byte fill) {
+    AppendResults results;
+    results.k.assign(bytesOf(layout.k), fill);
+    results.v.assign(bytesOf(layout.v), fill);
+    results.rotatedQ.assign(bytesOf(layout.rotatedQ), fill);
+    results.newLengths.resize(inputs.lengths.size());
+    results.lengths = inputs.lengths;
+    return results;
+}
+
+// Steps of a block type from the smallest element that it can have to the largest.
+double stepsOf(VkfType type) {
+    switch (type) {
+    case VKF_TYPE_Q4_0:
+        return 16;
+    case VKF_TYPE_Q4_1:
+        return 15;
+    case VKF_TYPE_Q5_0:
+        return 32;
+    case VKF_TYPE_Q5_1:
+        return 31;
+    default: // q8_0
+        return 254;
+    }
+}
+
+// How far from the reference an element of a rotated tensor may be. Angles are right to 1e-7 and each of two
+// products and their sum may round, all in units of the largest element of a row: 4e-7. On top of it comes a step of
+// the type: of a block type one of its codes, and as much again, because the scale may round the other way.
+double toleranceOf(VkfType type, double reference, double largest) {
+    switch (type) {
+    case VKF_TYPE_F16:
+        return 4e-7 * largest + 0x1p-10 * std::abs(reference) + 0x1p-24;
+    case VKF_TYPE_BF16:
+        return 4e-7 * largest + 0x1p-7 * std::abs(reference);
+    case VKF_TYPE_F32:
+        return 4e-7 * largest;
+    default:
+        return 2 * largest / stepsOf(type) * 1.01 + 0x1p-10 * std::abs(reference);
+    }
+}
+
+struct Comparison {
+    uint64_t written = 0; // bytes
+    uint64_t strays = 0;  // bytes that the reference leaves alone and the device does not
+    uint64_t unequal = 0; // bytes, but for one NaN in the place of another
+    uint64_t far = 0;     // elements out of tolerance
+};
+
+// Whether byte i lies in elements that are both NaN, whose bits devices choose.
+bool isNan(VkfType type, const Bytes& a, const Bytes& b, uint64_t i) {
+    const size_t bytes = vkfTypeBytes(type);
+    return bytes != 0 && std::isnan(vkfLoadElement(type, a.data(), i / bytes)) &&
+           std::isnan(vkfLoadElement(type, b.data(), i / bytes));
+}
+
+// A byte is written if two references with different fills agree on it.
+Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Bytes& ofOnes, const Bytes& ofZeros,
+                   double largest) {
+    Comparison result;
+    const uint32_t block = vkfBlockElements(layout.type);
+    const uint64_t blockBytes = vkfStoredBytes(layout.type, block);
+    for (uint64_t i = 0; i < device.size(); i++) {
+        const bool isWritten = ofOnes[i] == ofZeros[i];
+        result.written += isWritten ? 1 : 0;
+        result.strays += !isWritten && device[i] != std::byte{0xff} ? 1 : 0;
+        const bool differs = isWritten && device[i] != ofOnes[i];
+        result.unequal += differs && !isNan(layout.type, device, ofOnes, i) ? 1 : 0;
+        if (isWritten && i % blockBytes == 0) {
+            for (uint64_t e = i / blockBytes * block; e < (i / blockBytes + 1) * block; e++) {
+                const double exact = vkfLoadElement(layout.type, ofOnes.data(), e);
+                const double value = vkfLoadElement(layout.type, device.data(), e);
+                result.far += std::abs(value - exact) <= toleranceOf(layout.type, exact, largest) ? 0 : 1;
+            }
+        }
+    }
+    return result;
+}
+
+// The largest |x| of a rotated pair's length, for tolerances.
+constexpr double magnitude = 8.0;
+
+} // namespace
+
+VkfAppendProblem appendOf(const AppendShape& shape) {
+    auto problem = vkf::make<VkfAppendProblem>();
+    problem.batch = shape.batch;
+    problem.kvHeads = shape.kvHeads;
+    problem.rows = shape.rows;
+    problem.keys = shape.keys;
+    problem.headDim = shape.headDim;
+    return problem;
+}
+
+uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill) {
+    AppendResults results = emptyResults(vkfAppendLayout(&problem), inputs, fill);
+    auto buffers = vkf::make<VkfAppendBuffers>();
+    buffers.newK = inputs.newK.data();
+    buffers.newV = inputs.newV.data();
+    buffers.k = results.k.data();
+    buffers.v = results.v.data();
+    buffers.lengths = inputs.lengths.data();
+    buffers.newLengths = results.newLengths.data();
+    buffers.blockTable = inputs.blockTable.data();
+    buffers.q = inputs.q.data();
+    buffers.rotatedQ = results.rotatedQ.data();
+    buffers.cos = inputs.cos.data();
+    buffers.sin = inputs.sin.data();
+    VkfMessage message{};
+    const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
+    INFO(message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return results;
+}
+
+AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inputs, QueryPlace place) {
+    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
+        blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
+    const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
+        newLengths(inputs.lengths.size() * sizeof(int32_t));
+
+    vkf::Append append;
+    VkfMessage message{};
+    const VkfResult created = vkfCreateAppend(testDevice().context(), &problem, append.put(), &message);
+    INFO(message.text);
+    REQUIRE(created == VKF_SUCCESS);
+    auto bindings = vkf::make<VkfAppendBindings>();
+    bindings.newK = newK.binding();
+    bindings.newV = newV.binding();
+    bindings.k = k.binding();
+    bindings.v = v.binding();
+    bindings.lengths = lengths.binding();
+    bindings.newLengths = newLengths.binding();
+    bindings.blockTable = blockTable.binding();
+    bindings.q = q.binding();
+    bindings.rotatedQ = place == QueryPlace::inPlace ? q.binding() : rotatedQ.binding();
+    bindings.cos = cos.binding();
+    bindings.sin = sin.binding();
+    testDevice().submit([&](VkCommandBuffer commandBuffer) {
+        const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
+        INFO(message.text);
+        REQUIRE(recorded == VKF_SUCCESS);
+    });
+    AppendResults results = emptyResults(layout, inputs, std::byte{});
+    k.read(results.k, results.guardsIntact);
+    v.read(results.v, results.guardsIntact);
+    (place == QueryPlace::inPlace ? q : rotatedQ).read(results.rotatedQ, results.guardsIntact);
+    lengths.read(results.lengths, results.guardsIntact);
+    newLengths.read(results.newLengths, results.guardsIntact);
+    return results;
+}
+
+void check(const VkfAppendProblem& p, const AppendInputs& inputs, const AppendResults& device) {
+    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const AppendResults ones = runReference(p, inputs, std::byte{0xff});
+    const AppendResults zeros = runReference(p, inputs, std::byte{0x00});
+    const Comparison k = compare(layout.k, device.k, ones.k, zeros.k, magnitude);
+    const Comparison v = compare(layout.v, device.v, ones.v, zeros.v, magnitude);
+    const Comparison q = compare(layout.rotatedQ, device.rotatedQ, ones.rotatedQ, zeros.rotatedQ, magnitude);
+    CHECK(k.strays == 0);
+    CHECK(v.strays == 0);
+    CHECK(q.strays == 0);
+    CHECK(v.unequal == 0);
+    if (p.rotary.pairs == VKF_ROTARY_OFF) {
+        CHECK(k.unequal == 0);
+    } else {
+        CHECK(k.far == 0);
+        CHECK(q.far == 0);
+    }
+    CHECK(device.newLengths == ones.newLengths);
+    CHECK(device.lengths == inputs.lengths);
+    CHECK(device.guardsIntact);
+}
+
+} // namespace vkf::test

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Appends of the tests: runs one on the device and on the CPU, and compares the bytes of all outputs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <vkflash/reference.h>
+#include <vkflash/vkflash.hpp>
+
+#include "support/device.hpp"
+#include "support/guarded.hpp"
+
+namespace vkf::test {
+
+using Bytes = std::vector<std::byte>;
+
+struct AppendInputs {
+    Bytes newK, newV, q;
+    std::vector<int32_t> lengths, blockTable;
+    std::vector<float> cos, sin;
+};
+
+// The caches, and what else an append writes.
+struct AppendResults {
+    Bytes k, v, rotatedQ;
+    std::vector<int32_t> newLengths, lengths;
+    bool guardsIntact = true;
+    bool operator==(const AppendResults&) const = default;
+};
+
+struct AppendShape {
+    uint32_t batch = 1;
+    uint32_t kvHeads = 1;
+    uint32_t rows = 1;
+    uint32_t keys = 1;
+    uint32_t headDim = 1;
+};
+
+VkfAppendProblem appendOf(const AppendShape& shape);
+
+// Bytes of a tensor's elements.
+uint64_t bytesOf(const VkfTensorLayout& layout);
+
+template <typename Value> Bytes bytesOf(const std::vector<Value>& values) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+}
+
+// A guarded buffer that holds some bytes, or poison.
+struct Filled {
+    Guarded memory;
+
+    explicit Filled(const Bytes& bytes) : memory(testDevice(), bytes.size()) {
+        if (!bytes.empty()) {
+            testDevice().upload(memory.buffer, bytes.data(), bytes.size(), memory.offset);
+        }
+    }
+    explicit Filled(uint64_t bytes) : memory(testDevice(), bytes) {}
+
+    VkfBinding binding() const { return memory.binding(); }
+    template <typename Values> void read(Values& values, bool& guardsIntact) const {
+        const Bytes all = memory.download(testDevice());
+        guardsIntact = guardsIntact && memory.intact(all);
+        std::ranges::copy(std::span(all).subspan(memory.offset, memory.bytes),
+                          std::as_writable_bytes(std::span(values)).begin());
+    }
+};
+
+// On the CPU, in caches that were full of one byte.
+AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill);
+
+enum class QueryPlace { output, inPlace };
+
+// On the device, in caches that were full of poison.
+AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inputs,
+                        QueryPlace place = QueryPlace::output);
+
+// Checks what the device wrote. Every byte must be that of the reference, those that nobody may write included.
+// Elements of rotated tensors may differ by a tolerance. It holds for |x| of at most 8 after the rotation.
+void check(const VkfAppendProblem& problem, const AppendInputs& inputs, const AppendResults& device);
+
+} // namespace vkf::test
