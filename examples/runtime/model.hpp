@@ -79,7 +79,7 @@ inline VkfTensor partOfQkv(uint32_t rows) {
     return tensor;
 }
 
-inline VkfPaging paging() { return {pageSize, pages, pages, 0, {}}; }
+inline VkfPaging paging() { return {pageSize, pages, pages, 0}; }
 
 // `rows` new tokens: their k and v go into the cache, their q is rotated in place.
 inline VkfAppendProblem appendProblem(uint32_t rows) {

@@ -3,6 +3,7 @@
 
 #include "base/message.hpp"
 #include "problem/cache.hpp"
+#include "problem/checks.hpp"
 #include "problem/problem.hpp"
 #include "problem/tensor_layout.hpp"
 

@@ -8,7 +8,7 @@
 namespace vkf::test {
 namespace {
 
-AppendResults emptyResults(const VkfAppendLayout& layout, const AppendInputs& inputs, std::byte fill) {
+AppendResults emptyResults(const AppendLayouts& layout, const AppendInputs& inputs, std::byte fill) {
     AppendResults results;
     results.k.assign(bytesOf(layout.k), fill);
     results.v.assign(bytesOf(layout.v), fill);
@@ -99,13 +99,20 @@ VkfAppendProblem appendOf(const AppendShape& shape) {
     problem.rows = shape.rows;
     problem.keys = shape.keys;
     problem.headDim = shape.headDim;
+    problem.arrays = VKF_ARRAY_NEW_LENGTHS;
     return problem;
+}
+
+AppendLayouts layoutsOf(const VkfAppendProblem& problem) {
+    return {layoutOf(problem, VKF_APPEND_NEW_K), layoutOf(problem, VKF_APPEND_NEW_V),
+            layoutOf(problem, VKF_APPEND_K),     layoutOf(problem, VKF_APPEND_V),
+            layoutOf(problem, VKF_APPEND_Q),     layoutOf(problem, VKF_APPEND_ROTATED_Q)};
 }
 
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill) {
-    AppendResults results = emptyResults(vkfAppendLayout(&problem), inputs, fill);
+    AppendResults results = emptyResults(layoutsOf(problem), inputs, fill);
     auto buffers = vkf::make<VkfAppendBuffers>();
     buffers.newK = inputs.newK.data();
     buffers.newV = inputs.newV.data();
@@ -126,7 +133,7 @@ AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& 
 }
 
 AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inputs, QueryPlace place) {
-    const VkfAppendLayout layout = vkfAppendLayout(&problem);
+    const AppendLayouts layout = layoutsOf(problem);
     const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
         blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
     const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
@@ -164,7 +171,7 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
 }
 
 void check(const VkfAppendProblem& p, const AppendInputs& inputs, const AppendResults& device) {
-    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const AppendLayouts layout = layoutsOf(p);
     const AppendResults ones = runReference(p, inputs, std::byte{0xff});
     const AppendResults zeros = runReference(p, inputs, std::byte{0x00});
     const Comparison k = compare(layout.k, device.k, ones.k, zeros.k, magnitude);

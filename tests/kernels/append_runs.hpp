@@ -41,7 +41,13 @@ struct AppendShape {
     uint32_t headDim = 1;
 };
 
+// One that writes newLengths too.
 VkfAppendProblem appendOf(const AppendShape& shape);
+
+struct AppendLayouts {
+    VkfTensorLayout newK, newV, k, v, q, rotatedQ;
+};
+AppendLayouts layoutsOf(const VkfAppendProblem& problem);
 
 // Bytes of a tensor's elements.
 uint64_t bytesOf(const VkfTensorLayout& layout);

@@ -24,12 +24,14 @@
 namespace {
 
 using vkf::test::AppendInputs;
+using vkf::test::AppendLayouts;
 using vkf::test::appendOf;
 using vkf::test::AppendResults;
 using vkf::test::Bytes;
 using vkf::test::bytesOf;
 using vkf::test::check;
 using vkf::test::Filled;
+using vkf::test::layoutsOf;
 using vkf::test::QueryPlace;
 using vkf::test::runDevice;
 using vkf::test::runReference;
@@ -80,7 +82,7 @@ std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& ran
 }
 
 AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
-    const VkfAppendLayout layout = vkfAppendLayout(&p);
+    const AppendLayouts layout = layoutsOf(p);
     AppendInputs inputs;
     inputs.newK = randomTensor(layout.newK, p.rotary.pairs != VKF_ROTARY_OFF, random);
     inputs.newV = randomTensor(layout.newV, false, random);
@@ -146,6 +148,8 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.rotary.base = below(2) != 0 ? 500000.0F : 0.0F;
         p.rotary.tableRows = below(3) == 0 ? 1 + below(p.keys + 9) : 0;
         p.queryHeads = below(6);
+        enable(p, VKF_ARRAY_QUERIES, p.queryHeads != 0);
+        enable(p, VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0);
         p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
     }
     return p;
@@ -245,6 +249,7 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
         p.rotary.pairs = pairs;
         p.rotary.dim = 4;
         p.rotary.tableRows = 3;
+        enable(p, VKF_ARRAY_ROTARY_TABLES);
         AppendInputs inputs;
         inputs.newK = inputs.newV = bytesOf(std::vector<float>{1, 2, 3, 4, 5, 6});
         inputs.lengths = {2};
@@ -271,6 +276,7 @@ TEST_CASE("angles are as exact at position sixteen million as at the first", "[a
     p.k.type = p.v.type = VKF_TYPE_Q4_0; // the one page has no row of these sequences
     p.rotary.pairs = VKF_ROTARY_HALVES;
     p.queryHeads = 2;
+    enable(p, VKF_ARRAY_QUERIES);
     for (const float base : {10000.0F, 1.5F, 1e7F}) {
         p.rotary.base = base;
         std::mt19937_64 random(5);
@@ -312,7 +318,7 @@ TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bi
         p.k.type = p.v.type = range.type;
         AppendInputs inputs;
         inputs.lengths = {0};
-        std::vector<float> values(bytesOf(vkfAppendLayout(&p).newK) / sizeof(float));
+        std::vector<float> values(bytesOf(vkf::layoutOf(p, VKF_APPEND_NEW_K)) / sizeof(float));
         for (size_t block = 0; block < values.size() / 32; block++) {
             const auto kind = static_cast<BlockKind>(block % blockKinds);
             std::ranges::copy(randomBlock(kind, range, random), values.begin() + static_cast<ptrdiff_t>(block * 32));
@@ -407,7 +413,23 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) { p.kvHeads = 0; }) == "kvHeads is 0; it must be 1 to 65535");
     CHECK(refusal([](VkfAppendProblem& p) { p.headDim = 1025; }) == "headDim is 1025; it must be 1 to 1024");
     CHECK(refusal([](VkfAppendProblem& p) { p.queryHeads = 4; }) ==
-          "queryHeads is 4, but rotary.pairs is 0: there is nothing to do with q");
+          "queryHeads is not zero, but arrays lacks VKF_ARRAY_QUERIES");
+    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_QUERIES); }) ==
+          "arrays has VKF_ARRAY_QUERIES, but queryHeads is zero");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              enable(p, VKF_ARRAY_QUERIES);
+              p.queryHeads = 4;
+          }) == "arrays has VKF_ARRAY_QUERIES, but rotary.pairs is 0");
+    CHECK(refusal([](VkfAppendProblem& p) { p.rotary.tableRows = 4; }) ==
+          "rotary.tableRows is not zero, but arrays lacks VKF_ARRAY_ROTARY_TABLES");
+    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_ROTARY_TABLES); }) ==
+          "arrays has VKF_ARRAY_ROTARY_TABLES, but rotary.tableRows is zero");
+    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_LSE); }) ==
+          "arrays has VKF_ARRAY_LSE, which an append does not have");
+    CHECK(refusal([](VkfAppendProblem& p) { enable(p, 1U << 30); }) ==
+          "arrays has bits 0x40000000, which this version does not know");
+    CHECK(refusal([](VkfAppendProblem& p) { p.rotary.reserved[3] = 1; }) == "a reserved field of rotary is not zero");
+    CHECK(refusal([](VkfAppendProblem& p) { p.k.reserved2[1] = 1; }) == "a reserved field of k is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.pairs = static_cast<VkfRotaryPairs>(3); }) ==
           "rotary.pairs is 3; it must be 0 to 2");
     CHECK(refusal([](VkfAppendProblem& p) {
@@ -432,7 +454,8 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
               p.paging = {4, 5, 0};
               enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.pages is 0");
-    CHECK(refusal([](VkfAppendProblem& p) { p.paging = {2, 4, 5, 5}; }) == "paging.enabled is 2; it must be 0 or 1");
+    CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
+          "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
           "type f8_e4m3 of k is none of f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
@@ -452,7 +475,7 @@ TEST_CASE("what is wrong with an append is named", "[append]") {
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
         CHECK(std::string(message.text).starts_with("newLengths is where lengths is"));
-        bindings.newLengths.address = 0;
+        bindings.newLengths.address = 12288;
         bindings.v.size = 2 * 2 * 20 * 64 * sizeof(float) - 1;
         CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);
     });

@@ -182,7 +182,7 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
 // Pages of `from` one after the other, as the same call without pages has them.
 vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
     plain = problem;
-    plain.paging = {};
+    plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     vkf::test::Inputs to = from;
     to.blockTable.clear();

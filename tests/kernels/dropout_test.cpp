@@ -139,7 +139,7 @@ bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint
 
 VkfProblem withoutDropout(VkfProblem problem) {
     problem.dropout = {};
-    problem.dropoutMask = {};
+    problem.dropoutMask = {}; enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
     enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
     return problem;
 }

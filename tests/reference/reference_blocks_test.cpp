@@ -68,7 +68,7 @@ bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 // The same call with K and V in fp32, dense and without pages.
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
-    plain.paging = {};
+    plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     plain.k = plain.v = VkfTensor{};
     Inputs to = inputs;

@@ -191,7 +191,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
     const VkfProblem& problem = sequence.problem;
     const uint64_t firstId =
-        all.packed != 0 && all.paging.enabled == 0 ? sequence.firstKey : batch * uint64_t{all.keys};
+        has(all, VKF_ARRAY_CU_SEQLENS) && !has(all, VKF_ARRAY_BLOCK_TABLE) ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
     const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
@@ -445,10 +445,10 @@ VkfReferenceInputs Inputs::reference() const {
 
 std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const {
     const VkfPaging& paging = problem.paging;
-    if (paging.enabled == 0 && has(problem, VKF_ARRAY_CU_SEQLENS)) {
+    if (!has(problem, VKF_ARRAY_BLOCK_TABLE) && has(problem, VKF_ARRAY_CU_SEQLENS)) {
         return {0, static_cast<uint64_t>(cuSeqlensK[batch]) + key};
     }
-    if (paging.enabled == 0) {
+    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
         return {batch, key};
     }
     const int32_t page = blockTable[batch * paging.maxPages + key / paging.pageSize];

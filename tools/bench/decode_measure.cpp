@@ -44,7 +44,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     // Of k or v what belongs to the head, in pages of all sequences.
     const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
         const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride, {}};
+        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};
         const uint64_t first = (paged ? 0 : sequence * layout.batchStride) + head % problem.kvHeads * layout.headStride;
         return memory.inputRange(role, first, vkf::layoutOf(part, role).elements);
     };

@@ -39,7 +39,7 @@ void setSinks(VariantCall& call) {
 
 void setBias(VariantCall& call) {
     VkfProblem& problem = call.problem;
-    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys, {}};
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
     enable(problem, VKF_ARRAY_BIAS);
     call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
@@ -50,7 +50,7 @@ void setBias(VariantCall& call) {
 // One mask for all heads, of rows that begin at whole words of 4 bytes. Returns the bytes of a row.
 size_t setMask(VariantCall& call, VkfType type) {
     const uint64_t rowElements = (uint64_t{call.problem.keys} + 31) / 32 * 32;
-    call.problem.mask = {type, 0, 0, 0, rowElements, {}};
+    call.problem.mask = {type, 0, 0, 0, rowElements};
     enable(call.problem, VKF_ARRAY_MASK);
     const size_t rowBytes = type == VKF_TYPE_BOOL8 ? rowElements : rowElements / 8;
     call.extras.mask.resize(call.problem.queryRows * rowBytes);
@@ -116,11 +116,11 @@ void setRandomMask(VariantCall& call) {
         }
 }
 
-void setWindow(VariantCall& call) { call.problem.window = {1, 0, 1023, 0, {}}; }
+void setWindow(VariantCall& call) { call.problem.window = {1, 0, 1023, 0}; }
 
 void setFirstKeys(VariantCall& call) {
     call.problem.causal = 1;
-    call.problem.window = {1, 4, 1023, 0, {}};
+    call.problem.window = {1, 4, 1023, 0};
 }
 
 void setDocuments(VariantCall& call) {
@@ -140,7 +140,7 @@ void setDocuments(VariantCall& call) {
     }
 }
 
-void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .reserved = 0, .seed = 17, .reserved2 = {}}; }
+void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .seed = 17}; }
 
 // ---- Sequences ---------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ void setPacked(VariantCall& call) {
 
 // ---- Decode ------------------------------------------------------------------------------------------
 
-void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0, {}}; }
+void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0}; }
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }

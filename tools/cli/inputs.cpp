@@ -95,7 +95,7 @@ void putHeadsFirst(const TensorNames& names, Inputs& inputs) {
 }
 
 VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) {
-    return {type, 0, 0, dim, uint64_t{heads} * dim, {}};
+    return {type, 0, 0, dim, uint64_t{heads} * dim};
 }
 
 // What of the problem is other if sequences are packed.

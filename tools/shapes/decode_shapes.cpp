@@ -39,7 +39,7 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
     applyCacheOptions(shapes.cache, problem);
     if (shapes.valuesInKeys) {
         const VkfTensorLayout k = vkf::layoutOf(problem, VKF_TENSOR_K);
-        problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride, {}};
+        problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride};
     }
     problem.causal = shapes.causal == "yes" ? 1 : 0;
     problem.kvSplits = shapes.splits;
