@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take this
-// data instead of a handle, so that tests need no device.
+// All that the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take
+// this data instead of a handle, so that tests need no device.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ struct Caps {
 // Reads limits, features and quirks of a physical device.
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
 
-// Refuses what needs 16-bit storage on a device without it. `needy` is the message up to the word "needs" or "need".
+// Fails on a device without 16-bit storage. `needy` is the message up to the word "needs" or "need".
 VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 
 } // namespace vkf

@@ -15,7 +15,7 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t wordBytes = 16;
-constexpr uint32_t addressBytes = 8; // of one row of the bias
+constexpr uint32_t addressBytes = 8; // address of one row of the bias
 
 // A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
 struct Candidate {
@@ -53,8 +53,8 @@ constexpr std::array registerCandidates = {
     Candidate{1, 1, 1, 256},
 };
 
-// Best first, for matrices whose elements pass through shared memory. Each subgroup needs a part of it. The last three
-// fit 32 KiB for every head dimension.
+// Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part. The last
+// three fit 32 KiB for every head dimension.
 constexpr std::array exchangeCandidates = {
     Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128},
     Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
@@ -211,12 +211,12 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
     // One sequence of 512 rows, D = 256, takes 130 us in four splits, and 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&
                        problem.keys < uint64_t{cacheKeys} * problem.queryRows;
-    considerBuiltIn(caps, layout, problem, BlockTiles::whole, small ? KeySplits::none : KeySplits::wanted, search);
+    considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::whole, KeySplits::wanted, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, KeySplits::wanted, search);
     }
     if (!search.found()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::cut, KeySplits::wanted, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::inSeveralBlocks, KeySplits::wanted, search);
     }
     return search.finish(considered);
 }

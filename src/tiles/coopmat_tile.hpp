@@ -31,7 +31,7 @@ struct CoopmatTile {
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     uint32_t sharedBytes() const;
-    // Hold parts of q, s, o and the bias of the next tile.
+    // Registers of an invocation that hold parts of q, s, o and the bias of the next tile.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };
