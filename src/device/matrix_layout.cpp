@@ -12,8 +12,8 @@ struct KnownLayout {
     MatrixLayout layout;
 };
 
-// shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. They were seen on an H200 with driver
-// 580.159.04, and on llvmpipe of Mesa 26.1.6.
+// shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. The layouts were seen on an H200 with
+// driver 580.159.04, and on llvmpipe of Mesa 26.1.6.
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{

@@ -19,7 +19,7 @@ struct ShaderBinary {
     const char* name;
     const uint8_t* units; // null if the variant is missing
     size_t unitCount;
-    const char* missingReason; // null unless the variant is missing
+    const char* missingReason; // why the variant is missing, or null
 
     // Returns the words of all units:
     //

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
-// The first version's options ended here.
+// The options of the first version ended here.
 constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
 // Of the first version, before there were block masks.
 constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
@@ -88,7 +88,7 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
 }
 
-// That every page that holds a key exists.
+// Checks that every page that holds a key exists.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
     if (paging.enabled == 0 || call.problem.keys == 0 || call.empty()) {
@@ -113,20 +113,20 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
     if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_RECOMPUTE) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
-                    static_cast<int>(options.algorithm));
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d; it must be from %d to %d",
+                    static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_DIRECT),
+                    static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     const bool holdsProbabilities =
         options.algorithm == VKF_REFERENCE_STANDARD || options.algorithm == VKF_REFERENCE_RECOMPUTE;
     if (options.probabilities != nullptr && !holdsProbabilities) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.probabilities is given, which algorithm %d does not hold; %d and %d do",
+                    "options.probabilities must be null with options.algorithm %d; algorithms %d and %d write it",
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     if (options.probabilities != nullptr && call->problem.packed != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "options.probabilities of packed sequences are not in this version");
+        return fail(message, VKF_ERROR_UNSUPPORTED, "options.probabilities must be null for packed sequences");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
@@ -137,8 +137,8 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     options.rowStride);
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",
-                    options.rowBegin);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "options.rowBegin is %u; it must be 0 if options.rowStride is 0", options.rowBegin);
     }
     if (options.productType != VKF_TYPE_F32 && options.productType != VKF_TYPE_F16 &&
         options.productType != VKF_TYPE_BF16) {
@@ -183,7 +183,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         call->layouts[static_cast<size_t>(role)] = vkfTensorLayout(problem, role);
     }
     call->blockMaskLayout = vkfBlockMaskLayout(problem);
-    // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
+    // The kernels use this fp32 number too: the default scale is rounded once.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }

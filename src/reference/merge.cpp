@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Partial results of any origin become one: lse = ln sum exp(lse_k), o = sum exp(lse_k - lse) o_k.
+// Merges partial results of any origin into one: lse = ln sum exp(lse_k), o = sum exp(lse_k - lse) o_k.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// lse_k of one row, an infinity of either sign as the empty part's.
+// Returns lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
 std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse, uint64_t row) {
     std::vector<double> of(p.parts);
     for (uint32_t k = 0; k < p.parts; k++) {
@@ -26,18 +26,18 @@ std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& l
 }
 
 double logSumExp(const std::vector<double>& lse) {
-    double largest = -infinity;
+    double maximum = -infinity;
     for (const double x : lse) {
-        largest = std::isnan(x) ? x : std::max(largest, x); // a NaN stays: it is never less
+        maximum = std::isnan(x) ? x : std::max(maximum, x); // a NaN stays, because it is not less than x
     }
-    if (largest == -infinity) {
+    if (maximum == -infinity) {
         return -infinity;
     }
     double sum = 0.0;
     for (const double x : lse) {
-        sum += std::exp(x - largest);
+        sum += std::exp(x - maximum);
     }
-    return largest + std::log(sum);
+    return maximum + std::log(sum);
 }
 
 void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void* parts, uint64_t firstElement,
@@ -47,9 +47,9 @@ void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void
         if (lse[k] == -infinity) {
             continue;
         }
-        const double weight = std::exp(lse[k] - merged);
+        const double factor = std::exp(lse[k] - merged);
         for (uint32_t d = 0; d < p.dim; d++) {
-            o[d] += weight * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
+            o[d] += factor * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
         }
     }
 }
@@ -66,12 +66,12 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
     const VkfMergeLayout layout = vkfMergeLayout(problem);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     for (uint64_t row = 0; row < rows; row++) {
-        const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
-        const double merged = logSumExp(ofParts);
+        const std::vector<double> partialLses = partialLse(p, layout, partLse, row);
+        const double merged = logSumExp(partialLses);
         const uint64_t head = row / p.rows;
         const uint64_t element = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
                                  row % p.rows * layout.part.rowStride;
-        mergeRow(p, layout, parts, element, ofParts, merged, o + row * p.dim);
+        mergeRow(p, layout, parts, element, partialLses, merged, o + row * p.dim);
         if (lse != nullptr) {
             lse[row] = merged;
         }
