@@ -58,7 +58,7 @@ struct Caps {
 // Reads limits, features and quirks of a physical device.
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message);
 
-// Fails on a device without 16-bit storage. `needy` is the message up to the word "needs" or "need".
+// Refuses what needs 16-bit storage on a device without it. `needy` is the message up to the word "needs" or "need".
 VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 
 } // namespace vkf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The features and extensions that an application enables when it creates its device.
+// What an application enables on its device before it creates it.
 #include <vkflash/vkflash.h>
 
 #include "base/boundary.hpp"
@@ -14,7 +14,7 @@ VkBool32 enabledIf(VkfFeatures features, VkfFeatureBits bit) {
     return (features & static_cast<VkfFeatures>(bit)) != 0 ? VK_TRUE : VK_FALSE;
 }
 
-// Fills the chain that begins at vulkanMemoryModel. Only cooperative matrices need it.
+// A chain from vulkanMemoryModel on, of use only with matrices.
 void fillMatrixFeatures(bool matrices, bool bfloat16, VkfDeviceRequirements* r) {
     r->vulkanMemoryModel.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
     r->vulkanMemoryModel.pNext = &r->float16;

@@ -11,7 +11,7 @@ namespace {
 // The specification requires that this extension is enabled wherever it is offered.
 constexpr const char* portabilitySubsetExtension = "VK_KHR_portability_subset";
 
-// Removes features from those that will be enabled. Extensions may stay, because they do nothing without a feature.
+// Takes features out of what will be enabled. Extensions may stay: they do nothing without a feature.
 void removeFeatures(VkfDeviceRequirements& requirements, VkfFeatures without) {
     requirements.usableFeatures &= ~without;
     if ((without & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) != 0) {

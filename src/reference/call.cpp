@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
-// The options of the first version ended here.
+// The first version's options ended here.
 constexpr size_t firstOptionsSize = offsetof(VkfReferenceOptions, productType);
 // Of the first version, before there were block masks.
 constexpr size_t firstProblemSize = offsetof(VkfProblem, blockMaskBatchStride);
@@ -126,7 +126,8 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     if (options.probabilities != nullptr && call->problem.packed != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "options.probabilities must be null for packed sequences");
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "options.probabilities must be null for packed sequences in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
@@ -183,7 +184,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         call->layouts[static_cast<size_t>(role)] = vkfTensorLayout(problem, role);
     }
     call->blockMaskLayout = vkfBlockMaskLayout(problem);
-    // The kernels use this fp32 number too: the default scale is rounded once.
+    // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }

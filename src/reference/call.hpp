@@ -38,7 +38,7 @@ struct Call {
     uint32_t probabilityRows() const {
         return problem.probabilityRows != 0 ? problem.probabilityRows : problem.queryRows;
     }
-    // Heads of o and lse. All packed sequences share them.
+    // Heads of o and lse, which packed sequences share.
     uint64_t heads() const { return uint64_t{problem.packed != 0 ? 1 : problem.batch} * problem.queryHeads; }
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
         return uint64_t{problem.packed != 0 ? 0 : batch} * problem.queryHeads + queryHead;

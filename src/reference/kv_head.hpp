@@ -40,7 +40,7 @@ template <typename Real, bool twoRoundings> Real multiplyAdd(double a, float b, 
     return twoRoundings ? static_cast<Real>(product) + sum : static_cast<Real>(product + static_cast<double>(sum));
 }
 
-// Writes q . k of the keys of a range to s[0 ...]. Each sum goes in the order of the columns, and is rounded to Real at
+// Writes q . k of the keys of a range to s[0 ...]. Adds up in the order of the columns, and rounds to Real at
 // every step. q holds values of a storage type.
 template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
     for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {

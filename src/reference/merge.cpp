@@ -47,9 +47,9 @@ void mergeRow(const VkfMergeProblem& p, const VkfMergeLayout& layout, const void
         if (lse[k] == -infinity) {
             continue;
         }
-        const double factor = std::exp(lse[k] - merged);
+        const double weight = std::exp(lse[k] - merged);
         for (uint32_t d = 0; d < p.dim; d++) {
-            o[d] += factor * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
+            o[d] += weight * vkfLoadElement(layout.part.type, parts, k * layout.partStride + firstElement + d);
         }
     }
 }
@@ -66,12 +66,12 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
     const VkfMergeLayout layout = vkfMergeLayout(problem);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     for (uint64_t row = 0; row < rows; row++) {
-        const std::vector<double> partialLses = partialLse(p, layout, partLse, row);
-        const double merged = logSumExp(partialLses);
+        const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
+        const double merged = logSumExp(ofParts);
         const uint64_t head = row / p.rows;
         const uint64_t element = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
                                  row % p.rows * layout.part.rowStride;
-        mergeRow(p, layout, parts, element, partialLses, merged, o + row * p.dim);
+        mergeRow(p, layout, parts, element, ofParts, merged, o + row * p.dim);
         if (lse != nullptr) {
             lse[row] = merged;
         }

@@ -16,8 +16,7 @@ constexpr uint64_t pairOperations = 8;
 
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
-    // Packed sequences have no map, because their tiles of rows stand in slots. Their kernels ask per-key masks about
-    // every key.
+    // Of packed sequences every key is asked about: tiles of rows stand in slots there.
     return walksTiles(schedule.path) && problem.asksKeys() && p.packed == 0 && p.keys != 0 && !schedule.phases.empty();
 }
 

@@ -62,8 +62,8 @@ constexpr double worthIt = 0.9;            // of the time with fewer splits
 constexpr uint32_t leastSplitKeys = 64;
 constexpr uint64_t enoughWaves = 8; // limits the scratch memory
 
-// For tuning data. No known device has more registers for an invocation. A tile with more was never measured, and takes
-// long to compile.
+// A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
+// and takes long to compile.
 constexpr uint32_t mostTunedRegisters = 255;
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
