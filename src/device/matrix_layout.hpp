@@ -29,8 +29,9 @@ struct MatrixLayout {
     std::array<Place, 6> laneBits{};
     bool exchanged = false;       // the layout of the library: elements pass through shared memory
     bool rightTransposed = false; // right operands are laid out like left operands, rows and columns exchanged
-    // The device also has a shape with only so many columns. The layout of its results and right operands is that of
-    // the full shape without the elements whose column is too large, in the same order. 0 = no narrow shape.
+    // The device also has a shape with only so many columns. Its results and right operands are laid out like those of
+    // the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no narrow
+    // shape.
     uint32_t narrowColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }

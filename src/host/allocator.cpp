@@ -54,9 +54,8 @@ namespace {
 namespace vkf::host {
 namespace {
 
-constexpr VkDeviceSize addressAlignment = 256; // promised in host.hpp
-constexpr VkDeviceSize blockBytes = VkDeviceSize{64}
-                                    << 20; // memory block of VMA; larger buffers get memory of their own
+constexpr VkDeviceSize addressAlignment = 256;              // promised in host.hpp
+constexpr VkDeviceSize blockBytes = VkDeviceSize{64} << 20; // memory of VMA; larger buffers get their own
 
 constexpr VkBufferUsageFlags bufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;

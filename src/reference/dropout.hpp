@@ -47,7 +47,7 @@ public:
         return mask_.bytes != nullptr ? mask_.keeps(row_, key)
                                       : generator_.number(static_cast<uint32_t>(key)) >= threshold_;
     }
-    // The factor of a key's probability on its way into o. It is scale() for kept keys.
+    // The factor of a key's probability on its way into o. It is scale() for kept keys, and 0 for the others.
     double factor(int64_t key) const { return keeps(key) ? scale_ : 0.0; }
     double scale() const { return scale_; }
 

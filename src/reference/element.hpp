@@ -27,8 +27,8 @@ double ulp(VkfType type, double x);
 // The nearest number of the type, as vkfStoreElement would store it.
 double roundElement(VkfType type, double x);
 
-// Rounds the probabilities of a softmax, which lie from 0 to 1 or are NaN, as roundElement does, but in few enough
-// instructions for the inner loops.
+// Rounds the probabilities of a softmax as roundElement does, but in few enough instructions for the inner loops. They
+// lie from 0 to 1 or are NaN.
 class ProbabilityRounding {
 public:
     explicit ProbabilityRounding(VkfType type)

@@ -142,9 +142,9 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     }
     VkfProbabilitiesVerdict verdict{};
     verdict.error = comparison.error();
-    // lse may be off by its own floor. A score may be off by half a unit for each of its products, with either sign,
-    // because two kernels sum them up in different orders. With few probabilities, the runs may agree by chance. Both
-    // errors change a probability by their size times the probability.
+    // lse may be off by its own floor. A score may be off by half a unit for each of its products, with either sign:
+    // two kernels sum them up in different orders. With few probabilities, the runs may agree by chance. Both errors
+    // change a probability by their size times the probability.
     const double ulpOfLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
     const double ofScores = ulpOfLse * std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
     const double floor = floorUlps * (ulp(VKF_TYPE_F32, comparison.largest()) + ulpOfLse) + ofScores;

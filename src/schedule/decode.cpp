@@ -44,8 +44,8 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
 
-// The kernel for narrow heads on matrices walks over one range of keys, so that it cannot skip the keys between the
-// first keys and a window. The kernel for wide heads can.
+// The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
+// and a window. The kernel for wide heads can.
 bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
 
 } // namespace

@@ -84,11 +84,16 @@ constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
-// Where registers are full, o leaves in words if a row sees at most so many keys. With more keys the end of a workgroup
-// counts little, and the compiler finds faster registers for the loop without words. Gain with D = 128: 3 % with 512
-// keys, 1 % with 1024, -1 % with 2048, -3 % with 8192; causal 4, 2, 0 and -1 %. Under per-key and block masks rows see
-// fewer keys, or the loop is another: 16 documents 5 %, random masks 8 %, half of the blocks empty 1 %. With D = 64
-// registers are not full: 5 %, causal 3 %.
+// Where registers are full, o is stored in words if a row sees at most so many keys. With more keys the end of a
+// workgroup counts little, and the compiler finds faster registers for the loop without words. Under per-key and block
+// masks rows see fewer keys, or the loop is another. With D = 64 registers are not full. Gain of words:
+//
+//     D = 128, keys    512   1024   2048   8192
+//     no mask          3 %    1 %   -1 %   -3 %
+//     causal           4 %    2 %    0 %   -1 %
+//
+//     D = 128   16 documents 5 %, random masks 8 %, half of the blocks empty 1 %
+//     D = 64    no mask 5 %, causal 3 %
 constexpr uint32_t mostWordOutputKeys = 1024;
 constexpr uint32_t fullRegisters = 192;
 

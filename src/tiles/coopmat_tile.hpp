@@ -38,8 +38,8 @@ struct CoopmatTile {
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
-// Whether o leaves in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is the
-// number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
+// Whether o is stored in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is
+// the number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
 bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.
