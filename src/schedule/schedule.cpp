@@ -24,9 +24,9 @@ bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
                    .tile.subgroups != 0;
 }
 
-// The default path is decode up to mostDecodeRows query rows. If the problem also has more than mostPackedDecodeRows
-// packed rows and at least fewKeys keys in all KV heads, path coopmat takes it where it can. Path decode reads the keys
-// once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV heads in us:
+// The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with
+// more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path decode reads the keys once
+// for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV heads in us:
 //
 //     packed rows   keys   decode   coopmat
 //              64   1024     15.6      18.4
