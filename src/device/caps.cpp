@@ -34,7 +34,7 @@ private:
     std::vector<VkExtensionProperties> list_;
 };
 
-// Which structs may be asked for.
+// The structs that a query may contain, because the device knows them.
 struct Known {
     bool subgroupSizeControl;
     bool cooperativeMatrix;
@@ -136,19 +136,19 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
     }
 }
 
-// Of two shapes the one that does more at once.
+// Returns the shape that makes more products at once.
 MatrixLayout larger(const MatrixLayout& a, const MatrixLayout& b) {
     return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
 }
 
-// Whether a shape multiplies that type of 16 bits, with sums in fp32, over a subgroup.
+// Whether the matrices of a shape have the 16-bit type, fp32 sums and the scope of a subgroup.
 bool multiplies(const VkCooperativeMatrixPropertiesKHR& shape, VkComponentTypeKHR type) {
     return shape.AType == type && shape.BType == type && shape.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
            shape.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && shape.scope == VK_SCOPE_SUBGROUP_KHR;
 }
 
-// Shapes of 16-bit products and fp32 sums. In a known layout results must fit the next product as they are: as
-// many columns as it is deep.
+// Finds the shapes of a 16-bit type with fp32 sums. In a known layout, results must be operands of the next product as
+// they are, so that a shape needs as many columns as depth.
 MatrixUse matrixUseOf(const std::vector<VkCooperativeMatrixPropertiesKHR>& shapes, VkComponentTypeKHR type,
                       const Caps& caps) {
     MatrixUse use;

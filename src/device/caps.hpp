@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take this
-// data instead of a handle, so that tests need no device.
+// All that the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take
+// this data instead of a handle, so that tests need no device.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The Vulkan functions in use, loaded through the application's vkGetInstanceProcAddr, so that the
-// library links no loader and shares no global table with anybody.
+// The Vulkan functions that the library uses. They are loaded through the application's vkGetInstanceProcAddr, so that
+// the library links no loader and has no global table.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -34,7 +34,7 @@ namespace vkf {
 struct InstanceFunctions {
     VKF_INSTANCE_FUNCTIONS(VKF_DECLARE)
     VKF_DECLARE(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) // null without the extension
-    VKF_DECLARE(vkSetDebugUtilsObjectNameEXT)                      // likewise
+    VKF_DECLARE(vkSetDebugUtilsObjectNameEXT)                      // null without the extension
 };
 
 struct DeviceFunctions {

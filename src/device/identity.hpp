@@ -7,7 +7,8 @@
 
 namespace vkf {
 
-// Which device tuning data is for. The driver's version is not part of it: a tile stays legal when the driver changes.
+// The device that tuning data is for. The driver's version is not part of it: a tile stays legal when the driver
+// changes.
 struct DeviceIdentity {
     uint32_t vendor = 0;
     uint32_t device = 0;

@@ -12,8 +12,8 @@ struct KnownLayout {
     MatrixLayout layout;
 };
 
-// shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. Seen on: an H200 with driver
-// 580.159.04; llvmpipe of Mesa 26.1.6.
+// shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. The layouts were seen on an H200 with
+// driver 580.159.04, and on llvmpipe of Mesa 26.1.6.
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{
@@ -24,7 +24,9 @@ constexpr std::array knownLayouts = {
                 {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}, false, true}},
 };
 
-// What the shader stages whole: words of eight elements, a row of words for each lane or more, places of four bits.
+// Whether shared memory can bring elements of the shape into the layout of the library. A row consists of words of
+// eight elements. A lane has 4 to 16 elements of a result, and at least 2 of a left operand. A row or column number has
+// four bits.
 bool suitsExchange(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
     constexpr uint32_t wordElements = 8;
     constexpr uint32_t mostLanes = 64;
@@ -109,7 +111,7 @@ MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_
     MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};
     const uint32_t slot = std::min(layout.elements(), columns);
     MatrixLayout::Place next{0, 1};
-    // The next bit of the place: of the column while there are columns, then of the row.
+    // Returns what the next bit adds: to the column while there are columns, then to the row.
     const auto take = [&next, columns] {
         const MatrixLayout::Place taken = next;
         next = taken.row != 0 ? MatrixLayout::Place{taken.row * 2, 0} : MatrixLayout::Place{0, taken.column * 2};

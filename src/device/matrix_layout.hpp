@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How the elements of a cooperative matrix are spread over a subgroup: as the driver does it, which the
-// extension leaves to it, or through shared memory in a way of our own.
+// The element layout: which invocation of a subgroup holds which element of a cooperative matrix. The extension leaves
+// it to the driver. Where the library does not know the driver's layout, elements pass through shared memory into a
+// layout of the library.
 #pragma once
 
 #include <array>
@@ -11,9 +12,9 @@
 
 namespace vkf {
 
-// A shape (rows x columns results in fp32, products of that depth in 16 bits) and who holds which element of a
-// result, linear in the bits of element and lane: element e of lane n lies at the sum of the places of their set
-// bits. In a driver's own layout left operands (rows x depth) are laid out like results.
+// A shape and the element layout of its results. A result has rows x columns elements in fp32, a left operand rows x
+// depth elements in 16 bits. The layout is linear in the bits of element and lane: element e of lane n lies at the sum
+// of the places of the bits that are set in e and n. In a driver's layout, left operands are laid out like results.
 struct MatrixLayout {
     struct Place {
         uint32_t row;
@@ -26,10 +27,11 @@ struct MatrixLayout {
     uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
-    bool exchanged = false;       // ours: elements pass through shared memory
-    bool rightTransposed = false; // right operands are laid out as left ones, rows and columns exchanged
-    // Results and right operands may have so many columns too, and are then laid out as if the others were left out:
-    // elements in the same order, less those whose column is too large. 0 = all columns or none.
+    bool exchanged = false;       // the layout of the library: elements pass through shared memory
+    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns exchanged
+    // The device also has a shape with only so many columns. Its results and right operands are laid out like those of
+    // the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no narrow
+    // shape.
     uint32_t narrowColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }
@@ -39,17 +41,17 @@ struct MatrixLayout {
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
-    // Whether operands can be filled from registers, and narrow results be turned into them, as
-    // shaders/decode/decode_matrix_tile.glsl does: the low bits of lane and element choose the column, of a row the low
-    // bits are the lane's, and elements 0 and 1 are neighbours.
+    // Whether shaders/decode/decode_matrix_tile.glsl can fill operands from registers, and turn narrow results into
+    // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
+    // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
 };
 
-// The layout of a shape, with as many columns as depth, in a driver, or none where nobody looked.
+// Returns the driver's layout of a shape with as many columns as depth, or none if the library does not know it.
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth);
 
-// The layout in which elements come out of shared memory, or none where a shape and a subgroup of that size do
-// not suit each other: every invocation takes 4 to 16 elements, as many neighbours in a row as there are.
+// Returns the layout in which invocations read elements from shared memory, or none if the shape does not suit
+// subgroups of that size. Every invocation takes 4 to 16 elements, as many of them as possible neighbours in a row.
 MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
 
 } // namespace vkf

@@ -9,8 +9,8 @@ VkfQuirks driverQuirks(VkDriverId driver) {
         // Shuffles on AMD GPUs under MoltenVK return wrong lanes: github.com/ggml-org/llama.cpp/pull/23218
         return VKF_QUIRK_NO_SUBGROUP_SHUFFLE;
     case VK_DRIVER_ID_MESA_LLVMPIPE:
-        // Matrices are arrays to it, and unrolled products of them take LLVM tens of seconds. Its barriers have one
-        // scope, visit_barrier in
+        // llvmpipe holds matrices in arrays, and LLVM takes tens of seconds to compile unrolled products of them. All
+        // barriers of llvmpipe wait for the workgroup: visit_barrier in
         // gitlab.freedesktop.org/mesa/mesa/-/blob/main/src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c
         return VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_LOCKSTEP_SUBGROUPS;
     default:

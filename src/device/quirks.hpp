@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Known driver trouble, as named bits set in one place.
+// Known driver trouble as named bits, which are set in one place.
 #pragma once
 
 #include <vkflash/vkflash.h>

@@ -6,8 +6,8 @@
 
 #include "host/error.hpp"
 
-// VMA goes into an unnamed namespace, so that an application that links a VMA of its own, of whatever
-// version, never meets this one. What it includes must then have been included before.
+// VMA goes into an unnamed namespace, so that it cannot clash with a VMA of any version that the application links. The
+// headers that VMA includes must then be included before it.
 #include <atomic>
 #include <cassert>
 #include <cinttypes>
@@ -55,7 +55,7 @@ namespace vkf::host {
 namespace {
 
 constexpr VkDeviceSize addressAlignment = 256;              // promised in host.hpp
-constexpr VkDeviceSize blockBytes = VkDeviceSize{64} << 20; // of VMA; larger buffers get memory of their own
+constexpr VkDeviceSize blockBytes = VkDeviceSize{64} << 20; // memory of VMA; larger buffers get their own
 
 constexpr VkBufferUsageFlags bufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
@@ -71,7 +71,7 @@ VmaAllocationCreateInfo allocationInfo(Memory memory, bool hasMemoryBudget) {
         info.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     }
     if (hasMemoryBudget) {
-        // Some drivers rather page or end the process than refuse memory that they do not have.
+        // Some drivers do not refuse memory that they do not have, but page, or end the process.
         info.flags |= VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
     }
     return info;
@@ -83,7 +83,7 @@ struct Allocator::State {
     std::string deviceName;
     bool hasMemoryBudget = false;
     VkDeviceSize maxBufferBytes = UINT64_MAX;
-    std::array<uint32_t, 2> heaps{}; // by Memory
+    std::array<uint32_t, 2> heaps{}; // indexed by Memory
     VmaAllocator vma = nullptr;
 
     State() = default;
@@ -164,7 +164,7 @@ Allocator::Allocator(const Instance& instance, const LogicalDevice& device, std:
 Allocator::~Allocator() = default;
 
 AllocatedBuffer Allocator::create(uint64_t bytes, Memory memory) {
-    // Vulkan leaves sizes beyond these limits undefined rather than refusing them.
+    // Vulkan does not refuse sizes over these limits: its behaviour is undefined.
     if (bytes > std::min(state_->maxBufferBytes, state_->heapBytes(memory))) {
         throw state_->outOfMemory(VKF_ERROR_OUT_OF_DEVICE_MEMORY, bytes, memory);
     }

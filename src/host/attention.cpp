@@ -35,7 +35,8 @@ void downloadAll(Device& device, void* to, const Buffer& from, const char* name)
     device.download(to, from, from.size());
 }
 
-// Rows of o do not overlap, so a span as long as all of them together has nothing between them.
+// Whether there are gaps between the rows of o. Rows do not overlap, so that a span as long as all rows together has no
+// gaps.
 bool hasGaps(const VkfTensorLayout& o) { return o.elements != uint64_t{o.batch} * o.heads * o.rows * o.dim; }
 
 void copyRows(const VkfTensorLayout& layout, const unsigned char* from, unsigned char* to) {
@@ -152,7 +153,7 @@ VkfBindings Attention::bindings() const noexcept {
 AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
                           const std::function<void(double)>& progress) {
     Attention attention(device, problem);
-    // Now rather than after all the work.
+    // Checks the outputs before all the work, not after it.
     requirePointer(tensors.o, attention.bindings().o.size, "o");
     for (const OptionalTensor& row : optionalTensors) {
         if (row.output != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffer, and the parts of Device that move data.
+// Buffer, and the functions of Device that move data.
 #include <algorithm>
 #include <cstring>
 
@@ -49,7 +49,7 @@ void checkRange(const Buffer& buffer, uint64_t bytes, uint64_t offset, const cha
     if (offset > buffer.size() || bytes > buffer.size() - offset) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(call) + ": " + std::to_string(bytes) + " bytes at offset " +
                                                     std::to_string(offset) + " are not within a buffer of " +
-                                                    std::to_string(buffer.size()));
+                                                    std::to_string(buffer.size()) + " bytes");
     }
 }
 
@@ -114,7 +114,7 @@ void Device::fill(const Buffer& buffer, uint32_t pattern) {
         return;
     }
     submit([&](VkCommandBuffer commandBuffer) {
-        // The whole capacity, a multiple of 4, so that the last bytes of an odd size are filled too.
+        // Fills the full capacity, a multiple of 4, so that the last bytes of an odd size are filled too.
         state_->device().functions().CmdFillBuffer(commandBuffer, buffer.handle(), 0, buffer.state_->memory.capacity,
                                                    pattern);
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Device: opens the state and answers from it. Its transfers are in buffer.cpp.
+// Device: creates a DeviceState and passes calls on to it. Its transfers are in buffer.cpp.
 #include "host/device_state.hpp"
 
 namespace vkf::host {

@@ -51,7 +51,8 @@ private:
     AllocatedBuffer staging_;
     uint64_t bytesInUse_ = 0;
     uint64_t peakBytes_ = 0;
-    // Set when the device hangs: destroying what it still uses is undefined, so nothing is.
+    // Set when the device hangs. To destroy objects that the device still uses is undefined behaviour, so that nothing
+    // is destroyed.
     std::shared_ptr<DeviceState> keptAlive_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Vulkan's two-call lists as vectors.
+// Vulkan's lists, which take two calls, as vectors.
 #pragma once
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From result codes to exceptions.
+// Turns result codes into exceptions.
 #pragma once
 
 #include <vkflash/host.hpp>
@@ -10,14 +10,15 @@
 
 namespace vkf::host {
 
-// "vkCreateDevice failed: VK_ERROR_OUT_OF_HOST_MEMORY", with the library's code for it.
+// Returns an error such as "vkCreateDevice failed: VK_ERROR_OUT_OF_HOST_MEMORY", with the library's code for the
+// result.
 Error vulkanError(VkResult result, const char* call);
 
 // Throws unless the call succeeded.
 void check(VkResult result, const char* call);
 void check(VkfResult result, const VkfMessage& message);
 
-// "1.5 GiB"
+// Returns a text such as "1.5 GiB".
 std::string byteText(uint64_t bytes);
 
 } // namespace vkf::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The Vulkan functions of this layer, in one table for each loader, instance and device, so that
-// several Devices can be open at once. Members are named as in Vulkan without the vk.
+// The Vulkan functions of this layer. Each loader, instance and device has a table of its own, so that several Devices
+// can be open at once. Members have the names of Vulkan without `vk`.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -52,7 +52,7 @@ namespace vkf::host {
 
 #define VKF_HOST_DECLARE(name) PFN_vk##name name;
 
-// Constructors throw Error(VKF_ERROR_VULKAN) naming a function that the implementation lacks.
+// Constructors throw Error(VKF_ERROR_VULKAN), which names a function that the implementation lacks.
 struct LoaderFunctions {
     explicit LoaderFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr);
     VKF_HOST_LOADER_FUNCTIONS(VKF_HOST_DECLARE)

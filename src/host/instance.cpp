@@ -9,7 +9,7 @@
 namespace vkf::host {
 namespace {
 
-// Of core Vulkan beyond 1.2 this layer uses the properties of 1.3 only.
+// Beyond core Vulkan 1.2, this layer uses only properties of 1.3.
 constexpr uint32_t highestVersion = VK_API_VERSION_1_3;
 
 uint32_t chooseVersion(const LoaderFunctions& vk) {
@@ -61,7 +61,7 @@ void Instance::create(const LoaderFunctions& vk, const ValidationRequest* valida
     const auto offered =
         enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
                                          vk.EnumerateInstanceExtensionProperties, static_cast<const char*>(nullptr));
-    // Without it the loader hides layered drivers such as MoltenVK.
+    // Without this extension, the loader hides layered drivers such as MoltenVK.
     if (contains(offered, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
         flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
@@ -84,7 +84,7 @@ void Instance::create(const LoaderFunctions& vk, const ValidationRequest* valida
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     const VkResult result = vk.CreateInstance(&info, nullptr, &instance_);
-    // The loader's way to say that there is no driver at all, which is an empty list and no failure.
+    // The loader returns this if there is no driver at all. That makes an empty list of devices, and is no failure.
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
         instance_ = VK_NULL_HANDLE;
         return;
@@ -98,7 +98,7 @@ void Instance::createMessenger(const VkDebugUtilsMessengerCreateInfoEXT& info) {
     if (create == nullptr) {
         throw Error(VKF_ERROR_VULKAN, "the Vulkan loader lacks vkCreateDebugUtilsMessengerEXT");
     }
-    // The chain of the instance's own messenger is for vkCreateInstance alone.
+    // The chain behind the instance's own messenger is only for vkCreateInstance.
     VkDebugUtilsMessengerCreateInfoEXT unchained = info;
     unchained.pNext = nullptr;
     check(create(instance_, &unchained, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A VkInstance of the highest Vulkan version that this layer knows and the loader offers, with the
-// validation layer if asked for.
+// A VkInstance of the highest Vulkan version that this layer knows and the loader offers, on request with the
+// validation layer.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace vkf::host {
 
 class Instance {
 public:
-    // log may be null: no validation. It must outlive the instance.
+    // Without a `log` there is no validation. The log must outlive the instance.
     explicit Instance(ValidationLog* log);
     ~Instance();
     Instance(const Instance&) = delete;

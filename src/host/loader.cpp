@@ -13,7 +13,7 @@
 namespace vkf::host {
 namespace {
 
-// In the order in which they are tried.
+// Names of the loader, in the order in which they are tried.
 #if defined(_WIN32)
 constexpr const char* libraryNames[] = {"vulkan-1.dll"};
 #elif defined(__APPLE__)
@@ -26,7 +26,7 @@ constexpr const char* libraryNames[] = {"libvulkan.so.1", "libvulkan.so"};
 #ifdef _WIN32
 
 void* openLibrary(const char* name) {
-    // The system folder only, so that no DLL of the working folder is picked up.
+    // Searches the system folder only, so that no DLL of the working folder is loaded.
     return static_cast<void*>(LoadLibraryExA(name, nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The system's Vulkan loader, loaded at run time, so that a program starts without one too. A Device
-// has its own; the operating system counts the references.
+// The Vulkan loader of the system. It is loaded at run time, so that a program also starts without one. Each Device
+// loads it, and the operating system counts the references.
 #pragma once
 
 #include <vkflash/host.hpp>

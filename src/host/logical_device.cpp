@@ -8,7 +8,7 @@
 namespace vkf::host {
 namespace {
 
-// To be enabled wherever it is offered: the specification asks for it.
+// The specification requires that this extension is enabled wherever it is offered.
 constexpr const char* portabilitySubsetExtension = "VK_KHR_portability_subset";
 
 struct FreeRequirements {
@@ -16,8 +16,8 @@ struct FreeRequirements {
     ~FreeRequirements() { vkfFreeDeviceRequirements(requirements); }
 };
 
-// Compute with timestamps first; then a queue without graphics, which a desktop's drawing does not
-// share and no display watchdog looks at.
+// Returns the rank of a queue family; 0 = no compute. Timestamps count most. Then a queue without graphics is better:
+// the drawing of a desktop does not share it, and no display watchdog looks at it.
 int queueRank(const VkQueueFamilyProperties& family) {
     if ((family.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || family.queueCount == 0) {
         return 0;
@@ -25,7 +25,7 @@ int queueRank(const VkQueueFamilyProperties& family) {
     return 1 + (family.timestampValidBits > 0 ? 2 : 0) + ((family.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
 }
 
-// vkflash does without; programs that measure want it.
+// Returns the features of the shader clock. vkflash does not need it, but programs that measure want it.
 VkPhysicalDeviceShaderClockFeaturesKHR shaderClockOf(const InstanceFunctions& vk, VkPhysicalDevice device) {
     VkPhysicalDeviceShaderClockFeaturesKHR clock{};
     clock.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The optional inputs and outputs of a call as host attention sees them: one row for each. The host library knows the
-// public headers alone, so this table stands beside the core's (src/problem/optional_inputs.hpp).
+// The optional inputs and outputs of a call as host attention sees them: one row for each. The host library knows only
+// the public headers, so that it needs this table besides that of the core library (src/problem/optional_inputs.hpp).
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ std::string lowerCase(std::string text) {
     return text;
 }
 
-// "0 = llvmpipe (LLVM 21.1.8, 256 bits)", separated by commas.
+// Returns the devices, separated by commas, as "0 = llvmpipe (LLVM 21.1.8, 256 bits)".
 std::string deviceList(const std::vector<DeviceSummary>& devices) {
     std::string list;
     for (const DeviceSummary& device : devices) {

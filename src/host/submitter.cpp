@@ -109,7 +109,7 @@ void Submitter::recordPart(uint32_t part, const std::function<void(VkCommandBuff
     }
 }
 
-// From every write before it.
+// Adds a barrier from every write before it.
 void Submitter::barrier(VkPipelineStageFlags toStages, VkAccessFlags toAccess) {
     VkMemoryBarrier memory{};
     memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -120,7 +120,7 @@ void Submitter::barrier(VkPipelineStageFlags toStages, VkAccessFlags toAccess) {
 }
 
 void Submitter::wait() {
-    // Up to a year, which fits into the nanoseconds that Vulkan counts.
+    // At most a year, so that the nanoseconds fit into the 64 bits of Vulkan.
     const double seconds = std::clamp(timeoutSeconds_, 0.0, 3.2e7);
     const auto nanoseconds = static_cast<uint64_t>(seconds * 1e9);
     const VkResult result = vk_.WaitForFences(device_.handle(), 1, &fence_, VK_TRUE, nanoseconds);

@@ -17,12 +17,12 @@ public:
     Submitter(const Submitter&) = delete;
     Submitter& operator=(const Submitter&) = delete;
 
-    // Seconds of both parts; the second may be empty. Throws Error(VKF_ERROR_DEVICE_LOST) if the device is lost or
-    // does not finish in time.
+    // Submits two parts and returns the seconds of each. recordBehind, the second part, may be empty. Throws
+    // Error(VKF_ERROR_DEVICE_LOST) if the device is lost or does not finish in time.
     std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
                                  const std::function<void(VkCommandBuffer)>& recordBehind);
 
-    // A submission did not finish in time: the device may still use everything that it was given.
+    // Whether a submission did not finish in time. The device may then still use everything that belongs to it.
     bool hangs() const noexcept { return hangs_; }
 
 private:
@@ -43,7 +43,7 @@ private:
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commandBuffer_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
-    VkQueryPool timestamps_ = VK_NULL_HANDLE; // two for each part; null if the queue has none
+    VkQueryPool timestamps_ = VK_NULL_HANDLE; // two for each part; null if the queue has no timestamps
 };
 
 } // namespace vkf::host

@@ -37,7 +37,7 @@ void readLimits(const VkPhysicalDeviceProperties& properties, DeviceSummary& sum
     summary.timestampPeriod = limits.timestampPeriod;
 }
 
-// These properties are part of Vulkan 1.2, which an older device need not know.
+// These properties are part of Vulkan 1.2. An older device need not know them.
 void readDriver(const InstanceFunctions& vk, VkPhysicalDevice device, DeviceSummary& summary) {
     VkPhysicalDeviceSubgroupProperties subgroup{};
     subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the physical devices of an instance are, and which of them a program means.
+// Summaries of the physical devices of an instance, and the choice of a device by name.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace vkf::host {
 
 std::vector<DeviceSummary> summarize(const Instance& instance);
 
-// The index of the device that DeviceOptions::select names. Throws Error with the list of devices.
+// Returns the index of the device that DeviceOptions::select names. Throws an Error with the list of devices if there
+// is none.
 uint32_t selectDevice(const std::vector<DeviceSummary>& devices, const std::string& select);
 
 } // namespace vkf::host

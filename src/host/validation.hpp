@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The Khronos validation layer: how it is asked for, and where its messages go.
+// The Khronos validation layer: how an instance requests it, and where its messages go.
 #pragma once
 
 #include <vkflash/host.hpp>
@@ -15,7 +15,7 @@ namespace vkf::host {
 
 inline constexpr const char* validationLayerName = "VK_LAYER_KHRONOS_validation";
 
-// Counts messages and hands them on. Its address goes to Vulkan, so it stays where it is.
+// Counts messages and passes them on. Vulkan holds its address, so that it can neither be copied nor moved.
 class ValidationLog {
 public:
     explicit ValidationLog(std::function<void(const std::string&)> receiver) : receiver_(std::move(receiver)) {}
@@ -31,7 +31,8 @@ private:
     std::function<void(const std::string&)> receiver_;
 };
 
-// What goes into VkInstanceCreateInfo to have a validated instance. Points into itself.
+// The structs that VkInstanceCreateInfo needs for validation. They point to each other, so that the object can neither
+// be copied nor moved.
 class ValidationRequest {
 public:
     // Throws Error(VKF_ERROR_UNSUPPORTED) if the layer is not installed.

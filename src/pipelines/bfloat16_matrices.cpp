@@ -10,7 +10,7 @@
 namespace vkf {
 namespace {
 
-// Of SPIR-V's unified specification and of its extension SPV_KHR_bfloat16.
+// Numbers of the unified SPIR-V specification and of its extension SPV_KHR_bfloat16.
 constexpr uint32_t opExtension = 10;
 constexpr uint32_t opExtInst = 12;
 constexpr uint32_t opCapability = 17;
@@ -27,8 +27,8 @@ constexpr uint32_t bfloat16Encoding = 0;
 constexpr std::array<uint32_t, 6> bfloat16Extension = {
     6U << 16 | opExtension, 0x5f565053, 0x5f52484b, 0x6f6c6662, 0x36317461, 0}; // "SPV_KHR_bfloat16"
 
-// Where an instruction of arithmetic has its first operand: behind its type and its result, and behind the set of
-// instructions and the number in it. 0 for any other instruction.
+// The word of an arithmetic instruction that holds its first operand. Type and result come before it, and in OpExtInst
+// also the instruction set and the number of the instruction. 0 for any other instruction.
 size_t firstOperand(uint32_t opcode) {
     if (opcode == opExtInst) {
         return 5;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The most frequent words of the library's SPIR-V when this list was made: heads of short instructions and small ids.
-// cmake/WriteShaderTable.cmake reads it line by line; any list will do, a good one packs well.
+// The most frequent words of the library's SPIR-V at the time when this list was made: heads of short instructions, and
+// small ids. Any list works, and a good list packs well. cmake/WriteShaderTable.cmake reads it line by line.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels, and what the host must know of each to build, specialize and schedule it: one row of a table.
+// The kernels. Each has a row in a table: all that the host must know to build, specialize and schedule it.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ enum class Kernel : uint32_t {
     attentionProbabilities
 };
 
-// Which binaries of a kernel shaders/variants.json names: all without an extension, some with and some without it, or
-// all with it.
+// How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
+// it.
 enum class Built : uint32_t { without, both, with };
 
 // Which specialization constants a kernel has.
@@ -49,17 +49,17 @@ enum class ConstantFamily : uint32_t {
 
 struct KernelTraits {
     Kernel kernel{};
-    const char* name = nullptr; // of its binaries, in front of the words for how they are built
+    const char* name = nullptr; // the names of its binaries begin with it
     ConstantFamily constants = ConstantFamily::none;
     Built storage16 = Built::without; // 16-bit loads and stores
     Built subgroups = Built::without; // subgroup operations
     Built exchange = Built::without;  // elements of matrices pass through shared memory
     bool matrices = false;            // has cooperative matrices, of fp16 unless the host makes them bf16
-    bool unrolledLoops = false;       // has so many that drivers which compile for a CPU need them rolled
-    uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // at most in a step, where the caller does not say
+    bool unrolledLoops = false;       // so many that drivers which compile for a CPU need them rolled
+    uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // most in a step, unless the caller sets a limit
 };
 
-// Kernels that are built with 16-bit storage alone keep the library small: their paths need it whatever the types.
+// Some kernels are only built with 16-bit storage, to keep the library small. Their paths need it for all types.
 inline constexpr std::array kernelTable = {
     KernelTraits{.kernel = Kernel::attentionScalar,
                  .name = "attention_scalar",

@@ -28,7 +28,7 @@ std::array<VkSpecializationMapEntry, std::tuple_size_v<Constants>> constantMap()
     return map;
 }
 
-// A handle is a pointer or an integer, as the platform's Vulkan headers have it.
+// A Vulkan handle is a pointer on some platforms, and an integer on others.
 template <typename Handle> uint64_t handleNumber(Handle handle) {
     if constexpr (std::is_pointer_v<Handle>) {
         return reinterpret_cast<uintptr_t>(handle);
@@ -112,7 +112,7 @@ void Pipelines::setName(VkPipeline pipeline, const std::string& name) const {
     info.objectType = VK_OBJECT_TYPE_PIPELINE;
     info.objectHandle = handleNumber(pipeline);
     info.pObjectName = full.c_str();
-    functions_.vkSetDebugUtilsObjectNameEXT(device_, &info); // a name that is lost changes nothing
+    functions_.vkSetDebugUtilsObjectNameEXT(device_, &info); // an error loses the name only
 }
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {

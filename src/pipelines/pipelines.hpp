@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The pipelines of a context: compiled on first use, kept until the context goes.
+// The pipelines of a context. A pipeline is compiled at its first use, and kept until the context is destroyed.
 #pragma once
 
 #include <condition_variable>
@@ -23,20 +23,21 @@ public:
 
     // Creates what all pipelines share.
     VkfResult initialize(VkfMessage* message);
-    // The pipeline of a variant, compiled if it is new. Thread-safe: several threads compile different variants side by
-    // side, each variant is compiled once, and a pipeline that is there never waits for one that is not.
+    // Returns the pipeline of a variant, and compiles it if it is new. Thread-safe: several threads can compile
+    // different variants at the same time. Each variant is compiled once, unless its compilation fails. A caller never
+    // waits for the compilation of another variant.
     VkfResult get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message);
 
     VkPipelineLayout layout() const { return layout_; }
 
 private:
-    // Returns the pipeline, or nothing after it has reserved the variant for the caller to compile. Waits while another
+    // Returns the pipeline, or null after it has reserved the variant for the caller to compile. Waits while another
     // thread compiles the variant.
     VkPipeline findOrReserve(const Variant& variant);
     // Ends the reservation: keeps the pipeline, or forgets the variant if there is none.
     void settle(const Variant& variant, VkPipeline pipeline);
     VkfResult compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const;
-    // For debuggers and profilers, where the application enabled VK_EXT_debug_utils.
+    // Names the pipeline for debuggers and profilers, if the application enabled VK_EXT_debug_utils.
     void setName(VkPipeline pipeline, const std::string& name) const;
 
     const DeviceFunctions& functions_;
@@ -44,7 +45,7 @@ private:
     VkPipelineCache cache_;
     const VkAllocationCallbacks* allocator_;
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
-    std::mutex mutex_; // guards pipelines_; nobody compiles under it
+    std::mutex mutex_; // guards pipelines_; no thread compiles while it holds it
     std::condition_variable settled_;
     std::map<Variant, VkPipeline> pipelines_; // null while a thread compiles the variant
 };

@@ -9,7 +9,7 @@
 namespace vkf {
 
 std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module) {
-    // Of SPIR-V's unified specification: sections 3.23 (Loop Control) and 3.42.17 (OpLoopMerge).
+    // Numbers of the unified SPIR-V specification, sections 3.23 (Loop Control) and 3.42.17 (OpLoopMerge).
     constexpr uint32_t loopMerge = 246;
     constexpr size_t controlOperand = 3;
     constexpr uint32_t unroll = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For drivers that are better off with loops (VKF_QUIRK_ROLLED_LOOPS): a hint in the code of a shader, changed
-// before the driver sees it, because a second copy of each shader would differ in nothing else.
+// Changes a hint in the code of a shader for drivers with VKF_QUIRK_ROLLED_LOOPS, before the driver sees it. A second
+// copy of each shader would differ in nothing else.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace vkf {
 
-// A valid SPIR-V module whose loops say "do not unroll" where they said "unroll".
+// Returns the module with the hint "do not unroll" in place of "unroll". The module must be valid SPIR-V.
 std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module);
 
 } // namespace vkf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What identifies a compiled pipeline: which kernel, built with which extensions, specialized how.
+// The identity of a compiled pipeline: its kernel, the extensions that it is built with, and its specialization
+// constants.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +23,11 @@ using Constants = std::array<uint32_t, std::max({VKF_ID_COUNT, VKF_MERGE_ID_COUN
 struct Variant {
     Kernel kernel{};
     bool storage16 = false;    // 16-bit loads and stores
-    bool subgroups = false;    // lanes talk by shuffles
+    bool subgroups = false;    // lanes exchange values by shuffles
     bool exchange = false;     // elements of matrices pass through shared memory
-    bool rolled = false;       // loops left as they are
-    bool bf16 = false;         // matrices of fp16 made bf16
-    uint32_t subgroupSize = 0; // required if subgroups
+    bool rolled = false;       // with hints not to unroll loops (rolled_loops.hpp)
+    bool bf16 = false;         // bf16 in place of fp16 (bfloat16_matrices.hpp)
+    uint32_t subgroupSize = 0; // required size, if subgroups
     Constants constants{};
 
     auto operator<=>(const Variant&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What an algorithm is to the code that hands out the work.
+// The interface between the algorithms and the code that divides the work among them.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace vkf::reference {
 
-// Some selected query rows of one head of one sequence, and where their results go: both results count selected rows.
+// Some selected query rows of one head of one sequence.
 struct RowBlock {
     const KvHead* head;
     Mask mask;
     uint32_t batch;
     uint32_t queryHead;
-    uint32_t firstRow; // of the sequence, among those of all packed ones; else 0
-    uint32_t place;    // of the first row among the selected ones
-    uint32_t rows;     // at most tileRows, or a whole head's (wantsWholeHeads)
+    uint32_t firstRow; // first row of the sequence among the rows of all packed sequences; else 0
+    uint32_t place;    // number of the first row among the selected rows
+    uint32_t rows;     // at most tileRows, or all selected rows of the head (wantsWholeHeads)
 
-    // Row of the sequence that stands at a place among the selected ones.
+    // Row of the sequence that is number `at` among the selected rows.
     uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
@@ -30,8 +30,8 @@ struct RowResult {
     double* probabilities; // of all keys
 };
 
-// Where results go: o is [heads, rows, valueDim], and a selected row's place is its place among the
-// selected ones if `compact`, else its own number.
+// Where results go. o is [heads, rows, valueDim]. `rows` counts the selected rows if `compact`, otherwise all query
+// rows.
 struct Output {
     double* o;
     double* lse; // or null
@@ -48,14 +48,14 @@ struct Output {
     }
 };
 
-// Computes rows, with scratch memory of its own: one object for each thread.
+// Computes rows. Each thread has an object of its own, because the object holds scratch memory.
 class Algorithm {
 public:
     virtual ~Algorithm() = default;
     virtual void compute(const RowBlock& block, const Output& output) noexcept = 0;
 };
 
-// call must outlive the object.
+// `call` must outlive the object.
 std::unique_ptr<Algorithm> makeDirect(const Call& call);
 std::unique_ptr<Algorithm> makeBlockSparse(const Call& call);
 std::unique_ptr<Algorithm> makeTiled(const Call& call);
@@ -65,8 +65,8 @@ std::unique_ptr<Algorithm> makeOnline(const Call& call);
 std::unique_ptr<Algorithm> makeTiledKeysOuter(const Call& call);
 std::unique_ptr<Algorithm> makeRecompute(const Call& call);
 
-// Whether blocks must hold all selected rows of a head, because the loop over K/V tiles stands outside of the one
-// over rows.
+// Whether a RowBlock must hold all selected rows of a head, because the loop over rows is inside the loop over K/V
+// tiles.
 inline bool wantsWholeHeads(const Call& call) { return call.options.algorithm == VKF_REFERENCE_TILED_KEYS_OUTER; }
 
 } // namespace vkf::reference

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// New rows into a cache, row by row: rotated in fp64, rounded once.
+// Appends new rows to a cache, row by row. Rotates in fp64 and rounds once.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -74,7 +74,7 @@ private:
         store(buffers_.v, layout_.v, to, load(buffers_.newV, layout_.newV, from));
     }
 
-    // Cosine and sine.
+    // Returns the cosine and sine for pair t of a row.
     std::pair<double, double> turned(uint64_t position, uint32_t t) const {
         if (p_.rotary.tableRows != 0) {
             const uint64_t row = std::min<uint64_t>(position, p_.rotary.tableRows - 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5): algorithm 1, outer loop over tiles of
-// keys the size of the mask's blocks and inner loop over query rows, where a closed block is passed over without a look
-// at its keys, values or scores. After each block o is the attention to the keys so far, divided by l. Without a
-// block mask all blocks, of tileKeys keys, are open.
+// Block-sparse FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 5). It is algorithm 1 with tiles of keys as
+// large as the mask's blocks: outer loop over tiles of keys, inner loop over query rows. It skips blocks that the mask
+// drops, without a look at their keys, values or scores. After each block, o is the attention to the keys so far,
+// divided by l. Without a block mask, blocks have tileKeys keys, and none is skipped.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
-// exp(a - b), 0 for a = -infinity even beside b = -infinity.
+// Returns exp(a - b). For a = -infinity it is 0, even if b is -infinity too.
 double ratio(double a, double b) { return a == minusInfinity ? 0.0 : std::exp(a - b); }
 
 struct RowState {
@@ -90,7 +90,7 @@ private:
         return softcap > 0.0 ? softcap * std::tanh(s / softcap) : s;
     }
 
-    // The block's m~, l~ and P~ v join m, l and o of row i.
+    // Adds the block's m~, l~ and P~ v to m, l and o of row i.
     void addBlock(const RowBlock& block, KeyRange keys, uint32_t i) {
         const KvHead& head = *block.head;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);

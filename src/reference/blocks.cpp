@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Block types: how 32 values become a scale, perhaps a minimum, and codes, and back. Every operation is one of
-// fp32, in the order that ggml has, so that bytes are the same.
+// Block types: how 32 values become a scale, a minimum in some types, and codes; and back. All operations are in fp32
+// and in the order of ggml, so that the bytes are the same.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr size_t size = VKF_BLOCK_ELEMENTS;
 using Values = std::array<float, size>;
-using Codes = std::array<int, size>; // as they are stored: signed ones of q8_0, else not negative
+using Codes = std::array<int, size>; // as stored: signed in q8_0, else not negative
 
-constexpr size_t minimumAt = 2; // bytes from the scale
+constexpr size_t minimumAt = 2; // bytes; the scale comes before the minimum
 
 int bitsOf(VkfType type) {
     if (type == VKF_TYPE_Q8_0) {
@@ -30,7 +30,8 @@ int bitsOf(VkfType type) {
     return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 5 : 4;
 }
 
-// Added to a code before it is scaled: codes of 4 and 5 bits without a minimum lie around 0.
+// The number that is added to a code before it is scaled. In types without a minimum, it moves codes of 4 and 5 bits to
+// around 0.
 int codeOffset(VkfType type) {
     return type == VKF_TYPE_Q8_0 || VKF_BLOCK_HAS_MINIMUM(type) ? 0 : -(1 << (bitsOf(type) - 1));
 }
@@ -122,7 +123,7 @@ void quantizeBlock(VkfType type, const Values& values, unsigned char* block) {
     storeCodes(type, codes, block);
 }
 
-// To the rounding's type, once; past the largest number it is infinite.
+// Rounds once to the rounding's type. An fp16 number past the largest finite fp16 becomes infinite.
 float rounded(const BlockRounding& rounding, double x) {
     if (rounding.type == VKF_TYPE_F32) {
         return static_cast<float>(x);

@@ -83,7 +83,7 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
 }
 
-// That every page that holds a key exists.
+// Checks that every page that holds a key exists.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
     if (!has(call.problem, VKF_ARRAY_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
@@ -108,20 +108,21 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
     if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_RECOMPUTE) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d, which is none",
-                    static_cast<int>(options.algorithm));
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.algorithm is %d; it must be from %d to %d",
+                    static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_DIRECT),
+                    static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     const bool holdsProbabilities =
         options.algorithm == VKF_REFERENCE_STANDARD || options.algorithm == VKF_REFERENCE_RECOMPUTE;
     if (options.probabilities != nullptr && !holdsProbabilities) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.probabilities is given, which algorithm %d does not hold; %d and %d do",
+                    "options.probabilities must be null with options.algorithm %d; algorithms %d and %d write it",
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
     if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_CU_SEQLENS)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "options.probabilities of packed sequences are not in this version");
+                    "options.probabilities must be null for packed sequences in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
@@ -131,8 +132,8 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     "options.rowStride is %u; it must be 0 or 1 with VKF_ARRAY_PROBABILITY_ROWS", options.rowStride);
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.rowBegin is %u without a rowStride",
-                    options.rowBegin);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "options.rowBegin is %u; it must be 0 if options.rowStride is 0", options.rowBegin);
     }
     if (options.productType != VKF_TYPE_F32 && options.productType != VKF_TYPE_F16 &&
         options.productType != VKF_TYPE_BF16) {

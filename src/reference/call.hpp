@@ -27,15 +27,15 @@ struct Call {
     VkfReferenceInputs inputs;
     VkfReferenceOptions options; // tiles, threads and rowStride are no longer 0
     uint32_t rows;               // query rows that the options select, of each head
-    const uint32_t* rowList;     // if not null, those of a list are selected, by their places in it
+    const uint32_t* rowList;     // if not null, the options select entries of this list of rows
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
-    // Query row that stands at a place among the selected ones.
+    // Query row that is number `place` among the selected rows.
     uint32_t row(uint32_t place) const { return rowList != nullptr ? rowList[placeOf(place)] : placeOf(place); }
-    // The same of the list, if there is one.
+    // The entry of that row in rowList, or the row itself without a list.
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
-    // Rows of the problem's probabilities, of each head.
+    // Rows of each head whose probabilities the problem has.
     uint32_t probabilityRows() const {
         return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
     }
@@ -46,7 +46,8 @@ struct Call {
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
         return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;
     }
-    // [begin, end) of the rows, or of the keys, of all packed sequences; of others all.
+    // Where the rows or keys [begin, end) of a sequence lie among those of all packed sequences. Without packing: all
+    // rows or keys.
     struct Span {
         uint32_t begin;
         uint32_t end;
@@ -57,7 +58,7 @@ struct Call {
     Span keysOf(uint32_t batch) const {
         return spanOf(has(problem, VKF_ARRAY_BLOCK_TABLE) ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
     }
-    // Of one query head; no mask if the problem has none.
+    // The block mask of one query head; without words if the problem has none.
     BlockMask blockMask(uint32_t batch, uint32_t queryHead) const {
         if (!has(problem, VKF_ARRAY_BLOCK_MASK)) {
             return {};
@@ -65,7 +66,7 @@ struct Call {
         return {inputs.blockMask + batch * problem.blockMask.batchStride + queryHead * problem.blockMask.headStride,
                 problem.blockMask.blockSize, blockMaskLayout.rowWords};
     }
-    // The same of the boolean mask.
+    // The boolean mask of one query head; without bytes if the problem has none.
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
         return !has(problem, VKF_ARRAY_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
     }
@@ -77,7 +78,7 @@ struct Call {
         const uint64_t first = together ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
-    // Where row `key` of k or v lies: its page, or its sequence, and the row there.
+    // Where row number `key` of k and v lies: the page or the sequence, and the row there.
     struct KeyPlace {
         uint64_t batch;
         uint64_t row;
@@ -104,7 +105,7 @@ private:
     }
 };
 
-// How many of the query rows rowBegin, rowBegin + rowStride, ... there are.
+// How many of the query rows rowBegin, rowBegin + rowStride, ... exist.
 inline uint32_t selectedRows(uint32_t queryRows, uint32_t rowBegin, uint32_t rowStride) {
     return rowBegin < queryRows ? (queryRows - rowBegin - 1) / rowStride + 1 : 0;
 }
@@ -113,7 +114,7 @@ inline uint64_t elementOf(const VkfTensorLayout& layout, uint64_t batch, uint64_
     return batch * layout.batchStride + head * layout.headStride + row * layout.rowStride;
 }
 
-// options may be null. Fills *call on success.
+// Checks a call, and fills *call on success. `options` may be null.
 VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs, const VkfReferenceOptions* options,
                     Call* call, VkfMessage* message);
 

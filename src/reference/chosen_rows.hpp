@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows whose probabilities a problem asks for, as a list of those that exist and of their places among the
+// The rows whose probabilities a problem asks for: a list of the rows that exist, and of their places among the
 // probabilities.
 #pragma once
 
@@ -14,9 +14,10 @@ namespace vkf::reference {
 struct ChosenRows {
     std::vector<uint32_t> rows;
     std::vector<uint32_t> places;  // of these rows
-    std::vector<uint32_t> nowhere; // places whose numbers are of no row: their probabilities are 0
+    std::vector<uint32_t> nowhere; // places whose number is no row; their probabilities are 0
 
-    // Of the problem's list, as far as the options select them; of all rows, of the rows.
+    // Takes the entries of the problem's list that the options select. Without a list, takes the query rows that the
+    // options select.
     explicit ChosenRows(const Call& call) {
         const VkfProblem& p = call.problem;
         for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
@@ -31,7 +32,7 @@ struct ChosenRows {
         }
     }
 
-    // The call for rows of the list, which must live as long, alone.
+    // Returns the call for `rows` only. This object must outlive the result.
     Call callOf(const Call& call) const {
         Call chosen = call;
         chosen.rowList = rows.data();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How far numbers of a kernel are off the exact ones, and how far the fp32 runs are.
+// How far the numbers of a kernel, and those of the fp32 runs, are off the exact numbers.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 
 namespace vkf::reference {
 
-// Of a bound, in units in the last place.
+// The floor of a bound, in units in the last place.
 inline constexpr double floorUlps = 4.0;
 
-// One number of the two fp32 runs.
+// One number, as each of the two fp32 runs computes it.
 using Rounded = std::array<double, 2>;
 
 inline bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
-// How far a value is off. Where the exact number is finite and the rounded run's is not, fp32 itself
-// overflows, and the kernel may too.
+// How far a value is off. If the exact number is finite, and the number of an fp32 run is not, then fp32 itself
+// overflows. The kernel may overflow in the same way.
 inline double distance(double value, double exact, const Rounded& rounded) {
     if (std::isfinite(exact) && std::isfinite(value)) {
         return std::abs(value - exact);
@@ -31,7 +31,7 @@ inline double distance(double value, double exact, const Rounded& rounded) {
                : std::numeric_limits<double>::infinity();
 }
 
-// The largest error of one output, and what it may be.
+// The largest error of one output, and its bound.
 class Comparison {
 public:
     void add(double error, double value, double exact, const Rounded& rounded, uint64_t element) {
@@ -60,6 +60,7 @@ public:
 
     double error() const { return error_; }
     double bound(double floor) const { return 2.0 * roundedError_ + floor; }
+    // Largest magnitude of the exact numbers.
     double largest() const { return largest_; }
     double rms() const { return finite_ == 0.0 ? 0.0 : std::sqrt(squares_ / finite_); }
     const Worst& worst() const { return worst_; }

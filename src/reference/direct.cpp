@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The formula, row by row in fp64: all scores, their maximum, the probabilities and their sum, the weighted
-// sum. What it gives for numbers that are not finite is the contract: a score of -infinity has weight 0;
-// a row of nothing else is empty; a score of +infinity makes the row NaN, as infinity - infinity is.
+// The formula, row by row in fp64: all scores, their maximum, the probabilities and their sum, the weighted sum. Its
+// results for numbers that are not finite are the contract:
+// - A score of -infinity has probability 0.
+// - A row in which all scores are -infinity is empty.
+// - A score of +infinity makes the row NaN, because infinity - infinity is NaN.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,15 +31,15 @@ public:
 private:
     void computeRow(const KvHead& head, RowResult result) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
-        double largest = -infinity;
+        double maximum = -infinity;
         scores_.forEachVisible([&](KeyRange keys) {
             scores_.compute(head, keys, &s_[static_cast<size_t>(keys.begin)]);
             for (auto key = static_cast<size_t>(keys.begin); key < static_cast<size_t>(keys.end); key++) {
-                largest = std::max(largest, s_[key]);
+                maximum = std::max(maximum, s_[key]);
             }
         });
-        // Scores that are all -infinity weigh 0 against any finite m.
-        const double m = largest == -infinity ? 0.0 : largest;
+        // If all scores are -infinity, p is 0 for any finite m.
+        const double m = maximum == -infinity ? 0.0 : maximum;
         double l = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
         scores_.forEachVisible([&](KeyRange keys) {

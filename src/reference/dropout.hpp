@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which of a row's probabilities dropout leaves out of o, bit for bit as the kernels do (shaders/scores/dropout.glsl).
+// The probabilities of a row that dropout leaves out of o, bit for bit as in the kernels (shaders/scores/dropout.glsl).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace vkf::reference {
 // Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-// The generator at one query row.
+// The generator of one query row.
 class RowGenerator {
 public:
     RowGenerator() = default;
@@ -47,7 +47,7 @@ public:
         return mask_.bytes != nullptr ? mask_.keeps(row_, key)
                                       : generator_.number(static_cast<uint32_t>(key)) >= threshold_;
     }
-    // What a key's probability is multiplied by on its way into o, or that of all keys that are kept.
+    // The factor of a key's probability on its way into o. It is scale() for kept keys, and 0 for the others.
     double factor(int64_t key) const { return keeps(key) ? scale_ : 0.0; }
     double scale() const { return scale_; }
 

@@ -39,7 +39,7 @@ float floatOfF16(uint16_t bits) {
     return std::bit_cast<float>(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
 }
 
-// Bits of a 16-bit format: sign, exponent, mantissa. One rounding, from fp64, so that there is no double
+// Returns the bits of a 16-bit format: sign, exponent, mantissa. Rounds once, from fp64, so that there is no double
 // rounding.
 uint16_t encode16(const Format& format, double x) {
     const auto bits = std::bit_cast<uint64_t>(x);
@@ -52,7 +52,7 @@ uint16_t encode16(const Format& format, double x) {
         return static_cast<uint16_t>(sign | infinity);
     }
     const int exponent = static_cast<int>(bits >> 52 & 0x7ffU) - 1023;
-    // How many of fp64's 52 mantissa bits fall off. A subnormal fp64 is far below half of the smallest step.
+    // How many of the 52 mantissa bits of fp64 are dropped. A subnormal fp64 is far below half of the smallest step.
     const int least = exponent < format.minExponent ? format.minExponent : exponent;
     const int shift = 52 - format.mantissaBits + (least - exponent);
     if (shift > 53) {
@@ -62,12 +62,12 @@ uint16_t encode16(const Format& format, double x) {
     const uint64_t half = uint64_t{1} << (shift - 1);
     const uint64_t odd = significand >> shift & 1U;
     const uint64_t steps = (significand + half - 1 + odd) >> shift;
-    // The implicit one of a normal number, and a carry out of the mantissa, count the exponent up.
+    // The implicit bit of a normal number, and a carry out of the mantissa, each add 1 to the exponent.
     const uint64_t magnitude = (static_cast<uint64_t>(least - format.minExponent) << format.mantissaBits) + steps;
     return static_cast<uint16_t>(sign | (magnitude < infinity ? magnitude : infinity - 1U));
 }
 
-// Element after element of blocks, each of which is dequantised once.
+// Reads the elements of blocks in their order, and dequantises each block once.
 class BlockReader {
 public:
     BlockReader(VkfType type, const void* base, BlockRounding rounding)

@@ -14,9 +14,9 @@ namespace vkf::reference {
 
 // A binary floating-point format. Its subnormal numbers are steps of 2^(minExponent - mantissaBits).
 struct Format {
-    int mantissaBits; // stored ones, without the implicit one
+    int mantissaBits; // stored bits, without the implicit bit
     int minExponent;  // of the smallest normal number
-    double largest;   // finite
+    double largest;   // largest finite number
 };
 
 Format formatOf(VkfType type);
@@ -27,8 +27,8 @@ double ulp(VkfType type, double x);
 // The nearest number of the type, as vkfStoreElement would store it.
 double roundElement(VkfType type, double x);
 
-// Rounds the probabilities of a softmax, which lie from 0 to 1 or are NaN, as roundElement does, but in few enough
-// instructions for the inner loops.
+// Rounds the probabilities of a softmax as roundElement does, but in few enough instructions for the inner loops. They
+// lie from 0 to 1 or are NaN.
 class ProbabilityRounding {
 public:
     explicit ProbabilityRounding(VkfType type)
@@ -55,14 +55,15 @@ private:
     float shifter_;
 };
 
-// How elements of block types are rounded, if at all: to a 16-bit type, of which those past the largest become
-// infinite, as a device computes them in fp16. There, with a minimum, it may round the product of scale and code first.
+// How elements of block types are rounded to a 16-bit type. fp16 elements past the largest finite fp16 become infinite,
+// because a device computes them in fp16. In fp16, a device may round the product of scale and code before it adds the
+// minimum (`twice`).
 struct BlockRounding {
-    VkfType type = VKF_TYPE_F32; // none
+    VkfType type = VKF_TYPE_F32; // F32 = no rounding
     bool twice = false;
 };
 
-// The 32 elements of a block.
+// Writes the 32 elements of a block to `values`.
 void dequantizeBlock(VkfType type, const void* from, float* values, BlockRounding rounding = {});
 
 // Reads `count` neighbouring elements from index `first` on and writes them `step` places apart.

@@ -16,7 +16,7 @@ KvHead makeKvHead(const Call& call) {
 
 namespace {
 
-// What a kernel does to elements of block types on their way into a product of 16-bit types.
+// How a kernel rounds elements of block types on their way into a product of 16-bit types.
 BlockRounding roundingOf(const Call& call) {
     switch (call.options.algorithm) {
     case VKF_REFERENCE_TILED_FP32:

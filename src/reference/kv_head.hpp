@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The keys and values of one KV head, widened to float and laid out for the inner loops of every
-// algorithm, and those loops.
+// The keys and values of one KV head, widened to float and laid out for the inner loops of all algorithms; and these
+// loops.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace vkf::reference {
 
-// Keys, or columns of v, that an inner loop works on together: a constant, so that compilers vectorise.
+// Keys, or columns of v, that an inner loop works on together. A compile-time constant, so that compilers vectorise.
 inline constexpr uint32_t lanes = 8;
 
-// n rounded up to whole groups of lanes.
+// n rounded up to a multiple of `lanes`.
 constexpr size_t padded(size_t n) { return (n + lanes - 1) / lanes * lanes; }
 
 struct KvHead {
@@ -25,23 +25,23 @@ struct KvHead {
     std::vector<float> v; // [key][columns]
 };
 
-// Room for any head of the call.
+// Returns a KvHead with room for any head of the call.
 KvHead makeKvHead(const Call& call);
 
-// Fills in keys [begin, end) of one head; begin and end are multiples of `lanes`, or the last key.
+// Fills in a range of keys of one head. Its begin and end are multiples of `lanes`; its end may also be that of all
+// keys.
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to);
 
-// sum = sum + a * b with one rounding to Real. The product of two floats is exact in fp64, so this is
-// std::fma for Real = float but for double rounding in one case of 2^29, without a slow library call
-// on processors that have no such instruction.
-// With twoRoundings the product is rounded first.
+// Returns sum + a * b with one rounding to Real. The product of two floats is exact in fp64. So for Real = float this
+// is std::fma, except for double rounding in one case of 2^29. It needs no slow library call on processors that have no
+// such instruction. With twoRoundings, the product is rounded first.
 template <typename Real, bool twoRoundings> Real multiplyAdd(double a, float b, Real sum) {
     const double product = a * static_cast<double>(b);
     return twoRoundings ? static_cast<Real>(product) + sum : static_cast<Real>(product + static_cast<double>(sum));
 }
 
-// s[0 ...] = q . k for the keys of a range, each summed up in the order of the columns, rounded to Real at
-// every step. q holds stored values.
+// Writes q . k of the keys of a range to s[0 ...]. Adds up in the order of the columns, and rounds to Real at
+// every step. q holds values of a storage type.
 template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
     for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
         const float* k = head.k.data() + static_cast<size_t>(group) * head.headDim;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Partial results of any origin become one: lse = ln sum exp(lse_k), o = sum exp(lse_k - lse) o_k.
+// Merges partial results of any origin into one: lse = ln sum exp(lse_k), o = sum exp(lse_k - lse) o_k.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// lse_k of one row, an infinity of either sign as the empty part's.
+// Returns lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
 std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse, uint64_t row) {
     std::vector<double> of(p.parts);
     for (uint32_t k = 0; k < p.parts; k++) {
@@ -28,18 +28,18 @@ std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& l
 }
 
 double logSumExp(const std::vector<double>& lse) {
-    double largest = -infinity;
+    double maximum = -infinity;
     for (const double x : lse) {
-        largest = std::isnan(x) ? x : std::max(largest, x); // a NaN stays: it is never less
+        maximum = std::isnan(x) ? x : std::max(maximum, x); // a NaN stays, because it is not less than x
     }
-    if (largest == -infinity) {
+    if (maximum == -infinity) {
         return -infinity;
     }
     double sum = 0.0;
     for (const double x : lse) {
-        sum += std::exp(x - largest);
+        sum += std::exp(x - maximum);
     }
-    return largest + std::log(sum);
+    return maximum + std::log(sum);
 }
 
 void mergeRow(const VkfMergeProblem& p, uint64_t partStride, const void* parts, uint64_t firstElement,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Attention as a reduction over the keys of a row: each key updates the state (m, l, o) of the online softmax and is
-// forgotten. What tiles add to it is where the data lies.
+// Attention as a reduction over the keys of a row. Each key updates the state (m, l, o) of the online softmax, and is
+// not needed afterwards. Tiles change only where the data lies.
 #include <algorithm>
 #include <vector>
 
@@ -29,7 +29,7 @@ private:
         state.o = result.o;
         vkfOnlineSoftmaxReset(&state);
         scores_.forEachVisible([&](KeyRange keys) {
-            // Scores of one group of lanes cost as much as one score.
+            // The scores of a group of lanes cost as much as one score.
             for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
                 addKeys(head, intersection(keys, {group, group + lanes}), &state);
             }

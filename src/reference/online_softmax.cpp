@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The softmax of a row whose scores arrive piece by piece (Milakov and Gimelshein 2018, arXiv
-// 1805.02867): when the maximum grows, what has been summed up shrinks by exp(m_old - m_new).
+// The softmax of a row whose scores arrive piece by piece (Milakov and Gimelshein 2018, arXiv 1805.02867): when the
+// maximum grows, the sums so far are multiplied by exp(m_old - m_new).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,10 +12,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What scores are measured from. An empty state has nothing to measure; with 0 its factors are 0.
+// The number that scores are measured from. For an empty state it is 0, which makes the factors 0.
 double origin(double m) { return m == -infinity ? 0.0 : m; }
 
-// Sums relative to the old m become sums relative to the new one, which is larger.
+// Turns sums relative to the old m into sums relative to the new m, which is not smaller.
 void moveTo(VkfOnlineSoftmax* state, double m) {
     const double alpha = std::exp(state->m - origin(m));
     state->m = m;

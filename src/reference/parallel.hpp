@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A parallel loop without a pool: threads live for one loop, and the caller is one of them.
+// A parallel loop without a thread pool: threads live for one loop, and the calling thread is one of them.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace vkf::reference {
 
-// Runs body(worker, item) for every item, worker in [0, threads); items start in their order. progress(done)
-// is called with the number of items done, from the calling thread. Neither may throw.
+// Runs body(worker, item) for every item, with worker in [0, threads). Items start in their order. Calls progress(done)
+// with the number of items done, from the calling thread. Neither function may throw.
 template <typename Body, typename Progress>
 void parallelFor(uint32_t threads, uint64_t items, const Body& body, const Progress& progress) {
     std::atomic<uint64_t> next{0};
@@ -36,7 +36,7 @@ void parallelFor(uint32_t threads, uint64_t items, const Body& body, const Progr
             helpers.emplace_back(work, worker);
         }
     } catch (const std::system_error&) {
-        // Out of threads: those there are take all the items.
+        // No more threads: the threads that run take all items.
     }
     work(0);
     for (std::thread& helper : helpers) {

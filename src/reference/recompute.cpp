@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a backward pass does that kept one number a row in place of P (Dao et al. 2022, arXiv 2205.14135, section
-// 3.1): P[i, j] = exp(s[i, j] - lse[i]), normalised as it stands, with no maximum and no sum to look for.
+// Makes P from a saved lse, as a backward pass does that kept one number for each row instead of P (Dao et al. 2022,
+// arXiv 2205.14135, section 3.1). P[i, j] = exp(s[i, j] - lse[i]) is already normalised, so that no maximum and no sum
+// are needed.
 #include <algorithm>
 #include <cmath>
 #include <limits>

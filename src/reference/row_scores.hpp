@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The final scores of one query row in fp64, in natural units, and what dropout does to their probabilities.
+// The final scores of one query row in fp64, in natural units, and dropout of their probabilities.
 #pragma once
 
 #include <cmath>
@@ -14,15 +14,15 @@
 
 namespace vkf::reference {
 
-// What scores are measured from so that no exponential overflows. Scores that are all -infinity weigh 0 against any
-// finite number.
+// The number that scores are measured from, so that no exponential overflows. If all scores are -infinity, any finite
+// number gives probabilities of 0.
 inline double origin(double m) { return m == -std::numeric_limits<double>::infinity() ? 0.0 : m; }
 
 class RowScores {
 public:
     explicit RowScores(const Call& call) : call_(call), terms_(call, 1.0), dropout_(call), q_(call.problem.headDim) {}
 
-    // Reads q of the row at a place among the selected ones, and turns to the keys that it sees.
+    // Reads q of the row that is number `place` among the selected rows, and takes over its masks.
     void load(const RowBlock& block, uint32_t place) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(place));
@@ -34,13 +34,14 @@ public:
         dropout_.load(block.batch, queryHead_, row_);
     }
 
-    // Calls visit(KeyRange) for each part of the keys that the row sees, or of some of these, in their order.
+    // Calls visit(KeyRange) for each range of keys that the row sees, in their order; with `among`, within this range
+    // only.
     template <typename Visit> void forEachVisible(const Visit& visit) const { forEachVisible({0, mask_.keys}, visit); }
     template <typename Visit> void forEachVisible(KeyRange among, const Visit& visit) const {
         forEachOpen(mask_, row_, intersection(visibleKeys(mask_, row_), among), visit);
     }
 
-    // s[0 ...] for the keys of a range.
+    // Writes the scores of the keys of a range to s[0 ...].
     void compute(const KvHead& head, KeyRange keys, double* s) const {
         dotKeys<double, false>(head, q_.data(), keys, s);
         for (int64_t j = 0; j < keys.end - keys.begin; j++) {
@@ -48,10 +49,10 @@ public:
         }
     }
 
-    // A key's weight on its way into o.
+    // A key's probability on its way into o.
     double afterDropout(double p, int64_t key) const { return p * dropout_.factor(key); }
 
-    // m and l with the row's sink.
+    // Returns m and l with the row's sink.
     EndedRow<double> ended(double m, double l) const {
         return withSink(call_, queryHead_, 1.0, m, l, [](double x) { return std::exp(x); });
     }

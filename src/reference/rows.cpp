@@ -11,9 +11,9 @@
 namespace vkf::reference {
 namespace {
 
-// Multiplications under which a loop is done before a thread would have started.
+// A loop with fewer multiplications is done before a thread would have started.
 constexpr double worthThreads = 200'000.0;
-// Keys that one work item widens.
+// Keys that one work item widens to float.
 constexpr int64_t keysPerItem = 256;
 
 std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
@@ -38,15 +38,15 @@ std::unique_ptr<Algorithm> makeAlgorithm(const Call& call) {
     }
 }
 
-// Tells the caller the share done, a thousand times at most.
+// Reports the share of the work that is done to the caller, at most a thousand times.
 class Progress {
 public:
     Progress(const VkfReferenceOptions& options, double begin, double end)
         : options_(options), begin_(begin), end_(end) {}
 
-    void tell(double share) {
-        if (options_.progress != nullptr && share - told_ >= 0.001) {
-            told_ = share;
+    void report(double share) {
+        if (options_.progress != nullptr && share - reported_ >= 0.001) {
+            reported_ = share;
             options_.progress(options_.user, begin_ + share * (end_ - begin_));
         }
     }
@@ -55,15 +55,15 @@ private:
     const VkfReferenceOptions& options_;
     double begin_;
     double end_;
-    double told_ = 0.0;
+    double reported_ = 0.0;
 };
 
 uint32_t threadsFor(const Call& call, double multiplications) {
     return multiplications < worthThreads ? 1 : call.options.threads;
 }
 
-// Rows of one work item: a tile, or less if that leaves threads without work. Rows do not depend on each
-// other, so that this changes no result.
+// Rows of one work item: a tile, or fewer if tiles leave threads without work. Rows do not depend on each other, so
+// that their number changes no result.
 uint32_t rowsPerItem(const Call& call, uint32_t rows, uint32_t heads) {
     if (wantsWholeHeads(call)) {
         return rows;
@@ -80,8 +80,8 @@ public:
         }
     }
 
-    // Every query head of one KV head. tell(share) hears of the share done.
-    template <typename Tell> void run(uint32_t batch, uint32_t kvHead, const Tell& tell) {
+    // Computes every query head of one KV head. Calls report(share) with the share that is done.
+    template <typename Report> void run(uint32_t batch, uint32_t kvHead, const Report& report) {
         const Call::Span rows = call_.rowsOf(batch);
         const Call::Span places = placesOf(rows);
         const uint32_t first = places.begin;
@@ -115,11 +115,11 @@ public:
                 ofHead.booleans = call_.booleanMask(batch, queryHead);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, place, count}, output_);
             },
-            [&](uint64_t done) { tell(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
+            [&](uint64_t done) { report(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
     }
 
 private:
-    // Where a sequence's rows stand among the selected ones. Chosen rows are not of packed sequences.
+    // The numbers of a sequence's rows among the selected rows. Packed sequences have no chosen rows.
     Call::Span placesOf(Call::Span rows) const {
         if (!has(call_.problem, VKF_ARRAY_CU_SEQLENS)) {
             return {0, call_.rows};
@@ -146,7 +146,7 @@ void computeRows(const Call& call, const Output& output, double progressBegin, d
     double finished = 0.0;
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
         for (uint32_t kvHead = 0; kvHead < call.problem.kvHeads; kvHead++) {
-            loop.run(batch, kvHead, [&](double share) { progress.tell((finished + share) / total); });
+            loop.run(batch, kvHead, [&](double share) { progress.report((finished + share) / total); });
             finished += 1.0;
         }
     }
@@ -154,7 +154,7 @@ void computeRows(const Call& call, const Output& output, double progressBegin, d
 
 namespace {
 
-// The probabilities of the rows that a list chooses, without o and lse.
+// Computes the probabilities of the rows that a list chooses, without o and lse.
 void computeChosenProbabilities(const Call& call) {
     const ChosenRows rows(call);
     const uint64_t keys = call.problem.keys;

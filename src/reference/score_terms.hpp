@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is added to the scores of a query row once they are scaled and capped, and the row's sink.
+// The terms that are added to the scores of a query row after scale and softcap, and the row's sink.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace vkf::reference {
 
 // The usual slope of head h of `heads` (Press et al. 2021, arXiv 2108.12409, and its code for other numbers than powers
-// of two): n is the largest power of two in `heads`.
+// of two): n is the largest power of two up to `heads`.
 inline double usualSlope(uint32_t heads, uint32_t head) {
     uint32_t n = 1;
     while (2 * uint64_t{n} <= heads) {
@@ -24,7 +24,8 @@ inline double usualSlope(uint32_t heads, uint32_t head) {
     return std::exp2(-exponent / n);
 }
 
-// For Real = float every rounding is the kernels' own. Scores count in units of 1 / unit: 1, or log2(e).
+// With Real = float, every rounding is that of the kernels. Scores are natural scores times `unit`, which is 1 or
+// log2(e).
 template <typename Real, bool twoRoundings> class RowTerms {
 public:
     RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
@@ -47,7 +48,7 @@ public:
         if (has(call_->problem, VKF_ARRAY_BIAS)) {
             const double bias =
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
-            // No factor gives weight to a key whose bias is -infinity.
+            // A bias of -infinity drops the key, whatever the factor is.
             const Real unit = bias == -std::numeric_limits<double>::infinity() ? static_cast<Real>(unit_) : biasUnit_;
             s = multiplyAdd<Real, twoRoundings>(unit, static_cast<float>(bias), s);
         }
@@ -72,15 +73,15 @@ private:
     uint64_t biasRow_ = 0; // element of key 0
 };
 
-// m and l of a row with its sink, and what brings sums that count from the old m to the new one. l is 0, whatever m, of
-// a row that sees no key.
+// m and l of a row with its sink, and the factor that brings sums from the old m to the new m.
 template <typename Real> struct EndedRow {
     Real m;
     Real l;
     Real factor;
 };
 
-// m and the sink count in units of 1 / unit; power(x) is the exponential in that unit.
+// Adds the sink of a row to m and l. m is a natural score times `unit`, and power(x) is the exponential for such
+// scores. The l of a row that sees no key must be 0, whatever its m is.
 template <typename Real, typename Power>
 EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real m, Real l, const Power& power) {
     constexpr Real infinity = std::numeric_limits<Real>::infinity();
@@ -90,7 +91,8 @@ EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real 
     }
     const auto sink = static_cast<Real>(static_cast<double>(call.inputs.sinks[queryHead]) * unit);
     if (l == 0 || m == -infinity) {
-        return {sink, std::isfinite(sink) ? Real{1} : std::numeric_limits<Real>::quiet_NaN(), 0}; // as with keys
+        // A sink that is +infinity or NaN makes the row NaN, as such a score does.
+        return {sink, std::isfinite(sink) ? Real{1} : std::numeric_limits<Real>::quiet_NaN(), 0};
     }
     const Real with = m < sink ? sink : m;
     return {with, l * power(m - with) + power(sink - with), power(m - with)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Standard attention in its three steps, each over whole matrices: S = scale q k^T, P = softmax(S) in its place,
-// o = P v. S and P of a block of rows are in memory at a time.
+// Standard attention in three steps over full matrices: S = scale q k^T, P = softmax(S) in the place of S, o = P v. S
+// and P of one block of rows are in memory at a time.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +34,7 @@ public:
 private:
     double* rowOf(uint32_t i) { return matrix_.data() + size_t{i} * call_.problem.keys; }
 
-    // Dropped keys score -infinity.
+    // The score of a dropped key is -infinity.
     void computeScores(const RowBlock& block) {
         std::fill(matrix_.begin(), matrix_.end(), -std::numeric_limits<double>::infinity());
         for (uint32_t i = 0; i < block.rows; i++) {
@@ -58,7 +58,7 @@ private:
         m_[i] = ended.m;
         l_[i] = ended.l;
         for (double& x : row) {
-            x = x == 0.0 ? 0.0 : x * ended.factor / l_[i]; // a dropped key has no weight, even where l is NaN or 0
+            x = x == 0.0 ? 0.0 : x * ended.factor / l_[i]; // 0 for a dropped key, even if l is NaN or 0
         }
     }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FlashAttention-2's forward pass (Dao 2023, arXiv 2307.08691, algorithm 1): a tile of query rows walks
-// over the tiles of keys and carries (m, l, o) of each row. For Real = float every rounding is the one of
-// shaders/scalar/attention_scalar.comp, but for the order in which l is summed up: scores are in units of
-// log2, so that an exponential is one exp2, a p is rounded to productType between l and the product p v, and
-// o is rounded to its storage type.
+// The forward pass of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 1). A tile of query rows walks over the
+// tiles of keys, and carries (m, l, o) of each row. With Real = float, the roundings are those of
+// shaders/scalar/attention_scalar.comp, except for the order in which l is summed up:
+// - Scores are in units of log2, so that an exponential is one exp2.
+// - p enters l unrounded, and is rounded to productType for the product p v.
+// - o is rounded to its storage type.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +23,7 @@ namespace {
 
 template <typename Real> constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
 
-// From q . k to the score in units of log2.
+// Makes the score, in units of log2, from q . k.
 template <typename Real> struct FinalScore {
     Real factor;
     Real softcap; // in units of log2; 0 = off
@@ -54,7 +55,7 @@ public:
           s_(static_cast<size_t>(tileKeys_)) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
-        KeyRange seen = loadRows(block); // by any row of the tile
+        KeyRange seen = loadRows(block); // keys that any row of the tile sees
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
@@ -73,7 +74,7 @@ public:
     }
 
 private:
-    // Empty states and the rows' q. Returns the keys that any of the rows sees.
+    // Empties the states and reads q of the rows. Returns the range of keys that any of the rows sees.
     KeyRange loadRows(const RowBlock& block) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         KeyRange seen{block.mask.keys, 0};
@@ -88,7 +89,7 @@ private:
         return seen;
     }
 
-    // The open blocks of one tile of keys, one at least, join the state of row i.
+    // Adds the keys that row i sees of a tile of keys to its state. There must be one at least.
     void addKeys(const RowBlock& block, KeyRange keys, uint32_t i) {
         RowState<Real>& row = rows_[i];
         Real* o = &o_[i * columns_];
@@ -96,23 +97,24 @@ private:
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
         terms_.load(block.batch, block.queryHead, number, block.mask);
         dropout_.load(block.batch, block.queryHead, static_cast<uint32_t>(number));
-        Real largest = row.m;
+        Real maximum = row.m;
         forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open,
                                         &scoreOf(open.begin));
             for (int64_t key = open.begin; key < open.end; key++) {
                 scoreOf(key) = terms_.add(finalScore_(scoreOf(key)), key);
-                largest = std::max(largest, scoreOf(key));
+                maximum = std::max(maximum, scoreOf(key));
             }
         });
-        // As the kernel that rounds p: among whole numbers, a maximum that lags behind rounds p alike.
+        // The kernels that round p take the next integer for m, so that a maximum that lags behind does not change how
+        // p is rounded.
         if (std::is_same_v<Real, float> && call_.options.productType != VKF_TYPE_F32) {
-            largest = std::ceil(largest);
+            maximum = std::ceil(maximum);
         }
-        // A row that has seen nothing above -infinity would subtract infinity from infinity.
-        const Real m = largest == minusInfinity<Real> ? 0 : largest;
+        // While a row has seen no score above -infinity, m is 0, because the difference of two infinities is NaN.
+        const Real m = maximum == minusInfinity<Real> ? 0 : maximum;
         const Real alpha = std::exp2(row.m - m);
-        row.m = largest;
+        row.m = maximum;
         row.l *= alpha;
         for (size_t column = 0; column < columns_; column++) {
             o[column] *= alpha;
@@ -160,14 +162,14 @@ private:
         return lse == minusInfinity<Real> ? 0 : lse * std::numbers::log2e_v<Real>;
     }
 
-    // P, whose scores are computed once more.
+    // Writes P. Computes the scores of the row once more.
     void writeProbabilities(const RowBlock& block, uint32_t i, double* probabilities) {
         const RowState<Real>& row = rows_[i];
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
-        const EndedRow<Real> whole = ended(i, block.queryHead);
-        // Where lse was saved, probabilities are made from it, as in attention_probabilities.comp.
+        const EndedRow<Real> rowEnd = ended(i, block.queryHead);
+        // If lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;
-        const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : whole.factor / whole.l;
+        const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : rowEnd.factor / rowEnd.l;
         const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.place + i)) : m;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
         std::fill_n(probabilities, call_.problem.keys, 0.0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FlashAttention's first version (Dao et al. 2022, arXiv 2205.14135, algorithm 1; the numbers are its lines). A tile
-// of keys and values is loaded once and meets every tile of query rows; m, l and o of all rows stand in memory
-// between the tiles of keys, o normalised each time, so that after any of them it is the attention to the keys so far.
+// The first version of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 1; numbers in comments are its
+// lines). A tile of keys and values is loaded once and meets every tile of query rows. m, l and o of all rows are in
+// memory between the tiles of keys. o is normalised after each tile of keys, so that it is the attention to the keys so
+// far.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges an output by CPU runs: the exact one says how far off it is, two with the kernel's roundings (its
-// multiply-add in one rounding or in two, as the device likes) say how far off it may be.
+// Judges an output by three CPU runs. The exact run says how far off the output is. Two runs with the kernel's
+// roundings say how far off it may be: a device may round a multiply-add once or twice.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,8 +37,7 @@ Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progr
 
 using RoundedRuns = std::array<Run, 2>;
 
-// What a kernel that is exact stores: 16-bit types hold the largest finite value where the result is
-// beyond it.
+// The number that an exact kernel stores: 16-bit types store their largest finite value for finite results past it.
 double saturated(VkfType type, double x) {
     const double largest = formatOf(type).largest;
     return type == VKF_TYPE_F32 || !std::isfinite(x) ? x : std::clamp(x, -largest, largest);
@@ -67,7 +66,7 @@ Comparison compareOutput(const Call& call, const void* o, const Run& exact, cons
             const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
             const Rounded fp32 = {rounded[0].o[i], rounded[1].o[i]};
             const double reference = saturated(layout.type, exact.o[i]);
-            // A row without visible keys is 0, not nearly 0.
+            // A row without visible keys must be exactly 0.
             const double error =
                 empty ? (values[column] == 0.0 ? 0.0 : infinity) : distance(values[column], reference, fp32);
             comparison.add(error, values[column], reference, fp32, element);
@@ -89,7 +88,7 @@ Comparison compareLse(const Call& call, const float* lse, const Run& exact, cons
 }
 
 VkfVerdict judge(const Call& call, const void* o, const float* lse) {
-    // All cost about the same.
+    // All runs cost about the same.
     const Run exact = runAlgorithm(call, VKF_REFERENCE_DIRECT, 0.0, 0.33);
     const RoundedRuns rounded = {runAlgorithm(call, VKF_REFERENCE_TILED_FP32, 0.33, 0.67),
                                  runAlgorithm(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 0.67, 1.0)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges the softmax's probabilities as verify.cpp judges o. They are many: some rows of each head at a time.
+// Judges the probabilities of the softmax as verify.cpp judges o. Takes some rows of each head at a time, because there
+// are many probabilities.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,7 +18,7 @@
 namespace vkf::reference {
 namespace {
 
-// Probabilities of one run that are in memory at a time, about.
+// About so many probabilities of one run are in memory at a time.
 constexpr uint64_t probabilitiesAtOnce = uint64_t{1} << 22;
 
 constexpr std::array algorithms = {VKF_REFERENCE_STANDARD, VKF_REFERENCE_TILED_FP32,
@@ -29,7 +30,7 @@ bool areFromLse(const VkfProblem& problem) {
     return problem.path != VKF_PATH_STANDARD || has(problem, VKF_ARRAY_PROBABILITY_ROWS);
 }
 
-// The call for every `parts`-th of its rows.
+// Returns the call for every `parts`-th of its rows, from row number `part` on.
 Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     Call some = call;
     some.options.rowBegin = call.placeOf(part);
@@ -38,7 +39,7 @@ Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     return some;
 }
 
-// lse of the call's rows, fp32, at their places among all rows.
+// Returns lse of the call's rows, as `algorithm` computes it, at their places among all rows.
 std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
     Call variant = call;
     variant.options.algorithm = algorithm;
@@ -53,7 +54,7 @@ std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, dou
     return all;
 }
 
-// savedLse, of each run, is empty where probabilities are not made from one.
+// savedLse has an lse for each run, which is empty if the run does not make probabilities from lse.
 Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin, double progressEnd) {
     Runs runs;
     std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
@@ -70,8 +71,8 @@ Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin,
     return runs;
 }
 
-// The kernel that makes lse and the one that makes probabilities from it may add scores up each in its own way, and
-// round k of block types or not: each run has the lse of the other.
+// One kernel makes lse, and another kernel makes probabilities from it. Each may sum up scores in its own way, and may
+// round k of block types or not. So each fp32 run takes the lse of the other.
 Runs runFromLse(Call call, double progressBegin, double progressEnd, double* largestLse) {
     const double third = (progressEnd - progressBegin) / 3;
     const Runs saved = {{{},
@@ -84,7 +85,7 @@ Runs runFromLse(Call call, double progressBegin, double progressEnd, double* lar
     return runAlgorithms(call, saved, progressBegin + 2 * third, progressEnd);
 }
 
-// places: of the call's list of rows among the probabilities.
+// `places` are the places of the call's list of rows among the probabilities.
 void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
              Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
@@ -96,7 +97,7 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
                 const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
                 const Rounded fp32 = {runs[1][index], runs[2][index]};
-                // A dropped key weighs 0, not nearly 0.
+                // The probability of a dropped key must be exactly 0.
                 const bool nothing = exact == 0.0 && fp32[0] == 0.0 && fp32[1] == 0.0;
                 const double error = !nothing       ? distance(value, exact, fp32)
                                      : value == 0.0 ? 0.0
@@ -107,7 +108,7 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
     }
 }
 
-// Rows of chosen numbers that are of no row.
+// Compares the places whose number is no row: their probabilities must be 0.
 void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* probabilities,
                     Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
@@ -143,9 +144,9 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     }
     VkfProbabilitiesVerdict verdict{};
     verdict.error = comparison.error();
-    // lse may be off by its own floor, and a score by half a unit for each of its products, of either sign: two kernels
-    // add them up in orders of their own, and with few probabilities those of the runs may agree by chance. Both make
-    // as large a share of a weight.
+    // lse may be off by its own floor. A score may be off by half a unit for each of its products, with either sign:
+    // two kernels sum them up in different orders. With few probabilities, the runs may agree by chance. Both errors
+    // change a probability by their size times the probability.
     const double ulpOfLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
     const double ofScores = ulpOfLse * std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
     const double floor = floorUlps * (ulp(VKF_TYPE_F32, comparison.largest()) + ulpOfLse) + ofScores;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which keys a query row sees. Causal masks, windows and lengths all come down to one range, of which block
-// masks and boolean ones leave the open parts.
+// The keys that a query row sees. Causal masks, windows and lengths give one range of keys. Block masks and per-key
+// masks drop keys inside that range. With first keys, the range includes the keys between them and the window, which
+// are not visible.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ struct KeyRange {
 
 inline KeyRange intersection(KeyRange a, KeyRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-// The block mask of one head: rows of blocks of rowWords words, a bit a block, 1 = open. No words, no mask.
+// The block mask of one head. A row of blocks has rowWords words, with one bit for each block; 1 = open. Without words
+// there is no mask.
 struct BlockMask {
     const uint32_t* words;
     int64_t block; // rows and keys of a block
@@ -32,7 +34,7 @@ struct BlockMask {
     }
 };
 
-// The boolean mask of one head, true = keep. No bytes, no mask.
+// The boolean mask of one head; true = keep. Without bytes there is no mask.
 struct BooleanMask {
     const unsigned char* bytes;
     uint64_t bits;  // of an element
@@ -45,7 +47,7 @@ struct BooleanMask {
     }
 };
 
-// The documents of one sequence's keys. No ids, no mask.
+// The documents of one sequence's keys. Without ids there is no mask.
 struct Documents {
     const int32_t* ids;
     int64_t offset; // row i stands at key i + offset
@@ -53,42 +55,42 @@ struct Documents {
     bool keeps(int64_t row, int64_t key) const { return row + offset >= 0 && ids[row + offset] == ids[key]; }
 };
 
-// The mask of one sequence and head. Row i stands at key i + offset and sees those from `left` before it to
-// `right` after it.
+// All masks of one sequence and head. Row i stands at key i + offset. Its window reaches from `left` keys before that
+// key to `right` keys after it.
 struct Mask {
-    int64_t rows; // the sequence's own
-    int64_t keys; // alike
+    int64_t rows; // of the sequence
+    int64_t keys; // of the sequence
     int64_t offset;
     int64_t left;
     int64_t right;
     BlockMask blocks;
     BooleanMask booleans;
     Documents documents;
-    int64_t firstKeys; // seen beside the window
-    bool causal;       // no key after a row's own, first ones included
+    int64_t firstKeys; // seen in addition to the window
+    bool causal;       // a row sees no key after its own, not even first keys
 
-    // How many first keys the row sees beside its window.
+    // How many first keys the row sees in addition to its window.
     int64_t firstKeysOf(int64_t row) const {
         const int64_t most = causal ? std::clamp<int64_t>(row + offset + 1, 0, keys) : keys;
         return std::min(most, firstKeys);
     }
-    // Whether row and key are open to each other, if the key is in the row's range.
+    // Whether the row sees a key that is in its range (visibleKeys).
     bool open(int64_t row, int64_t key) const {
         return (blocks.words == nullptr || blocks.open(row, key)) &&
                (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
                (documents.ids == nullptr || documents.keeps(row, key)) &&
                (key < firstKeysOf(row) || (key >= row + offset - left && key <= row + offset + right));
     }
-    bool askedByKey() const { return booleans.bytes != nullptr || documents.ids != nullptr || firstKeys != 0; }
-    bool hasHoles() const { return blocks.words != nullptr || askedByKey(); }
-    // The first key after this one that may be open where this one is closed, or the other way round.
-    int64_t nextEdge(int64_t key) const { return askedByKey() ? key + 1 : (key / blocks.block + 1) * blocks.block; }
+    bool hasPerKeyMask() const { return booleans.bytes != nullptr || documents.ids != nullptr || firstKeys != 0; }
+    bool hasHoles() const { return blocks.words != nullptr || hasPerKeyMask(); }
+    // The first key after this one whose visibility may differ from this one.
+    int64_t nextEdge(int64_t key) const { return hasPerKeyMask() ? key + 1 : (key / blocks.block + 1) * blocks.block; }
 };
 
 // Farther than any key, and small enough to add to any row without overflow.
 inline constexpr int64_t unlimited = int64_t{1} << 40;
 
-// Of a sequence of so many rows; keyLength is its entry in keyLengths, or problem.keys.
+// Returns the masks of a sequence of so many rows. keyLength is its entry in keyLengths, or its number of keys.
 inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
     const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
     Mask mask{};
@@ -109,10 +111,10 @@ inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
     const int64_t diagonal = row + mask.offset;
     const KeyRange window = intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
     const int64_t first = mask.firstKeysOf(row);
-    return first > 0 ? KeyRange{0, std::max(first, window.end)} : window; // with what lies between, which is not open
+    return first > 0 ? KeyRange{0, std::max(first, window.end)} : window; // with the keys between, which are not open
 }
 
-// The first part of a range of keys that is open to the row without a gap; empty if all are closed.
+// Returns the first keys of a range that the row sees without a gap; empty if it sees none.
 inline KeyRange firstOpen(const Mask& mask, int64_t row, KeyRange keys) {
     if (!mask.hasHoles()) {
         return keys;
@@ -129,7 +131,8 @@ inline KeyRange firstOpen(const Mask& mask, int64_t row, KeyRange keys) {
     return {begin, end};
 }
 
-// Calls visit(KeyRange) for each part of a range of keys that is open to the row, in their order.
+// Calls visit(KeyRange) for each run of keys that the row sees without a gap, within a range of keys and in their
+// order.
 template <typename Visit> void forEachOpen(const Mask& mask, int64_t row, KeyRange keys, const Visit& visit) {
     for (KeyRange open = firstOpen(mask, row, keys); !open.empty(); open = firstOpen(mask, row, {open.end, keys.end})) {
         visit(open);

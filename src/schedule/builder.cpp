@@ -58,9 +58,9 @@ void ScheduleBuilder::setScratch(const VkfTensorLayout& layout) {
     schedule_->scratchBytes = layout.elements * sizeof(float);
 }
 
-void ScheduleBuilder::addScratchState(uint32_t parts) {
+void ScheduleBuilder::addScratchState(uint32_t keySplits) {
     schedule_->scratchStateOffset = schedule_->scratchBytes;
-    schedule_->scratchBytes += heads() * problem_.given.queryRows * parts * 2 * sizeof(float);
+    schedule_->scratchBytes += heads() * problem_.given.queryRows * keySplits * 2 * sizeof(float);
 }
 
 void ScheduleBuilder::addScratchLse() {

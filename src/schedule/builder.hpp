@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Builds the phases of a schedule from what those of every path have in common.
+// Builds the phases of a schedule. It does what the paths have in common.
 #pragma once
 
 #include <array>
@@ -19,14 +19,15 @@ public:
     ScheduleBuilder(const Caps& caps, const CheckedProblem& problem, Schedule* schedule)
         : caps_(caps), problem_(problem), schedule_(schedule) {}
 
-    // Sets the tile of the path and of its phases from here on. `splits` is for the tile's text alone (setSplits).
+    // Sets the tile of the path, and of the phases that follow. `splits` only enters the text of the tile; setSplits
+    // sets the number of splits.
     template <KernelTile Tile> void setTile(const Tile& tile, uint32_t splits, bool tuned = false) {
         schedule_->tile = {tile.rows(), tile.keys(), tile.workgroupSize(), tile.sharedBytes()};
         schedule_->tileText = tile.text(splits);
         schedule_->tuned = tuned;
         tileConstants_ = tileConstants(tile);
     }
-    // Adds the numbers of a phase's own tile to the text.
+    // Adds the numbers of one phase's tile to the text of the tile.
     void addToTileText(std::string_view text) { schedule_->tileText += text; }
     ConsideredTiles* considered() { return &schedule_->considered; }
     VkfPath path() const { return schedule_->path; }
@@ -36,36 +37,36 @@ public:
     VkfResult add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
                   VkfMessage* message);
 
-    // How Operand::scratch is laid out.
+    // Sets the layout of Operand::scratch, with which the scratch memory begins.
     void setScratch(const VkfTensorLayout& layout);
-    // m and l of each row, `parts` times, behind the rest of the scratch.
-    void addScratchState(uint32_t parts);
-    // lse behind the rest of the scratch, for probabilities where the caller wants no lse.
+    // Reserves (m, l) of each row and key split at the end of the scratch memory.
+    void addScratchState(uint32_t keySplits);
+    // Reserves lse at the end of the scratch memory. Probabilities need it if the caller wants no lse.
     void addScratchLse();
-    // Sets the tile of the phases from here on, and leaves the tile of the path as it is.
+    // Sets the tile of the phases that follow, and leaves the tile of the path as it is.
     template <KernelTile Tile> void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
-    // Products of 16-bit types: p is of their type too.
+    // Sets the cooperative matrices of the phases that follow. Their 16-bit type is q's, and p has it too.
     void setMatrices(const MatrixLayout& layout);
-    // Whether rows of q, k and v are loaded in whole words, or element by element.
+    // Sets whether the kernels load rows of q, k and v in whole words, or element by element.
     void setWholeWords(bool wholeWords);
-    // Whether rows of o leave in them.
+    // Sets whether the kernels store rows of o in whole words.
     void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
-    // From here on a row tile is one of the packed rows of so many query heads of a KV head.
+    // In the phases that follow, a row tile holds packed rows of so many query heads of one KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }
-    // Has the phase that finishes rows write lse.
+    // Makes the phase that finishes rows write lse.
     void writeLse(Operand lse);
     uint32_t tileConstant(size_t id) const { return tileConstants_[id]; }
 
     bool needsStorage16() const;
-    // Of all heads. Packed sequences have a slot for each, and more.
+    // Row tiles of all heads. For packed sequences it is the number of slots, which can be higher.
     uint64_t rowTiles() const;
     uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
 
 private:
     double stepOperations(Kernel kernel) const;
-    // The problem's tensor behind an operand; null for none and scratch.
+    // The problem's tensor that an operand stands for. Null for operands that are not q, k, v or o.
     const VkfTensorLayout* tensorOf(Operand operand) const;
     ByteStrides operandStrides(Operand operand) const;
 

@@ -46,7 +46,7 @@ uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tab
     uint64_t address = 0;
     for (const OptionalInput& row : optionalInputs) {
         if (row.travel == Travel::windowSlot) {
-            address = std::max(address, table.*row.field); // all but one are 0
+            address = std::max(address, table.*row.field); // at most one of them is not 0
         }
     }
     return address;

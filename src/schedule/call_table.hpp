@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a call brings beside its tensors, and how its kernels find it (shaders/shared/call_table.h).
+// The call table: how kernels find the optional inputs of a call (shaders/shared/call_table.h).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace vkf {
 
-// Puts the phase that writes the table before all others, and its room behind the rest of the scratch. Nothing where
-// the call needs no table.
+// Adds the phase that writes the table before all other phases, and reserves scratch memory for the table. Does nothing
+// if the call needs no table.
 void addTable(const CheckedProblem& problem, Schedule* schedule);
 
-// Fills in the strides of the inputs that broadcast.
+// Fills in the strides, in bits, of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
-// The address in the slot of the window: the table's, or the only one in `table`. `slot` is VKF_SLOT_HAS_*.
+// Returns the address for the push-constant slot of the window: the address of the table, or of the only optional
+// input. `slot` is VKF_SLOT_HAS_*.
 uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress);
 
-// Push constants of the dispatch that writes a piece of the table to its address.
+// The table is written in pieces, one dispatch for each. tablePiece returns the push constants for one piece.
 uint32_t tablePieces();
 shared::TablePiece tablePiece(const shared::CallTable& table, uint64_t tableAddress, uint32_t piece);
 

@@ -8,7 +8,8 @@
 namespace vkf {
 namespace {
 
-// Whether the kernel can store rows of o as whole words of 16 bytes: it knows fp32 and the type of its matrices.
+// Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
+// row consists of such words.
 bool hasWordOutput(const VkfProblem& p, VkfType stored) {
     return (stored == VKF_TYPE_F32 || stored == p.q.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
@@ -27,7 +28,7 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     const CoopmatTile& tile = chosen.tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "path coopmat: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    "path coopmat: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;

@@ -11,14 +11,14 @@
 namespace vkf {
 namespace {
 
-// Words of 4 bytes in which rows of k and v that are of block types can be loaded.
+// Words of 4 bytes that the kernel can load at once from rows of k and v of block types.
 uint32_t blockUnit(const CheckedProblem& problem) {
-    constexpr uint32_t largest = 2;
+    constexpr uint32_t most = 2;
     const auto inPairs = [&problem](VkfTensorRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
-        return !isBlockType(layout.type) || inWholeWords(layout, largest * blockWordBytes);
+        return !isBlockType(layout.type) || inWholeWords(layout, most * blockWordBytes);
     };
-    return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? largest : 1;
+    return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? most : 1;
 }
 
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
@@ -34,8 +34,9 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
 }
 
-// Of the kernels on matrices one fills them from rows of their own type, those of fp16 also from rows of block types in
-// whole words; that for wide heads takes whole words of their own type alone.
+// Whether a kernel on matrices can take k and v. The kernel for narrow heads takes rows of q's type; with fp16 matrices
+// it also takes block types in whole words. The kernel for wide heads takes only q's type in whole words, and valueDim
+// must not be over headDim.
 bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     const auto fills = [&](VkfType type) {
         return type == p.q.type || (isBlockType(type) && p.q.type == VKF_TYPE_F16 && wholeWords && !wide);
@@ -43,7 +44,8 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
 
-// The kernel on matrices, but for that of wide heads, takes keys in order and none between the first ones and a window.
+// The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
+// and a window. The kernel for wide heads can.
 bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
 
 } // namespace
@@ -63,7 +65,7 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
     if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "path decode: headDim %u and valueDim %u need more than the %u bytes of shared memory there are",
+                    "path decode: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
     std::visit([&](const auto& plan) { builder.setTile(plan.tile, splits); }, chosen);
@@ -75,7 +77,7 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
         kernel = Kernel::attentionDecodeWide;
         builder.setMatrices(wide->tile.layout);
     }
-    // The plain kernel reads q element by element anyway.
+    // The kernel without matrices reads q element by element in any case.
     builder.setWholeWords(kernel == Kernel::attentionDecode ? wholeKeys : wholeWords);
     builder.packHeads(packedHeads(builder.path(), problem));
     return scheduleFused(caps, kernel, splits, problem, builder, message);

@@ -9,14 +9,15 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mergeLanes = 64; // that a row takes at most as a whole
-constexpr uint32_t widePieceLanes = 16;
+constexpr uint32_t mergeLanes = 64;     // most lanes of a row that is merged in one piece
+constexpr uint32_t widePieceLanes = 16; // of one piece of a wider row
 
-// Adds the phase that joins the parts in scratch.
+// Adds the phase that merges the partial results in scratch memory.
 VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem& problem, ScheduleBuilder& builder,
                         VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    // Wide rows are merged in pieces: they come with few heads, which would make too few workgroups.
+    // Wide rows are merged in pieces. Problems with wide rows have few heads, and merging each row in one piece would
+    // make too few workgroups.
     const uint32_t words = (p.valueDim + 3) / 4;
     const uint32_t lanes = std::bit_ceil(words) > mergeLanes ? widePieceLanes : std::bit_ceil(words);
     const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
@@ -43,8 +44,8 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     return result;
 }
 
-// Adds the phase of unsplit keys.
-VkfResult scheduleWhole(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
+// Adds the phase of attention whose keys are not split.
+VkfResult scheduleUnsplit(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
     const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
                                          tileOperations(problem, builder.tile().rows), message);
     if (result == VKF_SUCCESS) {
@@ -53,7 +54,7 @@ VkfResult scheduleWhole(Kernel kernel, const CheckedProblem& problem, ScheduleBu
     return result;
 }
 
-// Adds two phases: parts of o and lse, and their merge.
+// Adds two phases: one makes a partial result (o, m, l) for each key split, the other merges them.
 VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                          ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
@@ -70,11 +71,11 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
     if (result != VKF_SUCCESS) {
         return result;
     }
-    Phase& parts = builder.lastPhase();
-    parts.lse = Operand::scratchState;
-    parts.variant.constants[VKF_ID_KEY_SPLITS] = splits;
-    parts.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
-    parts.variant.constants[VKF_ID_LSE] = 1;
+    Phase& attention = builder.lastPhase();
+    attention.lse = Operand::scratchState;
+    attention.variant.constants[VKF_ID_KEY_SPLITS] = splits;
+    attention.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
+    attention.variant.constants[VKF_ID_LSE] = 1;
 
     return scheduleMerge(caps, splits, problem, builder, message);
 }
@@ -87,7 +88,7 @@ VkfResult scheduleFused(const Caps& caps, Kernel kernel, uint32_t splits, const 
         return VKF_SUCCESS;
     }
     return splits > 1 ? scheduleSplits(caps, kernel, splits, problem, builder, message)
-                      : scheduleWhole(kernel, problem, builder, message);
+                      : scheduleUnsplit(kernel, problem, builder, message);
 }
 
 } // namespace vkf

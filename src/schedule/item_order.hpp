@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// In which order workgroups take the tiles of a fused path.
+// The order in which workgroups take the tiles of a fused path.
 #pragma once
 
 #include "problem/problem.hpp"
@@ -8,8 +8,8 @@
 
 namespace vkf {
 
-// Lets heads take turns with their tiles, the longest of each first, where tiles differ in how many keys they see. For
-// a schedule that begins with its attention phase.
+// Lets groups of heads take turns with their tiles, if tiles differ in the number of keys that they see. The kernels
+// take the longest tiles of each head first. The schedule must begin with its attention phase.
 void orderItems(const CheckedProblem& problem, Schedule* schedule);
 
 } // namespace vkf

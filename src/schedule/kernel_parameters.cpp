@@ -14,12 +14,12 @@ namespace {
 
 constexpr double log2e = 1.4426950408889634;
 
-// A side of the window, -1 = unlimited, as the shaders take it.
+// One side of the window as the shaders take it. `keys` is -1 for an unlimited side.
 int32_t windowReach(int64_t keys, int32_t unlimited) {
     return keys < 0 ? unlimited : static_cast<int32_t>(std::min<int64_t>(keys, unlimited));
 }
 
-// Places of up to four bits, a byte each.
+// Packs what up to four bits of an element or lane number add to row and column, one byte for each bit.
 template <size_t count>
 uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
     uint32_t packed = 0;
@@ -41,7 +41,7 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
 }
 
-// What decides which probabilities stay out of o: VKF_DROPOUT_*.
+// Where the kernels read which probabilities dropout leaves out of o: VKF_DROPOUT_*.
 uint32_t dropoutOf(const VkfProblem& p) {
     if (has(p, VKF_ARRAY_DROPOUT_MASK)) {
         return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a kernel is told: push constants and specialization constants, from a problem and a tile.
+// The parameters of a kernel: push constants and specialization constants, made from a problem and a tile.
 #pragma once
 
 #include <array>
@@ -22,20 +22,21 @@
 
 namespace vkf {
 
-// The push constants, all but addresses and first_item.
+// Returns the push constants of the attention kernels. Addresses and first_item stay 0. Strides of heads and batches
+// are shifted right by `shift`.
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides, uint32_t shift);
 
-// The push constants of attention_probabilities.comp, made from those that all kernels have. Its tensors are q, k, the
-// probabilities and the chosen rows.
+// Returns the push constants of attention_probabilities.comp, made from those of the attention kernels. Its tensors are
+// q, k, the probabilities and the chosen rows.
 shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const shared::CallParams& call);
 
-// Puts the address of optional inputs in the slot of the window.
+// Puts the address of the optional inputs into the push-constant slot of the window.
 void setOptionalInputs(uint64_t address, shared::CallParams* params);
 
-// Those of merge_splits.comp, all but addresses and first_item.
+// Returns the push constants of merge_splits.comp. Addresses and first_item stay 0.
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem);
 
-// The constants of a tile; those of the problem are added to them.
+// The specialization constants of a tile. constantsOf adds those of the problem.
 Constants tileConstants(const ScalarTile& tile);
 Constants tileConstants(const DecodeTile& tile);
 Constants tileConstants(const CoopmatTile& tile);
@@ -44,6 +45,7 @@ Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
 
+// Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
 
 } // namespace vkf

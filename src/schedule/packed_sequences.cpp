@@ -6,7 +6,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mostWorkgroups = 65535; // that any device takes in one dispatch
+constexpr uint32_t mostWorkgroups = 65535; // every device takes so many in one dispatch
 
 } // namespace
 

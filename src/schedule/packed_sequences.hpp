@@ -11,11 +11,12 @@
 
 namespace vkf {
 
-// Puts the phase that lists the slots' sequences before the kernels of a schedule, and room for them behind the rest of
-// the scratch. Nothing where sequences are not packed.
+// Adds the phase that writes the sequence of each slot before the phases so far, and reserves scratch memory for the
+// list. Does nothing if sequences are not packed.
 void addSequenceList(const CheckedProblem& problem, Schedule* schedule);
 
-// Push constants of that phase's one dispatch, given the addresses of what it reads and writes.
+// Returns the push constants of the one dispatch of that phase, which reads `rowStarts` and writes the list to
+// `listAddress`.
 shared::SequenceList sequenceList(const CheckedProblem& problem, const Slots& slots, uint64_t rowStarts,
                                   uint64_t listAddress);
 

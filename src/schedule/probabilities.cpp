@@ -6,7 +6,7 @@
 namespace vkf {
 namespace {
 
-// More bytes than this are no memory size, and their offsets would not fit 64 bits.
+// No memory is larger, and offsets of more bytes might not fit into 64 bits.
 constexpr double mostProbabilityBytes = 0x1p62;
 
 } // namespace
@@ -25,7 +25,7 @@ VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem,
     const ProbabilitiesTile tile = chooseProbabilitiesTile(caps, rows);
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "probabilities need more than the %u bytes of shared memory there are", caps.maxSharedMemoryBytes);
+                    "probabilities need more than the device's %u bytes of shared memory", caps.maxSharedMemoryBytes);
     }
     Operand lse = Operand::lse;
     if (!has(p, VKF_ARRAY_LSE)) {

@@ -12,7 +12,7 @@ VkfResult setScalarTile(const TunedDevice& device, const CheckedProblem& problem
     const ScalarPlan chosen = chooseScalarTile(device, tileProblem(builder.path(), problem), builder.considered());
     if (chosen.tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "headDim %u and valueDim %u need more than the %u bytes of shared memory there are", p.headDim,
+                    "headDim %u and valueDim %u need more than the device's %u bytes of shared memory", p.headDim,
                     p.valueDim, device.caps.maxSharedMemoryBytes);
     }
     const uint32_t taken = p.kvSplits != 0 ? p.kvSplits : chosen.splits;

@@ -16,7 +16,7 @@
 namespace vkf {
 namespace {
 
-// A software driver has no matrix units: there the portable kernel is faster.
+// The software driver llvmpipe has no matrix units, so that the portable kernel is faster there.
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
     return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
@@ -24,14 +24,19 @@ bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
                    .tile.subgroups != 0;
 }
 
-// Most query rows that path decode takes on its own accord; with matrices, most packed rows, unless the keys of all KV
-// heads are few. It reads them once for every 16 packed rows, path coopmat once for all: 64 rows of 8 KV heads
-// took 15.6 against 18.4 us with 1024 keys, 71 against 50 with 4096; 32 rows about the same on both.
+// The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with
+// more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path decode reads the keys once
+// for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV heads in us:
+//
+//     packed rows   keys   decode   coopmat
+//              64   1024     15.6      18.4
+//              64   4096       71        50
+//              32    any   about the same
 constexpr uint32_t mostDecodeRows = 16;
 constexpr uint64_t mostPackedDecodeRows = 32;
 constexpr uint64_t fewKeys = 16384;
 
-// Many packed rows against many keys.
+// Whether many packed rows meet many keys.
 bool isCrowded(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > mostPackedDecodeRows;

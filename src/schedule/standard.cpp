@@ -11,17 +11,17 @@
 namespace vkf {
 namespace {
 
-// The kernels of the unfused path, and what they have in common.
+// The kernels of path standard, and the sizes that they share.
 struct StandardKernels {
     Kernel scores;
     Kernel output;
     uint32_t typeOfP;        // VKF_STORED_*
     uint32_t stepKeys;       // keys of P v that are staged at once
-    uint32_t rowMultiple;    // to which S is padded
-    uint32_t columnMultiple; // the same of its columns
+    uint32_t rowMultiple;    // the rows of S are padded to a multiple of it
+    uint32_t columnMultiple; // the columns of S are padded to a multiple of it
 };
 
-// More bytes of scores than this are no memory size, and their offsets would not fit 64 bits.
+// No memory is larger, and offsets of more bytes of scores might not fit into 64 bits.
 constexpr double mostScoreBytes = 0x1p62;
 
 VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
@@ -32,7 +32,7 @@ VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& pr
         chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "path standard: valueDim %u needs more than the %u bytes of shared memory there are", p.valueDim,
+                    "path standard: valueDim %u needs more than the device's %u bytes of shared memory", p.valueDim,
                     caps.maxSharedMemoryBytes);
     }
     builder.setTile(tile, 1);
@@ -55,7 +55,7 @@ VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& proble
     return result;
 }
 
-// Adds the softmax: one workgroup a row.
+// Adds the softmax, in which one workgroup takes one row.
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;

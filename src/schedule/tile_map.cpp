@@ -9,7 +9,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t workgroupSize = 1024; // a mask of bytes takes all the loads in flight that there may be
+constexpr uint32_t workgroupSize = 1024; // a mask of bytes needs as many loads in flight as possible
 constexpr uint64_t wordBytes = 8;        // two bits for each of 32 tiles
 constexpr uint32_t wordTiles = 32;
 constexpr uint64_t pairOperations = 8;
@@ -26,7 +26,7 @@ bool differsByHead(const VkfProblem& p) {
     return p.queryHeads > 1 && (mask || (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.headStride != 0));
 }
 
-// A kernel that looks at the tiles of attention, which is the schedule's first phase.
+// Returns a phase whose kernel looks at the tiles of attention. The first phase of the schedule must be attention.
 Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, const Schedule& schedule, uint64_t items,
               uint64_t operations) {
     const Phase& attention = schedule.phases.front();
@@ -62,7 +62,7 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     const uint64_t wordKeys = uint64_t{wordTiles} * tile.keys;
     const uint64_t words = p.batch * heads * rowTiles * ((p.keys + wordKeys - 1) / wordKeys);
     if (words > UINT32_MAX) {
-        return; // the kernel asks about every key
+        return; // without a map, the kernel asks per-key masks about every key
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
     const uint64_t orders = p.batch * heads;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles that masks leave open (shaders/masks/tile_map.glsl): whether a call has one, and the phase that
-// makes it.
+// The map of tiles (shaders/masks/tile_map.glsl), from which kernels know empty and partial tiles: whether a call has a
+// map, and the phases that make it.
 #pragma once
 
 #include "device/caps.hpp"
@@ -10,8 +10,12 @@
 
 namespace vkf {
 
-// Puts the phase that makes the map before the others, tells the first of them that there is one, and makes room behind
-// the rest of the scratch. Nothing where no mask is asked key by key, or the path looks at every key anyway.
+// Adds two phases before the attention phase: one makes the map, the other puts its tiles of rows in order. Reserves
+// scratch memory for both, and specializes the attention kernel for the map. Does nothing in these cases:
+// - There is no per-key mask, no key, or no attention phase.
+// - The path does not walk over tiles of keys (walksTiles).
+// - Sequences are packed.
+// - The map would have more than 2^32 - 1 words.
 void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* schedule);
 
 } // namespace vkf

@@ -15,7 +15,7 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t wordBytes = 16;
-constexpr uint32_t addressBytes = 8; // of one row of the bias
+constexpr uint32_t addressBytes = 8; // address of one row of the bias
 
 // A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
 struct Candidate {
@@ -53,8 +53,8 @@ constexpr std::array registerCandidates = {
     Candidate{1, 1, 1, 256},
 };
 
-// Best first, for matrices whose elements pass through shared memory. Each subgroup needs a part of it. The last three
-// fit 32 KiB for every head dimension.
+// Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part. The last
+// three fit 32 KiB for every head dimension.
 constexpr std::array exchangeCandidates = {
     Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128},
     Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
@@ -84,11 +84,16 @@ constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
-// Where registers are full, o leaves in words if a row sees at most so many keys. With more keys the end of a workgroup
-// counts little, and the compiler finds faster registers for the loop without words. Gain with D = 128: 3 % with 512
-// keys, 1 % with 1024, -1 % with 2048, -3 % with 8192; causal 4, 2, 0 and -1 %. Under per-key and block masks rows see
-// fewer keys, or the loop is another: 16 documents 5 %, random masks 8 %, half of the blocks empty 1 %. With D = 64
-// registers are not full: 5 %, causal 3 %.
+// Where registers are full, o is stored in words if a row sees at most so many keys. With more keys the end of a
+// workgroup counts little, and the compiler finds faster registers for the loop without words. Under per-key and block
+// masks rows see fewer keys, or the loop is another. With D = 64 registers are not full. Gain of words:
+//
+//     D = 128, keys    512   1024   2048   8192
+//     no mask          3 %    1 %   -1 %   -3 %
+//     causal           4 %    2 %    0 %   -1 %
+//
+//     D = 128   16 documents 5 %, random masks 8 %, half of the blocks empty 1 %
+//     D = 64    no mask 5 %, causal 3 %
 constexpr uint32_t mostWordOutputKeys = 1024;
 constexpr uint32_t fullRegisters = 192;
 
@@ -211,12 +216,12 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
     // One sequence of 512 rows, D = 256, takes 130 us in four splits, and 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&
                        problem.keys < uint64_t{cacheKeys} * problem.queryRows;
-    considerBuiltIn(caps, layout, problem, BlockTiles::whole, small ? KeySplits::none : KeySplits::wanted, search);
+    considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::whole, KeySplits::wanted, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, KeySplits::wanted, search);
     }
     if (!search.found()) {
-        considerBuiltIn(caps, layout, problem, BlockTiles::cut, KeySplits::wanted, search);
+        considerBuiltIn(caps, layout, problem, BlockTiles::inSeveralBlocks, KeySplits::wanted, search);
     }
     return search.finish(considered);
 }

@@ -31,15 +31,15 @@ struct CoopmatTile {
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     uint32_t sharedBytes() const;
-    // Hold parts of q, s, o and the bias of the next tile.
+    // Registers of an invocation that hold parts of q, s, o and the bias of the next tile.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
-// Whether o leaves in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is the
-// number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
+// Whether o is stored in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is
+// the number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
 bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys);
 
 // Fills *considered, unless null.

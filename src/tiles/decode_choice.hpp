@@ -25,11 +25,11 @@ using DecodeSearch = TileSearch<DecodeChoice>;
 DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
                               ConsideredTiles* considered = nullptr);
 
-// Into how many splits the keys of `workgroups` are divided. Each split has at least one tile of keys. `slots` is the
-// number of workgroups that the device runs at a time.
+// Returns into how many splits the keys of `workgroups` are divided. Each split has at least one tile of keys. `slots`
+// is the number of workgroups that the device runs at a time.
 uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots);
 
-// The same for a tile whose workgroups a multiprocessor runs `resident` of at a time.
+// Returns the splits for a tile of which a multiprocessor runs `resident` workgroups at a time.
 uint32_t decodeSplits(const DecodeProblem& problem, uint64_t workgroups, uint32_t tileKeys, uint32_t resident);
 
 // ---- For the files of the three kernels ------------------------------------------------------------------------

@@ -31,7 +31,7 @@ struct DecodeMatrixTile {
     uint32_t rows() const { return rowSubgroups * rowTiles * columns; }
     uint32_t keys() const { return keySubgroups * layout.rows; }
     uint32_t sharedBytes() const;
-    // Hold parts of q, k, v, s and o.
+    // Registers of an invocation that hold parts of q, k, v, s and o.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

@@ -10,7 +10,7 @@
 
 namespace vkf {
 
-// What of a problem decides its tile on path decode. A KV head's rows are packed: those of all its query heads.
+// The facts of a problem that decide its tile on path decode. Rows of all query heads of a KV head are packed.
 struct DecodeProblem {
     uint32_t headDim;
     uint32_t valueDim;

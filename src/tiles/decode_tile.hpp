@@ -27,7 +27,7 @@ struct DecodeTile {
     uint32_t rows() const { return threadRows; }
     uint32_t keys() const { return groups * threadKeys; }
     uint32_t sharedBytes() const;
-    // Hold parts of k, v, s and o.
+    // Registers of an invocation that hold parts of k, v, s and o.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

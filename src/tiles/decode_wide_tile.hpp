@@ -25,7 +25,7 @@ struct DecodeWideTile {
     uint32_t rows() const { return layout.rows; }
     uint32_t keys() const { return keyMatrices * layout.depth; }
     uint32_t sharedBytes() const;
-    // Hold parts of q, k, s and o.
+    // Registers of an invocation that hold parts of q, k, s and o.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

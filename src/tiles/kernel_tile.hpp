@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What every kernel's tile can say about itself.
+// The interface of the tiles of all kernels.
 #pragma once
 
 #include <concepts>

@@ -7,8 +7,8 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t leastRowsOfWholeBlocks = 32;
-constexpr uint32_t mostRowsOfCutBlocks = 64;
+constexpr uint32_t leastRowsInOneBlock = 32;
+constexpr uint32_t mostRowsInSeveralBlocks = 64;
 
 } // namespace
 
@@ -52,20 +52,20 @@ Objection fewWorkgroups(uint64_t workgroups, uint64_t least) {
 }
 
 // Without 16-bit storage there is no kernel that merges partial results.
-Objection tooManyParts(const TileProblem& problem, uint32_t splits, const Caps& caps) {
+Objection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps) {
     const uint64_t rows = problem.heads * problem.queryRows;
     const uint64_t most = caps.storage16() ? std::numeric_limits<uint32_t>::max() : rows;
     return objectionIf(rows > most / splits, {VKF_TILE_PARTS, rows * splits, most});
 }
 
 Objection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
-    const bool whole = tileRows >= leastRowsOfWholeBlocks && problem.keepsBlocksWhole(tileRows, tileKeys);
-    const bool among = tiles == BlockTiles::whole ? whole : tileRows <= mostRowsOfCutBlocks;
+    const bool inside = tileRows >= leastRowsInOneBlock && problem.liesInOneBlock(tileRows, tileKeys);
+    const bool among = tiles == BlockTiles::inOneBlock ? inside : tileRows <= mostRowsInSeveralBlocks;
     return objectionIf(problem.maskBlock != 0 && !among, {VKF_TILE_BLOCKS, tileRows, problem.maskBlock});
 }
 
-Objection cutsBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
-    return objectionIf(!problem.keepsBlocksWhole(tileRows, tileKeys), {VKF_TILE_BLOCKS, tileRows, problem.maskBlock});
+Objection spansBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
+    return objectionIf(!problem.liesInOneBlock(tileRows, tileKeys), {VKF_TILE_BLOCKS, tileRows, problem.maskBlock});
 }
 
 } // namespace vkf

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What can stand against a tile. The choices of all paths use these functions, so that one reason means the same
-// everywhere.
+// Objections to a tile. The choices of all paths use these functions, so that one reason means the same everywhere.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +53,15 @@ Objection halfEmpty(uint32_t tileRows, uint64_t rows);
 Objection fewWorkgroups(uint64_t workgroups, uint64_t least);
 
 // The kernels cannot count the partial results of so many splits.
-Objection tooManyParts(const TileProblem& problem, uint32_t splits, const Caps& caps);
+Objection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps);
 
-// The tiles to choose among when there is a block mask. A tile inside one block of the mask is full or empty as a
-// whole. Blocks that only very small tiles keep whole are cut by tiles that are not too large: the more blocks a tile
-// touches, the fewer tiles are empty.
-enum class BlockTiles { whole, cut };
+// The tiles to choose among when there is a block mask. As far as this mask goes, a tile inside one block is full or
+// empty. If blocks are so small that only very small tiles lie inside one, tiles span several blocks. These tiles are
+// not too large: the more blocks a tile touches, the fewer tiles are empty.
+enum class BlockTiles { inOneBlock, inSeveralBlocks };
 Objection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 // The tile lies in several blocks of the block mask.
-Objection cutsBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
+Objection spansBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 } // namespace vkf

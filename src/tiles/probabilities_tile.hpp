@@ -23,7 +23,7 @@ struct ProbabilitiesTile {
     uint32_t rows() const { return groups * threadRows; }
     uint32_t keys() const { return lanes * threadKeys; }
     uint32_t sharedBytes() const;
-    // Hold a part of s and the fragments that are multiplied.
+    // Registers of an invocation that hold a part of s and the fragments that are multiplied.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

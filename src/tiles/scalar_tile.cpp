@@ -50,20 +50,20 @@ constexpr std::array candidates = {
     Candidate{32, 4, 1, 4, 8, 8, 1, 256, false, 0, 0},
 };
 
-// What splits cost and gain on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to 2048
-// rows (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and 20 us next to
+// Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to 2048 rows
+// (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and 20 us next to
 // another workgroup.
 constexpr double operationsOfMultiprocessor = 2.1e5; // in one microsecond
 constexpr double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
 constexpr double beginningAndEnd = 5;                // of a workgroup
 constexpr double merge = 5;
-constexpr double partBytes = 3e6; // of partial results, in one microsecond
-constexpr double worthIt = 0.9;   // of the time with fewer splits
+constexpr double partialResultBytes = 3e6; // written or read in one microsecond
+constexpr double worthIt = 0.9;            // of the time with fewer splits
 constexpr uint32_t leastSplitKeys = 64;
 constexpr uint64_t enoughWaves = 8; // limits the scratch memory
 
-// For tuning data. No known device has more registers for an invocation. Such a tile was never measured, and takes long
-// to compile.
+// A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
+// and takes long to compile.
 constexpr uint32_t mostTunedRegisters = 255;
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
@@ -79,20 +79,20 @@ Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
 
 // Estimates the time of the tile with so many splits, in microseconds.
 double timeOf(const ScalarTile& tile, const TileProblem& problem, uint64_t splits) {
-    const auto parts = [](uint64_t count, uint64_t size) { return (count + size - 1) / size; };
+    const auto divideUp = [](uint64_t count, uint64_t size) { return (count + size - 1) / size; };
     const uint64_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    const uint64_t ofMultiprocessor = parts(problem.workgroups(tile.rows()) * splits, multiprocessors);
+    const uint64_t ofMultiprocessor = divideUp(problem.workgroups(tile.rows()) * splits, multiprocessors);
     const uint64_t rest = ofMultiprocessor % resident;
     const double alone = rest == 1 ? aloneTakes : static_cast<double>(rest);
     const double inTurn = static_cast<double>(ofMultiprocessor - rest) + alone;
     const double columns = static_cast<double>(problem.headDim) + problem.valueDim;
     const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / operationsOfMultiprocessor;
-    const auto tiles = static_cast<double>(parts(parts(problem.keys, tile.keys()), splits));
+    const auto tiles = static_cast<double>(divideUp(divideUp(problem.keys, tile.keys()), splits));
     const double time =
-        tiles * ofTile * inTurn + static_cast<double>(parts(ofMultiprocessor, resident)) * beginningAndEnd;
+        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * beginningAndEnd;
     const double scratch =
         2.0 * sizeof(float) * static_cast<double>(problem.heads * problem.queryRows * splits) * problem.valueDim;
-    return splits == 1 ? time : time + merge + scratch / partBytes;
+    return splits == 1 ? time : time + merge + scratch / partialResultBytes;
 }
 
 // A split costs more time than the merge of all splits. So it is worth as many workgroups as run at once, and splits
@@ -205,9 +205,9 @@ ScalarPlan chooseScalarTile(const TunedDevice& device, const TileProblem& proble
             });
         },
         search);
-    considerBuiltIn(caps, problem, BlockTiles::whole, search);
+    considerBuiltIn(caps, problem, BlockTiles::inOneBlock, search);
     if (!search.found()) {
-        considerBuiltIn(caps, problem, BlockTiles::cut, search);
+        considerBuiltIn(caps, problem, BlockTiles::inSeveralBlocks, search);
     }
     return search.finish(considered);
 }

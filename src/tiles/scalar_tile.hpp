@@ -28,7 +28,7 @@ struct ScalarTile {
     uint32_t rows() const { return groups * threadRows; }
     uint32_t keys() const { return lanes * threadKeys; }
     uint32_t sharedBytes() const;
-    // Hold parts of s and o, and the fragments that are multiplied.
+    // Registers of an invocation that hold parts of s and o, and the fragments that are multiplied.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

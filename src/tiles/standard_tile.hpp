@@ -28,9 +28,9 @@ struct ProductTile {
     uint32_t keys() const { return keyTiles * layout.columns; }
     // Columns of q and k, and keys of p and v, that are staged at once.
     uint32_t step() const { return stepDepths * layout.depth; }
-    // Of the product that needs more.
+    // Bytes of the product that needs more.
     uint32_t sharedBytes() const;
-    // Hold a part of s or of o, whichever is larger.
+    // Registers of an invocation that hold a part of s or of o, whichever is larger.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

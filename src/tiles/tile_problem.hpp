@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What of a checked problem decides its tile, and how much work a tile has.
+// The facts of a checked problem that decide its tile, and the amount of work of a tile.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vkf {
 
-// What of a problem decides its tile on all paths but decode.
+// The facts of a problem that decide its tile on all paths except decode.
 struct TileProblem {
     uint32_t headDim;
     uint32_t valueDim;
@@ -26,7 +26,7 @@ struct TileProblem {
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
 
     // Whether every tile lies inside one block of the block mask.
-    bool keepsBlocksWhole(uint32_t tileRows, uint32_t tileKeys) const {
+    bool liesInOneBlock(uint32_t tileRows, uint32_t tileKeys) const {
         return maskBlock % tileRows == 0 && maskBlock % tileKeys == 0;
     }
 

@@ -95,8 +95,8 @@ private:
 bool isAbout(const TuningEntry& entry, const TileProblem& problem);
 
 // Considers the tiles of tuning data for the problem, in the order of the entries. planOf makes a TilePlan of an entry,
-// objectionTo says what the path itself has against a tile. Such a tile never makes a result wrong or a problem
-// unsupported, because a tile that does not fit is passed over.
+// objectionTo says what the path itself has against a tile. A tile of tuning data never makes a result wrong or a
+// problem unsupported, because a tile that does not fit is passed over.
 template <typename Choice, typename PlanOf, typename ObjectionTo>
 void considerTuned(const TunedDevice& device, const TileProblem& problem, const PlanOf& planOf,
                    const ObjectionTo& objectionTo, TileSearch<Choice>& search) {
@@ -111,8 +111,8 @@ void considerTuned(const TunedDevice& device, const TileProblem& problem, const 
                         firstOf({
                             exceedsDevice(tile, device.caps),
                             objectionTo(tile),
-                            tooManyParts(problem, plan.splits, device.caps),
-                            cutsBlocks(problem, tile.rows(), tile.keys()),
+                            tooManyPartialResults(problem, plan.splits, device.caps),
+                            spansBlocks(problem, tile.rows(), tile.keys()),
                         }));
     }
 }

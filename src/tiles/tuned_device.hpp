@@ -8,7 +8,7 @@
 
 namespace vkf {
 
-// What the choice of a tile rests on besides the problem. It refers to data that the context owns.
+// A device and its tuning data, from which a tile is chosen for a problem. It refers to data that the context owns.
 struct TunedDevice {
     const Caps& caps;
     std::span<const TuningEntry> tuning{}; // the entries for this device, in their order

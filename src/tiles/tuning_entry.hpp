@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What tuning data says about a class of problems, as plain data. tuning_file.hpp reads it.
+// An entry of tuning data, which is about a class of problems, as plain data. tuning_file.hpp reads it.
 #pragma once
 
 #include <cstdint>

@@ -269,7 +269,8 @@ VkfResult readVersion(std::string_view line, VkfMessage* message) {
     }
     const std::optional<uint32_t> version = numberOf(line.substr(firstWords.size()));
     if (version != knownVersion) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "tuning, line 1: version %s is not known, this library reads %u",
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "tuning, line 1: version %s is not known; this library reads version %u",
                     Shown(line.substr(firstWords.size())).text, knownVersion);
     }
     return VKF_SUCCESS;

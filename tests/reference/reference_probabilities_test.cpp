@@ -266,7 +266,7 @@ TEST_CASE("probabilities and saved lse are refused where they are of no use or m
     };
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32,
                                  VKF_REFERENCE_ONLINE, VKF_REFERENCE_TILED_KEYS_OUTER}) {
-        refuses(algorithm, "options.probabilities is given, which algorithm");
+        refuses(algorithm, "options.probabilities must be null with options.algorithm");
     }
     refuses(VKF_REFERENCE_RECOMPUTE, "options.savedLse is null");
     CHECK(std::count(o.begin(), o.end(), untouched) == 8);

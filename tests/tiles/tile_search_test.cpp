@@ -86,20 +86,19 @@ TEST_CASE("an objection says which value is beyond which limit", "[tiles]") {
     CHECK(same(vkf::fewWorkgroups(131, 132), VKF_TILE_FEW_WORKGROUPS, 131, 132));
 
     vkf::TileProblem problem = {64, 64, 1U << 30, 1, true};
-    CHECK(same(vkf::tooManyParts(problem, 3, caps), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::tooManyParts(problem, 4, caps), VKF_TILE_PARTS, uint64_t{1} << 32, 4294967295));
+    CHECK(same(vkf::tooManyPartialResults(problem, 3, caps), VKF_TILE_SUITS, 0, 0));
+    CHECK(same(vkf::tooManyPartialResults(problem, 4, caps), VKF_TILE_PARTS, uint64_t{1} << 32, 4294967295));
     vkf::Caps withoutMerge = caps;
     withoutMerge.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
-    CHECK(same(vkf::tooManyParts(problem, 1, withoutMerge), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::tooManyParts(problem, 2, withoutMerge), VKF_TILE_PARTS, 1U << 31, 1U << 30));
+    CHECK(same(vkf::tooManyPartialResults(problem, 1, withoutMerge), VKF_TILE_SUITS, 0, 0));
+    CHECK(same(vkf::tooManyPartialResults(problem, 2, withoutMerge), VKF_TILE_PARTS, 1U << 31, 1U << 30));
 
-    problem.blockMask.blockSize = 64;
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
-    CHECK(same(vkf::cutsBlocks(problem, 48, 64), VKF_TILE_BLOCKS, 48, 64));
-    CHECK(same(vkf::cutsBlocks(problem, 64, 32), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::whole, problem, 16, 64), VKF_TILE_BLOCKS, 16, 64));
-    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::whole, problem, 32, 64), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::cut, problem, 128, 64), VKF_TILE_BLOCKS, 128, 64));
+    problem.maskBlock = 64;
+    CHECK(same(vkf::spansBlocks(problem, 48, 64), VKF_TILE_BLOCKS, 48, 64));
+    CHECK(same(vkf::spansBlocks(problem, 64, 32), VKF_TILE_SUITS, 0, 0));
+    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::inOneBlock, problem, 16, 64), VKF_TILE_BLOCKS, 16, 64));
+    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::inOneBlock, problem, 32, 64), VKF_TILE_SUITS, 0, 0));
+    CHECK(same(vkf::otherBlocks(vkf::BlockTiles::inSeveralBlocks, problem, 128, 64), VKF_TILE_BLOCKS, 128, 64));
 }
 
 TEST_CASE("probabilities have a tile on every device from 16 KiB on, and none on a smaller one", "[tiles]") {

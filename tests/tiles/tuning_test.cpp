@@ -117,7 +117,7 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {"", "line 1: does not start with \"vkflash tuning\""},
         {std::string(300, '\xff'), "line 1: does not start"},
         {"\n" + head, "line 1: does not start"},
-        {"vkflash tuning x", "version x is not known, this library reads 1"},
+        {"vkflash tuning x", "version x is not known; this library reads version 1"},
         {"vkflash tuning 1\n" + scalar, "line 2: an entry stands before the first device line"},
         {"vkflash tuning 1\ndevice vendor=1 device=2", "line 2: driver is missing"},
         {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
