@@ -92,3 +92,11 @@ function(vkf_add_spirv_test)
       -P "${PROJECT_SOURCE_DIR}/cmake/ValidateSpirv.cmake")
   set_tests_properties(spirv_val PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "spirv-val was not found")
 endfunction()
+
+# Adds the test "reference_pages": Doxygen makes the reference of the public headers without a warning.
+function(vkf_add_reference_test)
+  add_test(NAME reference_pages
+    COMMAND ${CMAKE_COMMAND} -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "FOLDER=${PROJECT_BINARY_DIR}/reference_pages"
+      -P "${PROJECT_SOURCE_DIR}/cmake/CheckReference.cmake")
+  set_tests_properties(reference_pages PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "doxygen was not found")
+endfunction()
