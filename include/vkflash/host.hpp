@@ -197,7 +197,7 @@ public:
     // between the first and the last command; 0 if the queue has no timestamps.
     // - Barriers around the commands make all earlier writes visible to them. Later submissions and the host see what
     //   they write.
-    // - What the callback throws passes through, and nothing is submitted.
+    // - An exception of the callback passes through, and nothing is submitted.
     // - After a timeout every further submission throws. Objects that the device may still use are kept until the
     //   process ends.
     //
