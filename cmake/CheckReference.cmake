@@ -43,6 +43,5 @@ vkf_run_doxygen(pages status messages)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "Doxygen found faults (./dev docs):\n${messages}")
 endif()
-vkf_expect_gap(tuning.h "/* Number of entries of VkfContextCreateInfo::tuning for the context's device. 0 for NULL. Thread-safe. */\n"
-  "" vkfGetTuningEntryCount)
+vkf_expect_gap(inspect.h "/* Number of shader variants that the library knows. */\n" "" vkfGetShaderVariantCount)
 vkf_expect_gap(problem_types.h " /* elements from one head to the next */" "" headStride)

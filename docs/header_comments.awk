@@ -7,7 +7,8 @@
 #   at the top of the file               the documentation of the file
 #   directly above or behind a symbol    the documentation of the symbol
 #   above #if                            the documentation of the macro that the branches define
-#   above a run of #define or of using   the documentation of each of them
+#   above a run of #define or of using,  the documentation of each of them
+#   or of overloads of a function
 #   above a member that has a comment,   the beginning of that comment and of those of the next members, up to a
 #   with a colon at its end              comment above a member
 #   ---- Title ----                      a section on the page of the file
@@ -16,8 +17,9 @@
 # Lists, `code` and names keep their meaning to Doxygen, all other text is escaped. Blocks that stand four spaces
 # further to the right are shown as they are.
 #
-# The script documents structSize, and what every class has: default constructor, copy, move and destructor. A member
-# of an enum needs no comment. The script drops the members FORCE_INT32.
+# The script documents what the headers explain in one place for all structs: structSize and reserved fields. It also
+# documents what every class has: default constructor, copy, move and destructor. A member of an enum needs no comment.
+# The script drops the members FORCE_INT32.
 
 { source[NR] = $0 }
 
@@ -89,6 +91,7 @@ function emitCodeAt(at,    line, code, next_, isRun) {
     line = source[at]
     code = codeOf(line)
     next_ = at + 1
+    if (line == "") { overload = "" }
     if (scope() == "body") {
         print line
     } else if (code ~ /_FORCE_INT32 =/) {
@@ -115,6 +118,8 @@ function emitCodeAt(at,    line, code, next_, isRun) {
 # A declaration without a comment, with the comment that this script has for it.
 function withDefault(code,    class, start) {
     if (code ~ /^[ \t]*size_t structSize;/) { return code " /**< sizeof(" name[depth] ") */" }
+    if (code ~ /^[ \t]*[a-z0-9_]+ reserved[0-9]*(\[[0-9]+\])?;/) { return code " /**< Room for later versions: 0. */" }
+    if (overload != "" && functionOf(code) == overload) { return "/** " overloadText " */ " code }
     # Doxygen leaves members of an enum that have no comment out of its table.
     if (scope() == "enum" && code ~ /^[ \t]*[A-Z_0-9]+( = .*)?,?$/) { return code " /**< &nbsp; */" }
     if (scope() != "class") { return code }
@@ -129,6 +134,9 @@ function withDefault(code,    class, start) {
     if (index(start, "~" class "()") == 1) { return "/** Destructor. */ " code }
     return code
 }
+
+# The name before the first parenthesis of a declaration.
+function functionOf(code) { return match(code, /[A-Za-z_0-9]+\(/) ? substr(code, RSTART, RLENGTH - 1) : "" }
 
 # ---- Comments ----
 
@@ -175,6 +183,8 @@ function emitCommentAt(at,    first, behind, macro) {
         printComment("/** ")
         isDocumented = 1
         heading = ""
+        overload = functionOf(behind)
+        overloadText = joined()
     }
     return at
 }
