@@ -334,7 +334,7 @@ TEST_CASE("report refuses what it cannot use and leaves no page", "[report]") {
     place.write("shapeless/a.json", shapeless.dump());
     checkRefusals(place, {{"report --results absent", "--results absent|No such file"},
                           {"report --results empty", "--results empty|no .json and no .txt"},
-                          {"report --results broken", "--results broken|a.json|is no JSON, at byte 11"},
+                          {"report --results broken", "--results broken|a.json|is not valid JSON (byte 11)"},
                           {"report --results headless", "a.json|\"device\" must be a string"},
                           {"report --results shapeless", "a.json|\"results\" must be a list of objects"},
                           {"report --results broken/a.json", "--results broken/a.json|Not a directory"},

@@ -106,12 +106,13 @@ TEST_CASE("study refuses what it is not given right in one line", "[study]") {
                               {study + files + " --mask-block 16", "--block-mask: is missing"},
                               {study + " --lse", "--lse"}});
     }
-    checkRefusals(place, {{"study", "subcommand"},
-                          {"study other", "other: there is no such sub-command, there are algorithms, recompute"},
-                          {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
-                          {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
-                          {"study algorithms --path scalar", "--path"},
-                          {"study recompute --path gpu", "--path gpu: takes one of"}});
+    checkRefusals(place,
+                  {{"study", "subcommand"},
+                   {"study other", "other: there is no such sub-command; the sub-commands are algorithms, recompute"},
+                   {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
+                   {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
+                   {"study algorithms --path scalar", "--path"},
+                   {"study recompute --path gpu", "--path gpu: takes one of"}});
     needDevice();
     checkRefusal(place, {"study recompute --device no-such-device", "--device no-such-device"}, 1);
 }

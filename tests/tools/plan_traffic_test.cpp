@@ -49,7 +49,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     CHECK(moved(dense, "v") == Moved{2.0 * 3 * 7 * 16 * 2, 0});
     CHECK(moved(dense, "o") == Moved{0, 2.0 * 10 * 16 * 2});
     CHECK(moved(dense, "lse") == Moved{0, 2.0 * 10 * 4});
-    CHECK(moved(dense, "parts") == Moved{-1, -1});
+    CHECK(moved(dense, "partial results") == Moved{-1, -1});
 
     // Causal from the top left: rows 0 to 3 see keys 0 to 3, which touch two tiles of 3; rows 4 to 7 and 8 to 9 see
     // all 7.
@@ -78,7 +78,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     const Traffic parts = planTraffic(problem, split);
     CHECK(moved(parts, "q") == Moved{3 * 2.0 * 10 * 8 * 2, 0});
     CHECK(moved(parts, "k") == moved(dense, "k"));
-    CHECK(moved(parts, "parts") == Moved{1000, 1000});
+    CHECK(moved(parts, "partial results") == Moved{1000, 1000});
 }
 
 TEST_CASE("a plan's traffic follows its path", "[traffic]") {
@@ -94,7 +94,7 @@ TEST_CASE("a plan's traffic follows its path", "[traffic]") {
     split.kvSplits = 2;
     split.scratchBytes = 1000;
     CHECK(moved(planTraffic(problem, split), "q") == Moved{2 * once.read, 0});
-    CHECK(moved(planTraffic(problem, split), "parts") == Moved{1000, 1000});
+    CHECK(moved(planTraffic(problem, split), "partial results") == Moved{1000, 1000});
     std::snprintf(split.tile, sizeof split.tile, "chunkDim4=8 chunkKeys=8 splits=2");
     CHECK(moved(planTraffic(problem, split), "q") == Moved{3 * once.read, 0});
 
