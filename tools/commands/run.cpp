@@ -129,14 +129,14 @@ void run(const RunOptions& options) {
         }
     }
     writeOutputs(options.outputs, {o, lse, probabilities});
-    const auto told = [&text](const std::string& path, const Tensor& tensor) {
+    const auto listWritten = [&text](const std::string& path, const Tensor& tensor) {
         text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
     };
-    told(options.outputs.o, o);
+    listWritten(options.outputs.o, o);
     if (problem.lse)
-        told(options.outputs.lse, lse);
+        listWritten(options.outputs.lse, lse);
     if (problem.probabilities)
-        told(options.outputs.probabilities, probabilities);
+        listWritten(options.outputs.probabilities, probabilities);
     fmt::print("{}", text);
 }
 
