@@ -151,7 +151,7 @@ TEST_CASE("a refused plan writes no handle", "[library]") {
     CHECK(vkfCreatePlan(nullptr, &problem, &plan, &message) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("plan info tells what was chosen", "[library]") {
+TEST_CASE("plan info describes the choice", "[library]") {
     VkfProblem problem = problemOf({2, 4, 2, 100, 200, 64, 32});
     problem.kvSplits = 1;
     vkf::Plan plan;
@@ -177,7 +177,7 @@ TEST_CASE("plan info tells what was chosen", "[library]") {
     CHECK(vkfGetPlanInfo(nullptr, &info, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows are such words", "[library]") {
+TEST_CASE("path coopmat needs 16-byte alignment of inputs whose rows are multiples of 16 bytes", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_COOPMAT;
@@ -197,7 +197,7 @@ TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows ar
     CHECK(vkf::host::Plan(device, oddRows).info().inputAlignment == 2);
 }
 
-TEST_CASE("a plan and the context say how matrices pass on scores", "[library]") {
+TEST_CASE("a plan and the context report whether scores pass through shared memory", "[library]") {
     for (const VkfQuirks quirks : {VkfQuirks{0}, VkfQuirks{VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT}}) {
         vkf::host::Device& device = testDevice(quirks);
         auto info = vkf::make<VkfMatrixInfo>();

@@ -219,8 +219,7 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
     }
 }
 
-TEST_CASE("bindings of a program built before there were probabilities are read, their probabilities missing",
-          "[record]") {
+TEST_CASE("bindings of a program older than probabilities are read, and their probabilities are missing", "[record]") {
     Fixture fixture;
     fixture.bindings.structSize = offsetof(VkfBindings, probabilities);
     fixture.record(0, 1);
@@ -298,7 +297,7 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
     }
 }
 
-TEST_CASE("the only thing that a call brings has the window's place", "[record]") {
+TEST_CASE("a single optional input uses the push-constant slot of the window", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
@@ -353,7 +352,7 @@ TEST_CASE("merges of plans that differ in what no merge reads share a pipeline",
     CHECK(merge(200, VKF_TYPE_F32, 1) == merge(3000, VKF_TYPE_F16, 2));
 }
 
-TEST_CASE("several things that a call brings stand in a table, written before anything else", "[record]") {
+TEST_CASE("several optional inputs go into a table, which is written before the kernels run", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.sinks = problem.alibi = problem.alibiCustom = problem.documents = 1;

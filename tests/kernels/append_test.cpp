@@ -393,7 +393,7 @@ TEST_CASE("advancing adds the rows to each length and stops at the cache's end",
     CHECK(guardsIntact);
 }
 
-TEST_CASE("what is wrong with an append is named", "[append]") {
+TEST_CASE("errors of an append are named", "[append]") {
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});

@@ -193,7 +193,7 @@ TEST_CASE("equal scores give the mean of the values", "[attention_hard]") {
     }
 }
 
-TEST_CASE("one huge key takes all the weight", "[attention_hard]") {
+TEST_CASE("one huge key takes all the probability", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const uint64_t key : {0U, 64U, 98U}) {
             for (const double size : {100.0, 1e6}) { // fp16 holds 65504 instead
@@ -279,7 +279,7 @@ TEST_CASE("very negative scores in front of small ones leave no trace", "[attent
     }
 }
 
-TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]") {
+TEST_CASE("keys with a score of minus infinity have a probability of zero", "[attention_hard]") {
     for (const VkfType type : types) {
         const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
         Data data;
@@ -406,7 +406,7 @@ const vkf::test::Variation splitting[] = {vkf::test::variations[0], vkf::test::v
 
 } // namespace
 
-TEST_CASE("splits agree about keys that outweigh all others, and about those that weigh nothing", "[attention_hard]") {
+TEST_CASE("splits agree on keys that outweigh all others, and on keys with a probability of zero", "[attention_hard]") {
     for (const VkfType type : types) {
         VkfProblem problem = problemOf({1, 12, 1, 2, 500, 64, 0, type});
         problem.scale = 1.0F;
@@ -434,7 +434,7 @@ TEST_CASE("splits agree about keys that outweigh all others, and about those tha
     }
 }
 
-TEST_CASE("rows of which every split or all but one sees no key", "[attention_hard]") {
+TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});

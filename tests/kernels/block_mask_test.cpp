@@ -156,7 +156,7 @@ TEST_CASE("splits of the keys each take their part of a block mask", "[block_mas
     }
 }
 
-TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block_mask]") {
+TEST_CASE("o of a 16-bit type is written right, also by steps of few items", "[block_mask]") {
     for (const uint32_t block : {16U, 64U}) {
         VkfProblem problem = problemOf({1, 2, 2, 130, 200, 128, 64, VKF_TYPE_F16});
         setBlockMask(problem, block);
@@ -166,7 +166,7 @@ TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block
 }
 
 // The keys of one block hold NaN and infinity; blocks of 48 lie in several rows' and keys' tiles.
-TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]") {
+TEST_CASE("rows see NaN and infinity only in their open blocks", "[block_mask]") {
     for (const uint32_t block : {48U, 64U}) {
         VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
         for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {

@@ -227,7 +227,7 @@ TEST_CASE("random caches agree with the reference on cooperative matrices", "[ca
     runSeeds(vkf::test::variations[5], 2100, 4);
 }
 
-TEST_CASE("every block type is read as k and as v, in whole words and not", "[cache]") {
+TEST_CASE("every block type is read as k and as v, aligned to words or not", "[cache]") {
     for (size_t i = 0; i < blockTypes.size(); i++) {
         const VkfType other = blockTypes[(i + 1) % blockTypes.size()];
         for (const uint32_t dim : {32U, 64U}) { // rows of one block start between words

@@ -204,7 +204,7 @@ VkfBroadcastArray maskOf(const VkfProblem& p, VkfType type, bool perBatch, bool 
 
 } // namespace
 
-TEST_CASE("the generator's rounds are those of its paper", "[reference]") {
+TEST_CASE("the generator's rounds follow its paper", "[reference]") {
     // Known answers of the authors' library, Random123.
     CHECK(philox({0, 0, 0, 0}, {0, 0}) == std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     CHECK(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
@@ -213,7 +213,7 @@ TEST_CASE("the generator's rounds are those of its paper", "[reference]") {
           std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("the reference draws as the header says", "[reference]") {
+TEST_CASE("the reference draws as the header describes", "[reference]") {
     std::mt19937_64 random(7);
     size_t wrong = 0;
     for (int i = 0; i < 20000; i++) {
@@ -238,7 +238,7 @@ TEST_CASE("the reference draws as the header says", "[reference]") {
     }
 }
 
-TEST_CASE("keys are left out as if by chance", "[reference]") {
+TEST_CASE("the dropped keys look random", "[reference]") {
     constexpr double most = 5.0; // deviations: once in two million times
     for (const float probability : {0.1F, 0.5F}) {
         for (const uint64_t seed : {uint64_t{0}, uint64_t{0xfedcba9876543210}}) {
@@ -261,7 +261,7 @@ TEST_CASE("keys are left out as if by chance", "[reference]") {
     }
 }
 
-TEST_CASE("every path leaves out the keys that the generator says", "[dropout]") {
+TEST_CASE("every path drops the keys of the generator", "[dropout]") {
     VkfProblem problem = problemOf({2, 4, 2, 3, 120, 40, 120, VKF_TYPE_F16});
     problem.dropout = {0.3F, 0, 1};
     checkKeys(problem, {});
@@ -270,7 +270,7 @@ TEST_CASE("every path leaves out the keys that the generator says", "[dropout]")
     checkKeys(problem, {});
 }
 
-TEST_CASE("the seed may be on the device, and everything else beside it", "[dropout]") {
+TEST_CASE("the seed may be on the device, with every other optional input", "[dropout]") {
     for (const uint32_t rows : {4U, 130U}) {
         VkfProblem problem = problemOf({2, 2, 1, rows, 136, 64, 136, VKF_TYPE_F16});
         problem.dropout = {0.05F, 1, 0};
@@ -285,7 +285,7 @@ TEST_CASE("the seed may be on the device, and everything else beside it", "[drop
     }
 }
 
-TEST_CASE("every path leaves out the keys that a mask says", "[dropout]") {
+TEST_CASE("every path drops the keys of a dropout mask", "[dropout]") {
     uint32_t seed = 40;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 4, 2, 5, 99, 40, 99, VKF_TYPE_F16});
@@ -303,7 +303,7 @@ TEST_CASE("every path leaves out the keys that a mask says", "[dropout]") {
     }
 }
 
-TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everything else", "[dropout]") {
+TEST_CASE("dropout works with splits, pages, block masks, wide heads and all other features", "[dropout]") {
     Data data;
     data.seed = 61;
     for (const uint32_t rows : {1U, 4U, 90U}) {
@@ -357,7 +357,7 @@ TEST_CASE("a probability of 0 changes no bit, the smallest ones no key", "[dropo
     }
 }
 
-TEST_CASE("what is no number in a key that is left out makes a NaN, infinity too", "[dropout]") {
+TEST_CASE("NaN and infinity in a dropped key make NaN", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         for (const bool causal : {false, true}) {
             VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, type});
@@ -417,7 +417,7 @@ TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     }
 }
 
-TEST_CASE("the reference asks for the mask and the seed", "[reference]") {
+TEST_CASE("the reference requires the dropout mask and the seed", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 9, 8});
     std::vector<double> o(4 * 8);
     const auto messageOf = [&] {

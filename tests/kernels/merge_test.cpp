@@ -185,7 +185,8 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
 
 } // namespace
 
-TEST_CASE("two parts of one row merge as computed by hand, an empty one and an infinite lse count nothing", "[merge]") {
+TEST_CASE("two partial results of a row merge as computed by hand, and empty ones and an infinite lse count nothing",
+          "[merge]") {
     // Probabilities 1 and 3 out of 4.
     const float lse[] = {0.0F, std::log(3.0F), -infinity, infinity};
     const float o[] = {4.0F, 8.0F, NAN, NAN};
@@ -205,7 +206,7 @@ TEST_CASE("two parts of one row merge as computed by hand, an empty one and an i
     CHECK(onDevice.lse[0] == Catch::Approx(std::log(4.0F)).epsilon(1e-6));
 }
 
-TEST_CASE("merges of random parts agree with the reference, bits the same on a second run", "[merge]") {
+TEST_CASE("merges of random partial results agree with the reference and repeat their bits", "[merge]") {
     std::mt19937 random(71);
     const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
     for (uint32_t seed = 0; seed < 60; seed++) {
@@ -233,7 +234,7 @@ TEST_CASE("merges of random parts agree with the reference, bits the same on a s
     }
 }
 
-TEST_CASE("a NaN in a part that counts reaches its row and no other", "[merge]") {
+TEST_CASE("a NaN in a partial result that counts reaches only its row", "[merge]") {
     const VkfMergeProblem p = mergeOf(3, 1, 1, 2, 4);
     Parts parts{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
     parts.lse[2] = NAN; // part 1, row 0
@@ -322,7 +323,7 @@ TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]")
     CHECK(merged.guardsIntact);
 }
 
-TEST_CASE("what is wrong with a merge is named", "[merge]") {
+TEST_CASE("errors of a merge are named", "[merge]") {
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);

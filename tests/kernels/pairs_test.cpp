@@ -166,7 +166,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_parts",     "merge_
 
 } // namespace
 
-TEST_CASE("the calls have every pair of features that the library takes together", "[schedule]") {
+TEST_CASE("the calls have every pair of features that the library supports together", "[schedule]") {
     for (const Design& design : designs()) {
         const std::vector<Levels> calls = callsOf(design);
         forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {

@@ -79,7 +79,7 @@ TEST_CASE("probabilities under causal masks, windows, first keys and lengths", "
     }
 }
 
-TEST_CASE("probabilities under everything that a call brings", "[probabilities]") {
+TEST_CASE("probabilities with every optional input", "[probabilities]") {
     uint32_t seed = 40;
     for (const uint32_t rows : rowCounts) {
         Data data;
@@ -207,7 +207,7 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
     }
 }
 
-TEST_CASE("the header's probabilities of chosen rows are what is computed", "[probabilities]") {
+TEST_CASE("probabilities of chosen rows follow the header", "[probabilities]") {
     VkfProblem problem = withProbabilities({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
     problem.causal = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
@@ -226,7 +226,7 @@ TEST_CASE("the header's probabilities of chosen rows are what is computed", "[pr
     }
 }
 
-TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing",
+TEST_CASE("rows with only scores of -infinity, and rows that see only their sink, have probabilities of zero",
           "[probabilities]") {
     for (const VkfBool sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
@@ -266,7 +266,7 @@ TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, a
 }
 
 // lse is then tens of thousands, and p has few bits: those that scores have.
-TEST_CASE("probabilities of large scores are as far off as scores and lse", "[probabilities]") {
+TEST_CASE("errors of probabilities of large scores follow the errors of scores and lse", "[probabilities]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         VkfProblem problem = withProbabilities({1, 1, 1, 65, 130, 64, 0, type});
         problem.scale = 1.0F;
@@ -298,7 +298,7 @@ TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     }
 }
 
-TEST_CASE("the judge of probabilities looks at chosen rows, and at those of no row", "[reference]") {
+TEST_CASE("the verdict on probabilities checks chosen rows, and zeros for numbers outside of the rows", "[reference]") {
     VkfProblem problem = withProbabilities({1, 2, 1, 9, 13, 16, 0, VKF_TYPE_F32}, 4);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.probabilityRows = {8, -1, 2, 8};

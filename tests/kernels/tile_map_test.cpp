@@ -31,7 +31,7 @@ void checkInTiles(const VkfProblem& problem, const Data& data) {
 
 } // namespace
 
-TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
+TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         for (const uint32_t square : {32U, 100U}) {
@@ -48,7 +48,7 @@ TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
     }
 }
 
-TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") {
+TEST_CASE("a tile map respects windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
     problem.keyLengths = 1;
@@ -71,7 +71,7 @@ TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") 
     checkInTiles(problem, data);
 }
 
-TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
+TEST_CASE("documents make empty, full and partial tiles", "[tile_map]") {
     uint32_t seed = 1;
     for (const uint32_t documentKeys : {30U, 200U}) {
         for (const uint32_t rows : {600U, 640U}) { // of the last some stand before the first key
@@ -86,7 +86,7 @@ TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
     }
 }
 
-TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]") {
+TEST_CASE("a mask that drops nothing gives the bits of no mask", "[tile_map]") {
     VkfProblem problem = problemOf({1, 4, 2, 300, 512, 64, 0, VKF_TYPE_F16});
     problem.causal = 1;
     Data data;
@@ -109,7 +109,7 @@ TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]")
     }
 }
 
-TEST_CASE("the time falls with what masks and documents leave", "[tile_map_time]") {
+TEST_CASE("the time falls with the pairs that masks and documents leave", "[tile_map_time]") {
     for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
         vkf::host::Device& device = vkf::test::deviceOf(variation);
         INFO(variation.name);

@@ -170,7 +170,7 @@ TEST_CASE("v at the address of k with other strides is no view of it", "[wide_he
     check(largeDevice(), problem, inputs);
 }
 
-TEST_CASE("of a value that is no finite number the rows that see it learn, and no others", "[wide_heads]") {
+TEST_CASE("a value that is not finite reaches only the rows that see it", "[wide_heads]") {
     constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
     for (const double value : {quietNaN, std::numeric_limits<double>::infinity()}) {
         for (const bool view : {true, false}) {

@@ -35,7 +35,7 @@ TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this ta
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
-TEST_CASE("of arithmetic in what was fp16 the first operand is left, all other arithmetic stays", "[schedule]") {
+TEST_CASE("arithmetic on former fp16 values becomes its first operand, and all other arithmetic stays", "[schedule]") {
     const std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0,  99, 0,              // header
         3 << 16 | 22U,  1,          32,                     // fp32

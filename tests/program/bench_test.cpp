@@ -80,7 +80,7 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     CHECK(json["results"][0]["path"] != "auto"); // but the one that was taken
 }
 
-TEST_CASE("bench decode measures every shape beside a plain read and checks it", "[bench][gpu]") {
+TEST_CASE("bench decode compares every shape with a plain read and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     place.write("torch.txt", "1.0 Imaginary GPU 9\ndecode 1 64 flash=30us/1GB/s cudnn=ERR\n");
@@ -126,7 +126,7 @@ TEST_CASE("bench decode checks caches of block types in pages", "[bench][gpu]") 
     }
 }
 
-TEST_CASE("bench decode measures values of other columns, and values that are columns of keys", "[bench][gpu]") {
+TEST_CASE("bench decode measures v with its own head dimension, and v as columns of k", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const std::string small = "decode --keys 90 --batch 2 --rows 1,2 --types f16 --runs 1 --sample-heads 0 ";
@@ -204,7 +204,7 @@ TEST_CASE("bench prefill measures the subset that is asked for, equal shapes onc
     CHECK(json[2]["type"] == "bf16");
 }
 
-TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gpu]") {
+TEST_CASE("bench prefill compares its results with other implementations", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     place.write("torch.txt", "1.0 Imaginary GPU 9\n"
@@ -235,7 +235,7 @@ TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gp
     CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.txt"));
 }
 
-TEST_CASE("bench prefill leaves out what a path cannot do, with the reason", "[bench][gpu]") {
+TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =
@@ -325,7 +325,7 @@ double keyOuterBytes(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][gpu]") {
+TEST_CASE("bench study compares every algorithm with the standard one", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] = report(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
@@ -427,7 +427,7 @@ void checkVariant(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench variants measures every row beside its base and checks it", "[bench][gpu]") {
+TEST_CASE("bench variants compares every row with its base and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] = report(place, smallVariants + "--paths scalar");
@@ -472,7 +472,7 @@ TEST_CASE("bench variants measures every row beside its base and checks it", "[b
     CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 12 aims met", met)));
 }
 
-TEST_CASE("bench variants measures what is asked for, and what that is compared with", "[bench][gpu]") {
+TEST_CASE("bench variants measures the requested rows and their bases", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =

@@ -215,7 +215,7 @@ TEST_CASE("a message stays one line whatever the file's name holds", "[program]"
     CHECK(isOneLine(result.err));
 }
 
-TEST_CASE("an unknown device is refused by what was asked for", "[program][gpu]") {
+TEST_CASE("an unknown device is refused with the requested name", "[program][gpu]") {
     needDevice();
     const Workplace place;
     writeUsual(place);

@@ -330,7 +330,7 @@ TEST_CASE("run keeps keys and values in pages and in block types", "[program][gp
     CHECK_THAT(random.out, ContainsSubstring("right"));
 }
 
-TEST_CASE("demo checks its results and compares with the unfused way", "[program][gpu]") {
+TEST_CASE("demo checks its results and compares with the unfused path", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult result = place.run({"demo", "--samples", VKFLASH_SAMPLES_DIR});

@@ -217,7 +217,7 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     CHECK_THAT(resultTable(Json::array(), columnsOf("study")), ContainsSubstring("No results"));
 }
 
-TEST_CASE("a table shows clocks where results know them", "[report]") {
+TEST_CASE("a table shows clocks where results have them", "[report]") {
     const char* const heading = "clock, MHz</th>";
     Json results = severalResults();
     CHECK_THAT(resultTable(results, columnsOf("grid")), !ContainsSubstring(heading));
@@ -230,7 +230,7 @@ TEST_CASE("a table shows clocks where results know them", "[report]") {
     }
 }
 
-TEST_CASE("ratios to others are summed up by least, median and most", "[report]") {
+TEST_CASE("ratios to other implementations are shown as minimum, median and maximum", "[report]") {
     Json results = severalResults();
     results[0]["peers"][0]["ratio"] = 0.5;
     results[1]["peers"][0]["ratio"] = 3;

@@ -36,7 +36,7 @@ const std::string files = " --q q.npy --k k.npy --v v.npy";
 
 } // namespace
 
-TEST_CASE("study algorithms: all give one answer, on random tensors and on files", "[study]") {
+TEST_CASE("study algorithms: all give the same result, on random tensors and on files", "[study]") {
     const Workplace place;
     writeQkv(place);
     for (const std::string& arguments :
@@ -80,7 +80,7 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
     CHECK(bytes["recomputed"][1]["lseDifference"] > 0);
 }
 
-TEST_CASE("study recompute takes rows in parts where P is large, and misses none", "[study]") {
+TEST_CASE("study recompute takes some rows at a time where P is large, and misses none", "[study]") {
     needDevice();
     const Workplace place;
     // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB: two parts.
@@ -90,7 +90,7 @@ TEST_CASE("study recompute takes rows in parts where P is large, and misses none
     CHECK(document["probabilitiesBytes"] == 4 * 700 * 4096 * 2);
 }
 
-TEST_CASE("study refuses what it is not given right in one line", "[study]") {
+TEST_CASE("study refuses wrong inputs in one line", "[study]") {
     const Workplace place;
     writeQkv(place);
     for (const std::string study : {"study algorithms", "study recompute"}) {

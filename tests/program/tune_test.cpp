@@ -48,7 +48,7 @@ TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     CHECK(place.files() == std::vector<std::string>{"t.txt"});
 }
 
-TEST_CASE("a tuning file decides about the tile of run and plan", "[program][gpu]") {
+TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const Json device = Json::parse(succeed(place, "info --json").out)["devices"][0];
@@ -93,7 +93,7 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
                           {"tune --margin x", "--margin"}});
 }
 
-TEST_CASE("tune has no other tile for a path that tuning data does not know", "[program][gpu]") {
+TEST_CASE("tune has no other tile for a path without tuning data", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult tuned = succeed(place, "tune --quick --paths decode --margin -0.99 -o t.txt");

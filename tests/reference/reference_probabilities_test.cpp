@@ -107,7 +107,7 @@ double largestDifference(const std::vector<double>& a, const std::vector<double>
 
 } // namespace
 
-TEST_CASE("probabilities of standard attention vanish where the mask says so, sum to 1 and make o", "[reference]") {
+TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to 1 and give o", "[reference]") {
     for (const Case& c : cases) {
         INFO(c.name);
         const VkfProblem p = problemOf(c);

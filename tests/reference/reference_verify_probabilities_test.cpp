@@ -82,7 +82,7 @@ TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's
     CHECK(Judged(problemOf({1, 2, 1, 3, 0, 8, 0}), {}).verdict().passed != 0);
 }
 
-TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
+TEST_CASE("a wrong probability is noticed, wherever it is", "[reference]") {
     const Judged right = causalCall(VKF_TYPE_F32);
     const double bound = right.verdict().bound;
     const size_t visible = indexOf(right, 1, 5, 30); // row 5 of 13 sees keys up to 32
@@ -118,7 +118,7 @@ TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
     CHECK(judged.verdict().worstElement == visible);
 }
 
-TEST_CASE("probabilities that are judged in parts are all looked at", "[reference]") {
+TEST_CASE("a verdict on probabilities in several pieces checks all of them", "[reference]") {
     Judged judged(problemOf({1, 2, 1, 1200, 2000, 4, 0}), {});
     CHECK(judged.verdict().passed != 0);
     for (const size_t row : {0U, 1U, 1199U}) {

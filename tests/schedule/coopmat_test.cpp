@@ -54,7 +54,7 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
 }
 
-TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores", "[schedule]") {
+TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pass", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.bf16Matrix = caps.f16Matrix;
@@ -72,7 +72,7 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores
     }
 }
 
-TEST_CASE("o leaves in words where registers are left, keys are few or masks are asked about each", "[schedule]") {
+TEST_CASE("o is written in words with free registers, few keys or per-key masks", "[schedule]") {
     const auto leavesInWords = [](const VkfProblem& problem) {
         const vkf::Schedule made = schedule(matrixCaps(), problem);
         REQUIRE(made.path == VKF_PATH_COOPMAT);

@@ -47,7 +47,7 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
 }
 
-TEST_CASE("tiles on matrices have the state of all their rows where a packed sequence may have more than the mean",
+TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence may have more rows than the mean",
           "[schedule]") {
     const auto states = [](uint32_t longestRows) {
         VkfProblem problem = problemOf({4, 8, 8, 8, 400, 128, 0, VKF_TYPE_F16});
@@ -129,7 +129,7 @@ TEST_CASE("the merge has a place for every split and fits every device", "[sched
     }
 }
 
-TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path decode", "[schedule]") {
+TEST_CASE("blocks that can be spread over the lanes fill fp16 matrices on path decode", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.bf16Matrix = caps.f16Matrix;

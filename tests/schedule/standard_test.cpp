@@ -74,7 +74,7 @@ TEST_CASE("few rows and keys on matrices are padded to whole matrices and chunks
     CHECK(made.scratchBytes == uint64_t{2} * 3 * (16 * 64 * 4 + 1 * 8));
 }
 
-TEST_CASE("scores that no memory could hold are refused", "[schedule]") {
+TEST_CASE("scores that fit no memory are refused", "[schedule]") {
     VkfProblem problem = problemOf({4, 1, 1, VKF_MAX_ROWS, VKF_MAX_ROWS, 8});
     problem.path = VKF_PATH_STANDARD;
     VkfMessage message{};
