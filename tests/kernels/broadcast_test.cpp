@@ -48,7 +48,7 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     }
 }
 
-// A driver may follow an address in code that a workgroup without keys jumps over.
+// A driver may load an address in code that a workgroup without keys skips.
 TEST_CASE("key splits without keys read no bias, mask, document or page", "[broadcast]") {
     for (const bool paged : {false, true}) {
         VkfProblem problem = problemOf({2, 4, 2, 1, 130, 64, 0, VKF_TYPE_F16});
@@ -144,7 +144,7 @@ TEST_CASE("a bias of minus infinity gives a probability of zero", "[broadcast]")
     }
 }
 
-// Matrix units that add products to a large number lose more of them than the bound of lse allows.
+// Matrix units that add products to a large number lose more bits of them than the bound of lse allows.
 TEST_CASE("a bias far larger than the products costs them no accuracy", "[broadcast]") {
     for (const uint32_t dim : {128U, 256U}) {
         VkfProblem problem = problemOf({1, 2, 2, 65, 100, dim, 0, VKF_TYPE_F16});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Documents and the first keys beside a window: every kernel and every reference algorithm.
+// Documents, and first keys with a window: every kernel and every reference algorithm.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ using vkf::test::Inputs;
 using vkf::test::problemOf;
 using vkf::test::setWindow;
 
-// What each row sees, '1' or '0' for each key: scores are 0 and v is 2^key.
+// The keys that each row sees, '1' or '0' for each key. Scores are 0 and v is 2^key.
 std::vector<std::string> seenByReference(const VkfProblem& problem, const std::vector<int32_t>& documents,
                                          VkfReferenceAlgorithm algorithm) {
     Inputs inputs = vkf::test::makeInputs(problem, {});
@@ -75,7 +75,7 @@ TEST_CASE("first keys are visible with windows at any position", "[keep]") {
 
 TEST_CASE("a row sees its own document", "[keep]") {
     uint32_t seed = 10;
-    for (const uint32_t rows : {5U, 131U, 150U}) { // of the last some stand before the first key
+    for (const uint32_t rows : {5U, 131U, 150U}) { // with the last one, some rows stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
         problem.documents = 1;
         Data data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: every kernel that takes them, beside everything that a call may bring.
+// Packed sequences: every kernel that supports them, with every optional input.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ using vkf::test::setWindow;
 
 using Lengths = std::vector<int32_t>;
 
-// Empty ones at both ends and in between, single rows, sizes around those of tiles.
+// Empty sequences at both ends and in between, single rows, and sizes around those of tiles.
 const Lengths manyRows = {0, 65, 1, 0, 130, 16, 7, 0};
 const Lengths manyKeys = {3, 90, 1, 12, 131, 0, 40, 5};
 const Lengths fewRows = {1, 0, 3, 2, 1};
 const Lengths fewKeys = {100, 7, 0, 333, 65};
 
-// Rows and heads in any order, with gaps.
+// Rows and heads in any order and with gaps.
 void scatter(VkfProblem& p) {
     p.q.headStride = p.headDim + 8;
     p.q.rowStride = p.q.headStride * p.queryHeads + 8;
@@ -52,7 +52,7 @@ void scatter(VkfProblem& p) {
     p.v.headStride = p.v.rowStride * p.keys;
     p.o.headStride = p.valueDim;
     p.o.rowStride = p.o.headStride * p.queryHeads + 3;
-    p.q.batchStride = p.k.batchStride = p.o.batchStride = 12345; // which nobody reads
+    p.q.batchStride = p.k.batchStride = p.o.batchStride = 12345; // not used for packed sequences
 }
 
 VkfProblem packedProblem(Data& data, bool few, VkfType type, uint32_t heads = 4, uint32_t kvHeads = 2) {
@@ -388,7 +388,7 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     CHECK(mean.slots.count == 64 * 2048 * packedHeads / mean.tile.rows + 64);
     CHECK(mean.phases[2].items == mean.slots.count * (8 / packedHeads));
 
-    // One row each: decoding.
+    // One row for each sequence: decoding.
     problem.queryRows = 64;
     problem.longestRows = 1;
     CHECK(vkf::test::schedule(caps, problem).path == VKF_PATH_DECODE);

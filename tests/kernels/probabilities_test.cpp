@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Probabilities, of all rows and of chosen ones, on every variation. The harness poisons them, and judges every one.
+// Probabilities of all rows and of chosen ones on every variation. The harness poisons them and checks every one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     return problem;
 }
 
-// All rows, a few chosen ones, and more than there are.
+// All rows, a few chosen rows, and more numbers than there are rows.
 constexpr std::initializer_list<uint32_t> rowCounts = {0, 5, 211};
 
 } // namespace
@@ -176,7 +176,7 @@ TEST_CASE("probabilities in steps are those of one", "[probabilities]") {
     CHECK(steps.probabilities == whole.probabilities);
 }
 
-// Whichever tile a row is in, and whichever its place there.
+// Whatever the tile of a row and its position in the tile.
 TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") {
     VkfProblem problem = withProbabilities({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
     problem.causal = 1;
@@ -265,7 +265,7 @@ TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, a
     }
 }
 
-// lse is then tens of thousands, and p has few bits: those that scores have.
+// lse is then tens of thousands. p has as few bits as the scores have.
 TEST_CASE("errors of probabilities of large scores follow the errors of scores and lse", "[probabilities]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         VkfProblem problem = withProbabilities({1, 1, 1, 65, 130, 64, 0, type});
@@ -319,6 +319,6 @@ TEST_CASE("the verdict on probabilities checks chosen rows, and zeros for number
         wrong[row * 13 + 7] += 1e-4F;
         CHECK(verdictOf(wrong, 0).passed == 0);
         CHECK(verdictOf(wrong, 0).worstElement == row * 13 + 7);
-        CHECK((verdictOf(wrong, 2).passed == 0) == (row % 2 == 0)); // of the list, every other
+        CHECK((verdictOf(wrong, 2).passed == 0) == (row % 2 == 0)); // every other row of the list
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is added to scores, and sinks: every kernel and every reference algorithm.
+// Score terms and sinks: every kernel and every reference algorithm.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -40,7 +40,7 @@ void customAlibiAndSinks(VkfProblem& p) {
 
 constexpr std::array terms = {alibi, customAlibi, sinks, customAlibiAndSinks};
 
-// One row, all scores 0: o and lse by hand.
+// One row with all scores 0: o and lse by hand.
 Inputs zeroScores(const VkfProblem& problem, const Data& data = {}) {
     Inputs inputs = vkf::test::makeInputs(problem, data);
     std::memset(inputs.k.data(), 0, inputs.k.size());
@@ -292,7 +292,7 @@ TEST_CASE("all reference algorithms agree with slopes and sinks", "[reference]")
     }
 }
 
-// Scores are 0, so that p is 2^-distance with a slope of ln 2.
+// Scores are 0, so p is 2^-distance for a slope of ln 2.
 TEST_CASE("slopes count from the row's position among the keys of its own length", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 2, 4, 1, 0, VKF_TYPE_F32});
     problem.alibi = problem.alibiCustom = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of optional inputs: what each row says of its size and of the window's push-constant slot.
+// The table of optional inputs: the size of each input, and whether it uses the window's push-constant slot.
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>
@@ -67,7 +67,7 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
-    problem.keyLengths = problem.probabilities = 1; // in places of their own
+    problem.keyLengths = problem.probabilities = 1; // these have their own places
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
     problem.sinks = 1;
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the program refuses, seen from outside: one line on stderr that names flag and file, and no file created or
-// changed.
+// The program's refusals from outside: one line on stderr with flag and file, and no file created or changed.
 #include <filesystem>
 #include <string>
 #include <utility>

@@ -83,7 +83,7 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
 TEST_CASE("study recompute takes some rows at a time where P is large, and misses none", "[study]") {
     needDevice();
     const Workplace place;
-    // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB: two parts.
+    // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB, so there are two rounds.
     const nlohmann::json document = jsonOf(place, "study recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
     CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
     CHECK(document["recomputed"][0]["probabilitiesDifference"] > 0);
@@ -144,7 +144,7 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     CHECK(explanation["traffic"][0]["bytes"] == 4.0 * 4 * (4 * 512 * 128 + 4 * 512 * 512));
     CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
-    // Every path lists tiles, of which it took one.
+    // Every path lists tiles, and one of them is taken.
     for (const std::string path : {"coopmat", "decode", "standard", "key_outer"}) {
         const ProgramResult other = place.run("plan --explain --rows 64 --dim 64 --type f16 --path " + path);
         INFO(other.err);

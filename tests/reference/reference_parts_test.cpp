@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of the reference that stand on their own: element types and the online softmax.
+// Parts of the reference that do not depend on a problem: element types and the online softmax.
 #include <catch2/catch_test_macros.hpp>
 
 #include <bit>
@@ -115,7 +115,7 @@ TEST_CASE("probabilities round as elements do", "[reference]") {
             return static_cast<double>(rounding(p)) == vkf::reference::roundElement(type, static_cast<double>(p));
         };
         int wrong = 0;
-        // Every exponent from 0 to 1, ties of both formats and their neighbours among the mantissas.
+        // Every exponent from 0 to 1. The mantissas include ties of both formats and their neighbours.
         for (uint32_t exponent = 0; exponent < 127; exponent++) {
             for (uint32_t high = 0; high < 1U << 12; high++) {
                 for (const uint32_t low : {0U, 1U, 0x7ffU}) {

@@ -41,8 +41,8 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
     CHECK(made.phases[2].variant.kernel == vkf::Kernel::standardOutputCoopmat);
     CHECK(made.productType == VKF_TYPE_F16);
     CHECK(made.inputAlignment == 16);
-    CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P lies over S
-    CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups a multiprocessor
+    CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P uses the memory of S
+    CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups fit a multiprocessor
     CHECK(made.tileText == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32 softmaxKeys=8192");
 
     const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading what other programs print. The samples are made up; their form is that of the programs.
+// Reads the output of other programs. The samples are made up in the form of these programs.
 #include <string>
 
 #include <catch2/catch_approx.hpp>

@@ -177,7 +177,7 @@ constexpr std::array exampleRooms = {
     Room{"cellar", ""},
 };
 
-// Of src/FILE with that text.
+// The errors for a file src/FILE with this text.
 std::string crossedBy(const std::string& file, const std::string& text) {
     const ExampleTree example;
     example.write("src/" + file, text);
