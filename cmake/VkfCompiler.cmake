@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What all targets of the project share: build type, standards, warnings and sanitizers.
+# Settings of all targets of the project: build type, standards, warnings and sanitizers.
 
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a plan records into a command buffer. Recording functions replace the driver's. Software drivers run one
+// The commands that a plan records. Recording functions replace the driver's. Software drivers run one
 // dispatch after the other, so their results do not show a forgotten barrier. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 

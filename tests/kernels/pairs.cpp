@@ -373,8 +373,8 @@ std::vector<Levels> callsOf(const Design& design) {
 
 namespace {
 
-// What a call covers on one variation of the design: its levels, all pairs of its features that are not plain, and its
-// types on this variation.
+// Everything that a call covers on one variation of the design: its levels, all pairs of its features that are not
+// plain, and its types on this variation.
 std::set<Pair> shownBy(const Levels& levels, size_t variation) {
     std::set<Pair> shown = {{{typesFeature, levels[typesFeature]}, {table.size(), variation}}};
     for (size_t a = 0; a < levels.size(); a++) {

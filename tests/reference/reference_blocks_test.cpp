@@ -65,7 +65,7 @@ float element(VkfType type, const Block& block, size_t e) {
 
 bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
-// The same call with dense K and V in fp32, without pages.
+// The call with dense K and V in fp32, without pages.
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
     plain.paging = {};

@@ -102,7 +102,7 @@ struct Outcome {
 // refuses.
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
-// The same call without a verdict, for inputs that the reference refuses.
+// Like runCall, but without a verdict, for inputs that the reference refuses.
 Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
 
 // Random words for the problem's block mask. Bits without a block are random too.

@@ -21,7 +21,7 @@ struct CacheOptions {
 };
 
 void addCacheOptions(CLI::App& command, CacheOptions& options);
-// The same flags, but without separate types for k and v.
+// Adds only --kv-type and --page-size.
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options);
 // Sets types and paging of a problem with dense k and v. It gets as many pages as its keys need.
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem);
