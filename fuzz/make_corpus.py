@@ -27,7 +27,7 @@ def entry(dtype, shape, begin, end):
 
 
 def problem(rows, keys, dim, head_type, **fields):
-    """Leading fields of a VkfProblem (include/vkflash/problem.h) on a 64-bit machine."""
+    """A VkfProblem on a 64-bit machine: the leading fields of include/vkflash/problem.h."""
     shape = struct.pack("<QIIIIIIIi", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
                         fields.get("path", 0))
     tensor = struct.pack("<iIQQQ", head_type, 0, 0, fields.get("head_stride", 0), fields.get("row_stride", 0))

@@ -17,7 +17,7 @@ namespace vkf::tools {
 
 struct StepShape {
     uint32_t layers = 32;
-    VkfProblem attention{};  // one row of each sequence; keys = room in the cache
+    VkfProblem attention{};  // one row of each sequence; keys is what a cache has room for
     uint32_t keysBefore = 0; // keys in the cache of each sequence before the first step
 };
 

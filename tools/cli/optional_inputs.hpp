@@ -25,7 +25,7 @@ struct OptionalInput {
     const char* help;
     // Reads the file into `inputs`, which already has q, k and v.
     void (*load)(const FlagFile& file, const TensorNames& names, Inputs& inputs);
-    void (*describe)(const Inputs& inputs, VkfProblem& problem);    // null = nothing to set
+    void (*describe)(const Inputs& inputs, VkfProblem& problem);    // null: nothing to say
     void (*hand)(const Inputs& inputs, host::HostTensors& tensors); // null = the command does it
     void (*refer)(const host::HostTensors& tensors, VkfReferenceInputs& inputs);
     const char* alias = nullptr; // another name of the flag

@@ -11,9 +11,8 @@ namespace vkf::tools {
 
 // Counted per array:
 // - q: once, or once for each key tile if a workgroup does not keep it. With key splits once for each split.
-// - k, v: the key tiles that a row tile's mask reaches. Once for each row tile of each query head, or of each KV head
-// if
-//   its query heads are packed into one tile.
+// - k, v: the key tiles that a row tile's mask reaches, once for each row tile of each head. Query heads count, or KV
+//   heads if their query heads share row tiles.
 // - o, lse: once.
 // - partial results of key splits: once in each direction.
 // - path standard: S, P, m and l as its three kernels read and write them. P has the type of the product.

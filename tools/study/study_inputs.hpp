@@ -35,7 +35,7 @@ public:
     StudyInputs(const StudyInputs&) = delete;
     StudyInputs& operator=(const StudyInputs&) = delete;
 
-    const VkfProblem& problem() const { return problem_; } // with lse = 1
+    const VkfProblem& problem() const { return problem_; } // with lse
     host::HostTensors tensors();                           // o and lse are scratch memory
     VkfReferenceInputs reference();
     uint64_t rows() const { return uint64_t{problem_.batch} * problem_.queryHeads * problem_.queryRows; }
