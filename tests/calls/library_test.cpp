@@ -478,7 +478,7 @@ TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
     problem.lse = 0;
-    problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one full tile
+    problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one whole tile
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
 

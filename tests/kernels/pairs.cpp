@@ -55,7 +55,7 @@ void packSequences(PairedCall& call) {
         setPacked(call.problem, call.data, {0, 65, 1, 0, 30, 16}, {3, 90, 1, 12, 131, 0});
     }
     if (call.problem.paging.enabled != 0) {
-        setPages(call.problem, call.problem.paging.pageSize, 3); // pages for more sequences than before
+        setPages(call.problem, call.problem.paging.pageSize, 3); // of more sequences than before
     }
 }
 

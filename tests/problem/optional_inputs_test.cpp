@@ -67,7 +67,7 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
-    problem.keyLengths = problem.probabilities = 1; // these have their own places
+    problem.keyLengths = problem.probabilities = 1; // in places of their own
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
     problem.sinks = 1;
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);

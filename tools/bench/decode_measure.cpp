@@ -41,7 +41,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     const uint64_t sequence = head / problem.kvHeads;
     const uint64_t rows = head * part.queryHeads * problem.queryRows;
     const uint32_t valueDim = vkfTensorLayout(&problem, VKF_TENSOR_O).dim;
-    // Describes the part of k or v that belongs to the head. With paging, the pages of all sequences belong to it.
+    // Of k or v what belongs to the head, in pages of all sequences.
     const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
         const VkfTensorLayout layout = vkfTensorLayout(&problem, role);
         tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};

@@ -26,8 +26,7 @@ std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name,
     const uint64_t batch = extent(3);
     if (rank < 2 || rank > 4 || extent(0) != layout.keyBlocks || extent(1) != layout.rowBlocks ||
         (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
-        failInput("{}: has shape {}; with blocks of {} it must be [{}, {}], with {} or 1 heads and {} or 1 sequences "
-                  "in front",
+        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
                   name, shapeText(file.shape), problem.maskBlock, layout.rowBlocks, layout.keyBlocks,
                   problem.queryHeads, problem.batch);
     const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;

@@ -58,7 +58,7 @@ void printRow(const BenchResult& result) {
                timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
                result.verdict.oError, result.verdict.oBound, clockText(result.timing));
     if (result.problem.maskBlock != 0)
-        fmt::print("        {:.4g} of the blocks of {} are open\n", result.blockDensity, result.problem.maskBlock);
+        fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity, result.problem.maskBlock);
     std::fflush(stdout);
 }
 

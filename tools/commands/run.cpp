@@ -35,15 +35,15 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
     if (options.math.alibi && problem.alibiCustom != 0)
-        failInput("--alibi: selects the usual slopes; do not give --alibi-slopes too");
+        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(options.math, problem);
     applyDropoutOptions(options.dropout, problem);
     const VkfProblem ofFiles = problem;
     applyCacheOptions(options.cache, problem);
     if (problem.packed != 0 &&
         (problem.paging.enabled != 0 || problem.k.type != ofFiles.k.type || problem.v.type != ofFiles.v.type))
-        failInput("--cu-seqlens-q {}: packed sequences take k and v as they are in the files, without pages and other "
-                  "types",
+        failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
+                  "other types",
                   options.inputs.cuSeqlensQ);
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
@@ -129,14 +129,14 @@ void run(const RunOptions& options) {
         }
     }
     writeOutputs(options.outputs, {o, lse, probabilities});
-    const auto listWritten = [&text](const std::string& path, const Tensor& tensor) {
+    const auto told = [&text](const std::string& path, const Tensor& tensor) {
         text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
     };
-    listWritten(options.outputs.o, o);
+    told(options.outputs.o, o);
     if (problem.lse)
-        listWritten(options.outputs.lse, lse);
+        told(options.outputs.lse, lse);
     if (problem.probabilities)
-        listWritten(options.outputs.probabilities, probabilities);
+        told(options.outputs.probabilities, probabilities);
     fmt::print("{}", text);
 }
 

@@ -229,7 +229,7 @@ Traffic keyOuterPlan(const Counted& c) {
 Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     if (plan.stepCount == 0)
         return {};
-    // True if the query heads of one KV head are rows of one tile.
+    // Where the query heads of a KV head are rows of one tile.
     const bool packed = plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && problem.maskBlock == 0);
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
