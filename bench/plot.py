@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws what the benches of vkflash wrote with --json, as SVG or PNG by the output's extension.
+"""Draws reports that the benches of vkflash wrote with --json. The output's extension selects SVG or PNG.
 
-    python3 bench/plot.py                            prefill: bench/results/*.json, the newest of each shape and path on
-                                                     the device of the newest report
+    python3 bench/plot.py                            prefill: bench/results/*.json, the newest result of each shape and
+                                                     path, on the device of the newest report
     python3 bench/plot.py a.json b.json -o a.svg --type f16 --batch many
-    python3 bench/plot.py study study.json -o study.svg            time and memory over N; of bench's grid too
+    python3 bench/plot.py study study.json -o study.svg            time and memory over N; reports of `bench` work too
     python3 bench/plot.py roofline study.json -o roofline.png      TFLOP/s over operations per byte
-    python3 bench/plot.py ledger study.json -o ledger.svg          predicted bytes, those of the plan's kernels, GB/s
+    python3 bench/plot.py ledger study.json -o ledger.svg          predicted bytes, bytes of the plan's kernels, GB/s
 
-Every line has a marker and a dash of its own, every bar a hatch, so that no figure needs its colours.
+Every line has its own marker and dash, and every bar has a hatch. No figure needs its colours.
 Needs matplotlib (Debian: python3-matplotlib).
 """
 import argparse
@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).parent
 MARKERS = "os^DvPX*"
 DASHES = ["-", "--", "-.", ":"]
 HATCHES = ["", "///", "...", "xxx", "\\\\\\", "++"]
-PATHS = ["standard", "key_outer", "scalar", "coopmat"]  # in the order of the study
+PATHS = ["standard", "key_outer", "scalar", "coopmat"] # the order of the study
 
 
 def parse_arguments():
@@ -50,7 +50,7 @@ def parse_arguments():
 
 
 def load_reports(files, benches):
-    """Reports of these benches among the files, oldest first. A file that is named must be one."""
+    """Reports of these benches among the files, oldest first. Exits if a named file is no such report."""
     found = []
     for path in [pathlib.Path(file) for file in files] or sorted((HERE / "results").glob("*.json")):
         try:
@@ -79,7 +79,7 @@ def import_pyplot():
 
 
 def line_style(label, labels):
-    """The same in every panel; what is not ours is thin."""
+    """Style of a line, equal in every panel. Lines of other implementations are thin."""
     index = labels.index(label)
     ours = label.startswith("vkflash ") or label in PATHS
     return {"color": f"C{index % 10}", "marker": MARKERS[index % len(MARKERS)],
@@ -99,7 +99,7 @@ def count_axis(axis, rows):
 
 
 def save(figure, handles, title, output):
-    """The legend stands below, each name once."""
+    """Saves the figure with a legend below it. The legend has each name once."""
     figure.suptitle(title, fontsize="medium")
     names = {}
     for name, handle in handles:
@@ -124,7 +124,7 @@ def device_title(report, rest):
 
 
 def prefill_panels(found, element_type, options):
-    """{(causal, D): {label: {N: TFLOP/s}}}, later reports over earlier ones."""
+    """{(causal, D): {label: {N: TFLOP/s}}}. Later reports replace earlier ones."""
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for report in found:
         for result in report["results"]:
@@ -172,7 +172,8 @@ def draw_prefill(found, options):
 
 
 def study_panels(found, options, needed):
-    """{(type, D): {path: {N: result}}}, later reports over earlier ones; not causal, with the fields needed."""
+    """{(type, D): {path: {N: result}}}, only results that are not causal and have the fields. Later reports replace
+    earlier ones."""
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for report in found:
         for result in report["results"]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # cmake -D REPORTS=folder -P ListSkippedCases.cmake
-# Lists the test cases that the JUnit reports of this run say were skipped. Reports are used up, so that
-# a later run of fewer groups does not repeat them.
+# Lists the skipped test cases from the JUnit reports of this run. Deletes the reports, so that a later run of fewer
+# groups does not repeat them.
 file(GLOB reports "${REPORTS}/*.xml")
 set(skipped "")
 foreach(report ${reports})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # cmake -D SPIRV_VAL=command -D FILES="target|file;..." -D WRITER=command -D FOLDER=folder -P ValidateSpirv.cmake
 #
-# WRITER writes more files into FOLDER, for Vulkan 1.2.
+# Runs spirv-val on FILES. WRITER first writes more files for Vulkan 1.2 into FOLDER, and these are checked too.
 if(NOT SPIRV_VAL)
   message("spirv-val was not found")
   return()

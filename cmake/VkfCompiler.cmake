@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Build type, standards, warnings and sanitizers: everything that every target of the project shares.
+# Settings of all targets of the project: build type, standards, warnings and sanitizers.
 
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -24,13 +24,13 @@ set(VKF_WARNING_ERROR_FLAGS $<IF:$<CXX_COMPILER_ID:MSVC>,/WX,-Werror>)
 if(VKFLASH_SANITIZE)
   set(VKF_SANITIZE_FLAGS -fsanitize=${VKFLASH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   set(VKF_SANITIZE_LINK_FLAGS ${VKF_RUN_LINK_FLAGS})
-  # Static, because a toolchain root's loader does not find the compiler's libraries.
+  # Links the sanitizers statically, because a toolchain root's loader does not find the compiler's libraries.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND VKFLASH_SANITIZE MATCHES "address")
     list(APPEND VKF_SANITIZE_LINK_FLAGS -static-libasan -static-libubsan)
   endif()
 endif()
 
-# Every target of the project, libraries and programs alike, calls this once.
+# Sets these properties. Each library and program of the project calls this once.
 function(vkf_target_defaults target)
   target_compile_features(${target} PRIVATE cxx_std_20 c_std_11)
   set_target_properties(${target} PROPERTIES
@@ -53,8 +53,8 @@ function(vkf_target_defaults target)
 endfunction()
 
 # vkf_add_library(<target> NAME <name> [SHARED_OPTION] SOURCES ... HEADERS ...)
-# A library of this project: vkflash::<name> inside the build and after install, with its public headers
-# (relative to include/). SHARED_OPTION: shared if VKFLASH_BUILD_SHARED is on, else always static.
+# Adds a library of this project. It is vkflash::<name> inside the build and after installation, with public headers
+# relative to include/. With SHARED_OPTION it is shared if VKFLASH_BUILD_SHARED is on. Otherwise it is always static.
 function(vkf_add_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SHARED_OPTION" "NAME" "SOURCES;HEADERS")
   set(type STATIC)

@@ -11,7 +11,7 @@ if(VKFLASH_BUILD_HOST)
   list(APPEND VKF_COMPONENTS host)
 endif()
 
-# One export file a component, so that a program that wants the core alone depends on nothing else.
+# Each component has its own export file. A program that uses only the core then depends on nothing else.
 foreach(component ${VKF_COMPONENTS})
   set(target vkflash)
   if(NOT component STREQUAL "vkflash")

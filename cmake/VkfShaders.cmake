@@ -2,14 +2,14 @@
 # Compiles the shader variants of a JSON table to SPIR-V and embeds them as C++ arrays.
 #
 # An entry of "variants":
-#   name         of the variant; the library finds it by this
+#   name         name of the variant; the library looks it up by this name
 #   file         GLSL entry point, relative to the root folder of the includes
 #   defines      macros, "NAME" or "NAME=VALUE"
-#   target_env   as glslang's --target-env takes it
-#   extensions   GLSL extensions that not every glslang knows. If this one does not, the variant is
-#                left out of the build and its table entry says why.
+#   target_env   value for glslang's --target-env
+#   extensions   GLSL extensions that not every glslang knows. If this glslang does not know one, the build leaves the
+#                variant out, and its table entry has the reason.
 
-# Sets ${result} to a reason if the compiler does not know the GLSL extension, else to "".
+# Sets ${result} to "" if the compiler knows the GLSL extension, else to the reason why a variant is left out.
 function(vkf_probe_glsl_extension extension result)
   set(cached VKF_GLSL_HAS_${extension})
   if(NOT DEFINED ${cached})
@@ -48,8 +48,7 @@ function(vkf_json_list variable json key)
 endfunction()
 
 # vkf_compile_shader(<entry of the table> <folder of the sources>)
-# Adds the rule for one variant and sets VKF_ENTRY to its line "name|spv file|reason" for
-# WriteShaderTable.cmake.
+# Adds the rule for one variant. Sets VKF_ENTRY to its line "name|spv file|reason" for WriteShaderTable.cmake.
 function(vkf_compile_shader entry source_dir)
   string(JSON name GET "${entry}" name)
   string(JSON file GET "${entry}" file)
@@ -80,8 +79,8 @@ function(vkf_compile_shader entry source_dir)
   set_property(GLOBAL APPEND PROPERTY VKF_SPIRV_FILES "${target_env}|${spv}")
 endfunction()
 
-# vkf_add_shaders(<table> <root> <target> <array>): defines the target, which makes a C++ source with the array of
-# vkf::ShaderBinary. Entry points and includes are named from the folder `root`.
+# vkf_add_shaders(<table> <root> <target> <array>): defines a target that writes a C++ source with an array of
+# vkf::ShaderBinary. Paths of entry points and includes are relative to the folder `root`.
 function(vkf_add_shaders table root target array)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} json)
@@ -111,7 +110,7 @@ function(vkf_add_shaders table root target array)
   set_property(TARGET ${target} PROPERTY VKF_SHADER_TABLE "${cpp}")
 endfunction()
 
-# vkf_embed_shaders(<target> <shaders>): compiles the source that a target of vkf_add_shaders makes into the target.
+# vkf_embed_shaders(<target> <shaders>): compiles the source of the vkf_add_shaders target <shaders> into <target>.
 function(vkf_embed_shaders target shaders)
   get_target_property(cpp ${shaders} VKF_SHADER_TABLE)
   set_source_files_properties("${cpp}" TARGET_DIRECTORY ${target} PROPERTIES GENERATED ON)

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: MIT
-# Tests are registered in groups, by Catch2 tag: a driver starts once a group, and a run's summary
-# stays readable. A label says when a group runs:
+# Tests are registered in groups by Catch2 tag. A group starts a driver only once, and the summary of a run stays
+# readable. The label of a group says when it runs:
 #   quick   in ./dev test quick, ./dev test and ./dev test all
-#   full    in ./dev test, and with whole sweeps in ./dev test all
-#   sweep   in ./dev test all alone
-# Tests of ./dev test all alone belong to ctest's configuration All, which a plain ctest leaves out.
+#   full    in ./dev test; in ./dev test all with whole sweeps
+#   sweep   only in ./dev test all
+# Tests that run only in ./dev test all belong to ctest's configuration All. A plain ctest leaves them out.
 set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 
 # vkf_set_test_environment(<test> [<NAME=value>...])
-# The driver and layers of a toolchain root, what sanitizers shall leave out, and the given variables.
+# Sets the driver and the layers of a toolchain root, what the sanitizers leave out, and the given variables.
 function(vkf_set_test_environment test)
   set(environment ${VKF_RUN_ENVIRONMENT})
   if(environment)
-    list(APPEND environment "VKFLASH_TEST_DEVICE=llvmpipe") # that driver's; without it tests fail, not skip
+    # Without this driver the tests fail. They do not skip.
+    list(APPEND environment "VKFLASH_TEST_DEVICE=llvmpipe")
   endif()
   if(VKFLASH_SANITIZE)
-    # Without its cache Mesa 26.1 keeps 48 bytes that no suppression by name finds, and at times LeakSanitizer itself
-    # fails on it; `vkflash bench host` would switch the cache off.
+    # Mesa's shader cache stays on. Without it, Mesa 26.1 keeps 48 bytes that no suppression by name finds, and
+    # LeakSanitizer itself sometimes fails on them. `vkflash bench host` would otherwise switch the cache off.
     list(APPEND environment "MESA_SHADER_CACHE_DISABLE=false")
     list(APPEND environment
       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0"
@@ -26,7 +27,7 @@ function(vkf_set_test_environment test)
 endfunction()
 
 # vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep>)
-# The tests run in the repository's root folder, so that they find tests/ and samples/ there.
+# The tests run in the repository's root folder, because they read tests/ and samples/ there.
 function(vkf_add_test_group name tags label)
   if(label STREQUAL "sweep")
     vkf_add_test_run(all_${name} "${tags}" CONFIGURATIONS All)
@@ -34,13 +35,13 @@ function(vkf_add_test_group name tags label)
     set_tests_properties(all_${name} PROPERTIES LABELS sweep COST 100)
     return()
   endif()
-  # Test drivers that compile for a CPU spend nearly all their time on compiling. Without optimization they take a
-  # quarter less. Whole sweeps run the optimized code.
+  # Drivers that compile for a CPU spend nearly all the time of a test on compiling. Without optimisation a test takes a
+  # quarter less time. Whole sweeps run the optimised code.
   vkf_add_test_run(${name} "${tags}")
   vkf_set_test_environment(${name} "GALLIVM_PERF=nopt")
   set_tests_properties(${name} PROPERTIES LABELS ${label})
   if(label STREQUAL "full")
-    set_tests_properties(${name} PROPERTIES COST 100) # the long ones start first
+    set_tests_properties(${name} PROPERTIES COST 100) # long groups start first
     vkf_add_test_group(${name} "${tags}" sweep)
   endif()
   set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${name})
@@ -54,12 +55,12 @@ function(vkf_add_test_run name tags)
       --reporter console --reporter "JUnit::out=${VKF_REPORT_DIR}/${name}.xml"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     ${ARGN})
-  # 4 is Catch2's exit status when every test case was skipped.
+  # 4 is Catch2's exit status if every test case was skipped.
   set_tests_properties(${name} PROPERTIES TIMEOUT 1800 SKIP_RETURN_CODE 4)
 endfunction()
 
-# Tells a source of a test program how the vkflash program of this build is started, as C++ strings; the words of
-# the prefix are separated by "|".
+# Defines two C++ strings for a source of a test program: the path of this build's vkflash program, and the words that
+# start it, separated by "|".
 function(vkf_define_test_program source)
   list(JOIN VKF_RUN_PREFIX "|" prefix)
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
@@ -67,8 +68,8 @@ function(vkf_define_test_program source)
     "VKFLASH_TEST_PROGRAM=\"$<TARGET_FILE:vkflash_cli>\"")
 endfunction()
 
-# Adds the test "skipped_cases", last: where a group passed but skipped some of its cases, it lists
-# them and shows up in ctest's summary as skipped, so that a skip never looks like a pass.
+# Adds the test "skipped_cases", which runs last. It lists the skipped cases of groups that passed, and ctest's summary
+# shows it as skipped. So a skip never looks like a pass.
 function(vkf_report_skipped_cases)
   get_property(groups GLOBAL PROPERTY VKF_TEST_GROUPS)
   add_test(NAME skipped_cases
@@ -80,8 +81,8 @@ function(vkf_report_skipped_cases)
     SKIP_REGULAR_EXPRESSION "skipped test cases:")
 endfunction()
 
-# Adds the test "spirv_val": every shader variant of this build is valid SPIR-V, and so is what the library makes of those
-# with matrices for bf16.
+# Adds the test "spirv_val". It checks that every shader variant of this build is valid SPIR-V, and so are the variants
+# with bf16 matrices that the library makes from them.
 function(vkf_add_spirv_test)
   get_property(spirv_val GLOBAL PROPERTY VKF_SPIRV_VAL_COMMAND)
   get_property(files GLOBAL PROPERTY VKF_SPIRV_FILES)
@@ -91,4 +92,12 @@ function(vkf_add_spirv_test)
       -D "FOLDER=${PROJECT_BINARY_DIR}/bfloat16_shaders"
       -P "${PROJECT_SOURCE_DIR}/cmake/ValidateSpirv.cmake")
   set_tests_properties(spirv_val PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "spirv-val was not found")
+endfunction()
+
+# Adds the test "reference_pages": Doxygen makes the reference of the public headers without a warning.
+function(vkf_add_reference_test)
+  add_test(NAME reference_pages
+    COMMAND ${CMAKE_COMMAND} -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "FOLDER=${PROJECT_BINARY_DIR}/reference_pages"
+      -P "${PROJECT_SOURCE_DIR}/cmake/CheckReference.cmake")
+  set_tests_properties(reference_pages PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "doxygen was not found")
 endfunction()

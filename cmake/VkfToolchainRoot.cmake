@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-# Uses packages that were unpacked into a folder instead of installed (./dev does so on systems whose
-# own Vulkan tools are too old). VKFLASH_TOOLCHAIN_ROOT has up to two subfolders:
+# Uses packages that are unpacked into a folder and not installed. ./dev makes such a folder if the Vulkan tools of the
+# system are too old. VKFLASH_TOOLCHAIN_ROOT has up to two subfolders:
 #
 #   vulkan/   glslang, SPIR-V tools, Vulkan headers, volk, VMA, loader, validation layers and drivers
-#             of a newer system; its programs and drivers need its own C library
-#   cpp/      C++ libraries of this system's release, which this system's compiler can link
+#             of a newer system; its programs and drivers need the C library in the same folder
+#   cpp/      C++ libraries of this system's release; this system's compiler can link them
 #
-# Sets, all empty without vulkan/:
-#   VKF_TOOL_PREFIX       words that start one of the folder's programs, on its own dynamic loader
-#   VKF_RUN_PREFIX        words that start a program of this build where it can use the folder's driver
-#   VKF_RUN_LINK_FLAGS    linker flags that such a program needs
-#   VKF_RUN_ENVIRONMENT   variables that show driver and layers to the Vulkan loader
+# Sets these variables. All are empty without vulkan/:
+#   VKF_TOOL_PREFIX       words that start a program of the folder with the folder's dynamic loader
+#   VKF_RUN_PREFIX        words that start a program of this build, so that it can use the folder's driver
+#   VKF_RUN_LINK_FLAGS    linker flags for such a program
+#   VKF_RUN_ENVIRONMENT   environment variables that name driver and layers for the Vulkan loader
 set(VKFLASH_TOOLCHAIN_ROOT "" CACHE PATH "Folder of unpacked packages, see cmake/VkfToolchainRoot.cmake")
 set(VKF_TOOL_PREFIX)
 set(VKF_RUN_PREFIX)
@@ -31,8 +31,8 @@ if(EXISTS "${VKFLASH_TOOLCHAIN_ROOT}/vulkan")
   cmake_path(GET VKF_DYNAMIC_LOADER PARENT_PATH VKF_LIBRARY_DIR)
   set(VKF_TOOL_PREFIX "${VKF_DYNAMIC_LOADER}" --library-path "${VKF_LIBRARY_DIR}")
   if(VKFLASH_SANITIZE)
-    # Sanitizers find no function names in a program that another one has loaded, so it names its loader
-    # itself.
+    # Sanitizers find no function names in a program that another program has loaded. Therefore the program itself names
+    # its loader.
     set(VKF_RUN_LINK_FLAGS "LINKER:--dynamic-linker=${VKF_DYNAMIC_LOADER}")
     list(APPEND VKF_RUN_ENVIRONMENT "LD_LIBRARY_PATH=${VKF_LIBRARY_DIR}")
   else()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The version is written once, in include/vkflash/types.h; the build reads it from there.
+# Reads the version from include/vkflash/types.h, its only place.
 function(vkf_read_version variable header)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   foreach(part MAJOR MINOR PATCH)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # cmake -D LIST=variants.txt -D ARRAY=shaderBinaries -D OUTPUT=shader_table.cpp -P WriteShaderTable.cmake
-# Writes the C++ source that holds the SPIR-V of every line "name|spv file|missing reason" of LIST.
+# Writes the C++ source with the SPIR-V of LIST. LIST has one line "name|spv file|missing reason" for each variant.
 file(STRINGS "${LIST}" lines)
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/pipelines/common_words.hpp" common_words REGEX "^    0x")
 set(arrays "")
@@ -16,9 +16,9 @@ foreach(line ${lines})
     string(APPEND rows "    {\"${name}\", nullptr, 0, \"${reason}\"},\n")
     continue()
   endif()
-  # SPIR-V files of glslang are little-endian words.
+  # The SPIR-V files of glslang consist of little-endian words.
   file(READ "${spv}" hex HEX)
-  # As src/pipelines/shader_table.hpp tells: common words, small ones, the rest.
+  # The encoding of src/pipelines/shader_table.hpp: common words, small words, other words.
   string(REGEX REPLACE "(........)" "\\1;" units "${hex}")
   set(number 0)
   foreach(word ${common_words})

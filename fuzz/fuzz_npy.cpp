@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as a .npy file: refused with one line of text, or an array that is inside the file and
-// survives being written and read again.
+// Reads any bytes as a .npy file. The reader must refuse them with a text, or return an array that is inside the file
+// and survives writing and reading.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

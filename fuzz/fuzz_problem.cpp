@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as a VkfProblem: refused with a text, or accepted, and then every tensor has a size that can
-// be addressed and the answer stays the same when asked again.
+// Reads any bytes as a VkfProblem. The library must refuse it with a text, or accept it. If it accepts it, every tensor
+// has an addressable size, and a second check gives the same answer.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +34,8 @@ void requireLayout(const VkfProblem& problem, VkfTensorRole role) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     VkfProblem problem{};
     std::memcpy(&problem, data, size < sizeof(problem) ? size : sizeof(problem));
-    // Almost every input would end at this check otherwise; bytes behind the struct bring it in.
+    // Without this line, almost every input would fail at the check of structSize. Inputs that are longer than the
+    // struct keep their own value.
     if (size <= sizeof(problem))
         problem.structSize = sizeof(problem);
 

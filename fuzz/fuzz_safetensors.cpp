@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as a .safetensors file: refused with one line of text, or tensors that are inside the file
-// and survive being written and read again.
+// Reads any bytes as a .safetensors file. The reader must refuse them with one line of text, or return tensors that are
+// inside the file and survive writing and reading.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as tuning data: refused with a text, or read, and then whatever the entries say, every tile that is
-// chosen by them fits the device.
+// Reads any bytes as tuning data. The library must refuse them with a text, or read them. If it reads them, every tile
+// that it chooses by the entries must fit the device.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const vkf::Caps caps = describedCaps();
     const vkf::TunedDevice device = {caps, entries};
-    // A problem of each entry's class, at its smallest.
+    // The smallest problem of the class of each entry.
     for (const vkf::TuningEntry& entry : entries) {
         const vkf::TileProblem problem = {
             entry.headDim.least, entry.valueDim.least, entry.rows.least, entry.heads.least, entry.type == VKF_TYPE_F32,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the seed files under fuzz/corpus, a folder a target. Needs Python's standard library only.
+"""Writes the seed files under fuzz/corpus, one folder for each target. Needs only Python's standard library.
 
     python3 fuzz/make_corpus.py
 """
@@ -91,7 +91,7 @@ SEEDS = {
         "uneven_heads": problem(16, 16, 16, 1, kv_heads=3),
         "too_wide": problem(16, 16, 257, 1),
         "not_a_number": problem(16, 16, 16, 1, scale=float("nan")),
-        # From the first element to the last, four heads apart, 2^62 elements: 2^64 bytes.
+        # Four heads reach over 2^62 elements of 4 bytes, which is 2^64 bytes.
         "longest_reach": problem(1, 0, 1, 0, head_stride=0x1555555555555555, row_stride=1),
         "long": problem(16, 16, 16, 1) + bytes(400),
     },

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# glslang, the shader compiler, at build time only. Any version from 11 compiles the portable kernels;
-# variants that need a newer one are left out with a message (see vkf_add_shaders).
+# glslang, the shader compiler. Needed only at build time. Version 11 compiles the portable kernels. The build leaves
+# out variants that need a newer version, with a message (see vkf_add_shaders).
 find_program(VKF_GLSLANG NAMES glslang glslangValidator
   HINTS "$ENV{VULKAN_SDK}/bin" "$ENV{VULKAN_SDK}/Bin")
 if(VKF_GLSLANG)
@@ -14,7 +14,7 @@ if(VKF_GLSLANG)
   string(REGEX MATCH "Glslang Version: [0-9]*:?([0-9.]+)" VKF_LINE "${VKF_LINES}")
   set(VKF_GLSLANG_VERSION ${CMAKE_MATCH_1})
 endif()
-# Asked for all, only a glslang that leaves nothing out will do.
+# The check for everything accepts only a glslang that compiles all variants.
 set(VKF_GLSLANG_MINIMUM 11)
 if(VKF_ASKED_FOR_ALL)
   set(VKF_GLSLANG_MINIMUM 15.3)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 # vkf_require(NAME found_value VERSION v MINIMUM v GROUP vulkan|cpp PACKAGES text)
-# Notes that a third party is there, too old or missing. found_value is empty or ends in -NOTFOUND when
-# it is missing. GROUP is the subfolder of a toolchain root that holds it.
+# Reports whether a third party is there, too old or missing. found_value is empty or ends in -NOTFOUND if it is
+# missing. GROUP is the subfolder of a toolchain root for it.
 set(VKF_MISSING "")
 set(VKF_MISSING_GROUPS "")
 function(vkf_require name found_value)
@@ -24,7 +24,7 @@ function(vkf_require name found_value)
   set(VKF_MISSING_GROUPS ${VKF_MISSING_GROUPS} ${arg_GROUP} PARENT_SCOPE)
 endfunction()
 
-# Stops the configuration, once everything was looked for, if something is missing.
+# Stops the configuration if something is missing. Call it after all checks.
 function(vkf_report_requirements)
   set(groups ${VKF_MISSING_GROUPS})
   list(REMOVE_DUPLICATES groups)

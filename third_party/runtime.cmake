@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the tests and the program need to run rather than to build: a loader, a driver and the
-# validation layer. Looked for where the Vulkan loader looks.
+# Checks what the tests and the program need at run time: a loader, a driver and the validation layer. Looks in the
+# folders of the Vulkan loader.
 if(UNIX AND NOT APPLE)
   set(VKF_DATA_DIRS /usr/share /usr/local/share /etc "$ENV{VULKAN_SDK}/share" "${VKF_VULKAN_ROOT}/share")
   find_library(VKF_VULKAN_LOADER NAMES libvulkan.so.1 HINTS "$ENV{VULKAN_SDK}/lib")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# spirv-val, for the test that validates every shader. The test is skipped, visibly, without it.
+# spirv-val, for the test that validates every shader. Without it, the test is reported as skipped.
 find_program(VKF_SPIRV_VAL spirv-val HINTS "$ENV{VULKAN_SDK}/bin" "$ENV{VULKAN_SDK}/Bin")
 if(VKF_SPIRV_VAL)
   set(VKF_SPIRV_VAL_COMMAND "${VKF_SPIRV_VAL}")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Part of ./dev: finds or fetches what the build and the tests need. Sets nothing up system-wide except
-# through apt-get, and that only as root.
+# Part of ./dev: finds or fetches what the build and the tests need. Changes the system only through apt-get, and only
+# as root.
 
-# Packages of a newer Debian, for Debian systems whose own are too old. They are unpacked into a folder
-# and run on the C library that comes with them; see cmake/VkfToolchainRoot.cmake.
+# Packages of a newer Debian, for Debian systems with too old packages. They are unpacked into a folder and use the C
+# library in that folder; see cmake/VkfToolchainRoot.cmake.
 readonly vulkan_suite=testing
 readonly vulkan_packages=glslang-tools,spirv-tools,libvulkan-dev,libvulkan-volk-dev,libvulkan-memory-allocator-dev,mesa-vulkan-drivers,vulkan-validationlayers
-# Packages of the running release, backports included: our compiler links them.
+# Packages of the running release or its backports. The system's compiler links them.
 readonly cpp_packages=catch2,libcli11-dev,libfmt-dev,nlohmann-json3-dev
-# Packages of the running release too: what shows a page in the tests.
+# Packages of the running release: the browser that shows a page in the tests.
 readonly browser_packages=chromium-headless-shell,fonts-dejavu-core
 
-# need_programs PACKAGE:PROGRAM... installs the packages whose program is not there.
+# need_programs PACKAGE:PROGRAM... installs the packages of missing programs.
 need_programs() {
     local entry missing=()
     for entry in "$@"; do
@@ -28,12 +28,12 @@ need_programs() {
     DEBIAN_FRONTEND=noninteractive apt_get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
 }
 
-# A frozen mirror's release file has expired, which apt refuses unless told otherwise.
+# The release file of an archive may have expired. apt refuses it without this option.
 apt_get() {
     apt-get "$@" || apt-get -o Acquire::Check-Valid-Until=false "$@"
 }
 
-# The archive that this machine installs Debian packages from, and its release, as "URI CODENAME".
+# Prints "URI CODENAME": the archive from which this machine installs Debian packages, and its release.
 debian_archive() {
     [ -r /etc/os-release ] || return 1
     local ID="" VERSION_CODENAME="" uri files
@@ -53,32 +53,32 @@ debian_archive() {
     [ -n "$uri" ] && echo "$uri $VERSION_CODENAME"
 }
 
-# unpack FOLDER PACKAGES RELEASE APT_LINE... : packages with their dependencies, nothing of them run.
+# unpack FOLDER PACKAGES RELEASE APT_LINE... : unpacks packages with their dependencies. Runs none of their scripts.
 unpack() {
     local folder=$1 packages=$2 release=$3 line
-    # chrootless: asks for no rights that an ordinary user or a container lacks.
+    # chrootless: needs no rights that an ordinary user or a container lacks.
     local options=(--mode=chrootless --variant=extract --include="$packages"
         --aptopt="APT::Default-Release \"$release\"")
     shift 3
-    [ -t 2 ] || options+=(--quiet) # else it shows its progress
-    # The machine's own proxy and mirror settings hold here too.
+    [ -t 2 ] || options+=(--quiet) # a terminal shows the progress
+    # Takes over this machine's apt settings for a proxy and for expired release files.
     while read -r line; do options+=(--aptopt="$line"); done < <(
         apt-config dump --format '%f "%v";%n' 2>/dev/null |
             grep -E '^Acquire::(https?::Proxy|Check-Valid-Until) ' || true)
     printf '%s\n' "$@" >"$folder.list"
     if ! mmdebstrap "${options[@]}" "" "$folder" "$folder.list"; then
-        say "trying again, with a mirror whose release file has expired allowed"
+        say "trying again, and accepting an expired release file of the archive"
         rm -rf "$folder"
         mmdebstrap "${options[@]}" --aptopt='Acquire::Check-Valid-Until "false"' "" "$folder" "$folder.list"
     fi
 }
 
-# fetch_root GROUPS: makes the toolchain root for the groups (vulkan, cpp) that are missing and prints
-# its path. Kept in the user's cache, under a name that changes with the package lists.
+# fetch_root GROUPS: makes the toolchain root for the missing groups (vulkan, cpp) and prints its path. The root is in
+# the user's cache. Its name changes with the package lists.
 fetch_root() {
     local groups=$1 archive uri codename hash root work
     archive=$(debian_archive) ||
-        die "this system's Vulkan tools are missing or too old (see above), and they can be fetched for you on Debian only; install the Vulkan SDK and set VULKAN_SDK"
+        die "this system's Vulkan tools are missing or too old (see above), and ./dev can fetch them only on Debian; install the Vulkan SDK and set VULKAN_SDK"
     read -r uri codename <<<"$archive"
     hash=$(echo "$groups $codename $vulkan_suite $vulkan_packages $cpp_packages" | sha256sum | cut -c1-12)
     root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/$hash"
@@ -95,7 +95,7 @@ fetch_root() {
             say "fetching C++ libraries of Debian $codename"
             unpack_cpp "$work/cpp" "$uri" "$codename" ;;
         esac
-        # Another run may have been faster; then its root is as good.
+        # Another run may have been faster. Its root is just as good.
         mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
     fi
     echo "$root"
@@ -103,7 +103,7 @@ fetch_root() {
 
 unpack_cpp() {
     local folder=$1 uri=$2 codename=$3
-    if [ "$codename" = bookworm ]; then # its own Catch2 is 2.13
+    if [ "$codename" = bookworm ]; then # Catch2 of bookworm itself is 2.13
         unpack "$folder" "$cpp_packages" bookworm-backports \
             "deb $uri bookworm main" "deb $uri bookworm-backports main"
     else
@@ -111,8 +111,8 @@ unpack_cpp() {
     fi
 }
 
-# Finds out, once for every change of third_party/, whether this machine has everything; fetches what
-# is missing; and sets toolchain_root, empty if the machine's own tools do.
+# Checks whether this machine has everything, once for every change of third_party/. Fetches what is missing. Sets
+# toolchain_root; it is empty if the machine's own tools are enough.
 ensure_toolchain() {
     local setup=build/setup key
     need_programs cmake:cmake ninja-build:ninja g++:c++
@@ -139,8 +139,8 @@ check_toolchain() {
     cmake -G Ninja -S third_party -B build/setup -DVKFLASH_TOOLCHAIN_ROOT="$toolchain_root"
 }
 
-# Finds or fetches what the tests of pages and figures look through: a browser, and a Python with matplotlib. Tells the
-# tests by VKFLASH_TEST_BROWSER and VKFLASH_TEST_PYTHON; without them those tests are skipped.
+# Finds or fetches a browser and a Python with matplotlib, for the tests of pages and figures. Passes them to the tests
+# in VKFLASH_TEST_BROWSER and VKFLASH_TEST_PYTHON. Without them the tests are skipped.
 ensure_page_tools() {
     if [ -z "${VKFLASH_TEST_BROWSER:-}" ]; then
         VKFLASH_TEST_BROWSER=$(find_browser || fetch_browser) || say "no browser: tests of pages are skipped"
@@ -177,7 +177,8 @@ install_matplotlib() {
         </dev/null >&2
 }
 
-# Prints the path of a script that starts the fetched browser on this system's C library, whose release it is of.
+# Prints the path of a script that starts the fetched browser. The browser is of this system's release and uses its C
+# library.
 fetch_browser() {
     local archive uri codename hash root work
     archive=$(debian_archive) || return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Vulkan Memory Allocator, one header, used by the host layer only.
+# Vulkan Memory Allocator: one header. Only the host layer uses it.
 find_path(VKF_VMA_INCLUDE_DIR vk_mem_alloc.h PATH_SUFFIXES vma
   HINTS "$ENV{VULKAN_SDK}/include" "$ENV{VULKAN_SDK}/Include")
 if(VKF_VMA_INCLUDE_DIR)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# volk loads Vulkan at run time. Compiled from its one source file into whoever uses it.
+# volk loads Vulkan at run time. Each target that uses it compiles its one source file.
 find_path(VKF_VOLK_INCLUDE_DIR volk.c PATH_SUFFIXES volk Volk
   HINTS "$ENV{VULKAN_SDK}/include" "$ENV{VULKAN_SDK}/Include")
 if(VKF_VOLK_INCLUDE_DIR)
@@ -16,7 +16,7 @@ if(VKF_VOLK_INCLUDE_DIR AND NOT VKF_ASKED_FOR_ALL)
   set_property(TARGET vkflash_volk PROPERTY VKF_INCLUDE_DIR "${VKF_VOLK_INCLUDE_DIR}")
 endif()
 
-# Compiles volk into the target and lets it include <volk.h>; nothing of it shows to users of the target.
+# Compiles volk into the target and lets it include <volk.h>. Users of the target see nothing of it.
 function(vkf_use_volk target)
   get_target_property(include_dir vkflash_volk VKF_INCLUDE_DIR)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:vkflash_volk>)

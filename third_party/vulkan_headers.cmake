@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Vulkan headers: all that the core library needs. 1.4.317 is the first with every extension used.
+# Vulkan headers, the only need of the core library. 1.4.317 is the first version with every extension that it uses.
 find_path(VKF_VULKAN_INCLUDE_DIR vulkan/vulkan_core.h HINTS "$ENV{VULKAN_SDK}/include" "$ENV{VULKAN_SDK}/Include")
 if(VKF_VULKAN_INCLUDE_DIR)
   file(STRINGS "${VKF_VULKAN_INCLUDE_DIR}/vulkan/vulkan_core.h" VKF_LINES

@@ -62,7 +62,7 @@ Gpu::Gpu() {
     createCommands();
 }
 
-// The only place where the engine's set-up knows of vkflash: what to enable.
+// This is the only part of the engine's set-up that knows vkflash. It asks which features and extensions to enable.
 void Gpu::createDevice() {
     auto query = vkf::make<VkfDeviceQuery>();
     query.getInstanceProcAddr = vkGetInstanceProcAddr;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What an engine has anyway: an instance, a device, a queue, a command buffer and an allocator of its own
-// that hands out pieces of one large block of memory. Nothing in here comes from vkflash but the list of
-// features to enable.
+// The parts that every engine has: an instance, a device, a queue, a command buffer and an allocator. The allocator
+// hands out pieces of one large block of memory. Only the list of features to enable comes from vkflash.
 #pragma once
 
 #include <volk.h>
@@ -12,7 +11,7 @@
 
 #include <vkflash/vkflash.hpp>
 
-// A piece of the engine's one buffer.
+// A piece of the engine's only buffer.
 struct Allocation {
     VkDeviceAddress address;
     void* mapped;
@@ -33,10 +32,10 @@ public:
     Allocation allocate(size_t bytes);
     // Records a frame, submits it and waits for it.
     void frame(const std::function<void(VkCommandBuffer)>& commands);
-    // Records commands that can be submitted any number of times, as long as the engine lives. They see what
-    // earlier submissions wrote.
+    // Records commands that can be submitted any number of times while the engine lives. They see what earlier
+    // submissions wrote.
     VkCommandBuffer record(const std::function<void(VkCommandBuffer)>& commands);
-    // Submits them and waits.
+    // Submits recorded commands and waits for them.
     void submit(VkCommandBuffer commandBuffer);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An engine that owns its device, memory and command buffer, and records one attention call between its
-// own commands. Prints the result for one query and what it must be; exit status 1 if they differ.
+// An engine with its own device, memory and command buffer. It records one attention call between its own commands. It
+// prints the result for one query and the expected value. The exit status is 1 if they differ.
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -16,8 +16,8 @@ constexpr uint32_t heads = 4;
 constexpr uint32_t kvHeads = 2;
 constexpr uint32_t rows = 64;
 constexpr uint32_t dim = 32;
-constexpr size_t queryElements = size_t{heads} * rows * dim; // of q and of o
-constexpr size_t keyElements = size_t{kvHeads} * rows * dim; // of k and of v
+constexpr size_t queryElements = size_t{heads} * rows * dim; // elements of q, and of o
+constexpr size_t keyElements = size_t{kvHeads} * rows * dim; // elements of k, and of v
 
 void check(VkfResult result, const VkfMessage& message) {
     if (result != VKF_SUCCESS) {
@@ -51,7 +51,7 @@ VkfProblem describeProblem() {
     return problem;
 }
 
-// All scores are equal, so that row i of head h is the mean of v[0..i] of head h / 2.
+// All scores are equal. Therefore row i of query head h is the mean of v[0..i] of KV head h / 2.
 void fill(const Allocation& q, const Allocation& k, const Allocation& v) {
     for (size_t i = 0; i < queryElements; i++) {
         static_cast<float*>(q.mapped)[i] = 1.0F;
@@ -64,7 +64,7 @@ void fill(const Allocation& q, const Allocation& k, const Allocation& v) {
     }
 }
 
-// The first element of one row of o.
+// Returns the first element of one row of o.
 float resultAt(const Allocation& o, size_t head, size_t row) {
     return static_cast<const float*>(o.mapped)[(head * rows + row) * dim];
 }

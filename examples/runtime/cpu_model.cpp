@@ -11,7 +11,7 @@ namespace {
 
 using Rows = std::vector<double>;
 
-// Row by row: weight x.
+// Multiplies each row of x by the weight matrix.
 Rows multiply(const std::vector<float>& weight, const Rows& x, uint32_t inputs) {
     const size_t outputs = weight.size() / inputs;
     Rows y(x.size() / inputs * outputs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The same model on the CPU in fp64, with attention and cache from the reference.
+// The model of GpuModel on the CPU in fp64. Attention and cache come from the reference.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class CpuModel {
 public:
     CpuModel(const Weights& weights, const std::vector<int32_t>& blockTable);
 
-    // Takes in new tokens and returns the logits after the last one.
+    // Takes in new tokens. Returns the logits after the last one.
     std::vector<double> forward(const std::vector<int32_t>& tokens);
 
 private:

@@ -98,7 +98,7 @@ Arguments GpuModel::rowsOf(const Allocation& weight, const Allocation& source, c
     return {weight.address, source.address, target.address, tokens_.address, lengths_.address, from, to, 0, 0};
 }
 
-// The new k and v join the cache, q is rotated, and q attends to what the cache then holds.
+// Appends the new k and v to the cache, rotates q, and lets q attend to the new content of the cache.
 void GpuModel::recordAttention(VkCommandBuffer commandBuffer, const Step& step, const LayerMemory& layer) const {
     VkfMessage message{};
     auto append = vkf::make<VkfAppendBindings>();

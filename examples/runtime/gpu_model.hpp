@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The model on the GPU. A step is recorded once and may be submitted any number of times: the sequence's
-// length, its tokens and its logits live on the device.
+// The model on the GPU. A step is recorded once and can be submitted any number of times, because the sequence's
+// length, tokens and logits are on the device.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "kernels.hpp"
 #include "model.hpp"
 
-// What the vkflash calls of one number of rows need.
+// The vkflash objects for steps with a fixed number of rows.
 struct Step {
     uint32_t rows = 0;
     vkf::Append append;
@@ -27,13 +27,13 @@ public:
     GpuModel(Gpu& gpu, const Weights& weights, const std::vector<int32_t>& prompt,
              const std::vector<int32_t>& blockTable);
 
-    // For steps that take in `rows` tokens.
+    // Prepares steps that take in `rows` tokens.
     Step prepare(uint32_t rows);
-    // Takes in the next tokens of the sequence and adds one to it.
+    // Records a step. It takes in the next tokens of the sequence and adds one token to it.
     void record(VkCommandBuffer commandBuffer, const Step& step) const;
 
     int32_t token(uint32_t position) const { return static_cast<const int32_t*>(tokens_.mapped)[position]; }
-    // After the token at a position; of a prompt, after its last one only.
+    // The logits after the token at a position. For a prompt, only the logits after its last token exist.
     const float* logits(uint32_t position) const {
         return static_cast<const float*>(history_.mapped) + size_t{position} * vocabulary;
     }

@@ -14,7 +14,7 @@
 namespace {
 
 const std::array<std::span<const uint32_t>, 5> spirv = {embed_spirv, rms_norm_spirv, matvec_spirv, swiglu_spirv,
-                                                        sample_spirv}; // by Kernel
+                                                        sample_spirv}; // indexed by Kernel
 
 void check(VkResult result, const char* call) {
     if (result != VK_SUCCESS) {

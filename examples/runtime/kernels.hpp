@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The runtime's own kernels: all that is not attention.
+// The runtime's own kernels. They do everything but the attention.
 #pragma once
 
 #include <volk.h>
@@ -9,7 +9,7 @@
 
 enum class Kernel { embed, rmsNorm, matvec, swiglu, sample };
 
-// As shaders/arguments.glsl has them.
+// Must agree with shaders/arguments.glsl.
 struct Arguments {
     VkDeviceAddress weight = 0;
     VkDeviceAddress source = 0;
@@ -29,7 +29,7 @@ public:
     Kernels(const Kernels&) = delete;
     Kernels& operator=(const Kernels&) = delete;
 
-    // Workgroups: x across a row, one row each in y. Everything before is waited for.
+    // Dispatches x workgroups across a row, for each of y rows. A barrier before it waits for all earlier commands.
     void record(VkCommandBuffer commandBuffer, Kernel kernel, const Arguments& arguments, uint32_t x, uint32_t y) const;
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A llama-style decoder loop on its own device: a prompt is taken in, then 64 tokens are made, each by the same
-// command buffer, submitted again. Every step's logits are compared with a run on the CPU in fp64; exit
-// status 1 if they differ.
+// A llama-style decoder loop with its own device. It takes in a prompt and then makes 64 tokens. One command buffer,
+// submitted once for each token, makes them. The logits of every step are compared with a CPU run in fp64. The exit
+// status is 1 if they differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,11 +17,11 @@
 namespace {
 
 constexpr uint32_t steps = 64;
-// Logits have a spread of about 1. Where fp32 and fp64 lie on different sides of a boundary between two numbers of
-// the cache's type, k or v differs by a step of it.
+// Logits have a spread of about 1. If fp32 and fp64 round k or v to different numbers of the cache's type, the values
+// differ by one step of that type.
 constexpr double tolerance = cacheType == VKF_TYPE_F32 ? 1e-4 : cacheType == VKF_TYPE_Q8_0 ? 5e-3 : 1e-3;
 
-// Pages of the sequence, last one first.
+// Pages of the sequence in reverse order.
 std::vector<int32_t> makeBlockTable() {
     std::vector<int32_t> table(pages);
     std::iota(table.rbegin(), table.rend(), 0);
@@ -32,7 +32,7 @@ double largestDifference(const std::vector<double>& exact, const float* logits) 
     double largest = 0.0;
     for (size_t i = 0; i < exact.size(); i++) {
         const double difference = std::abs(exact[i] - static_cast<double>(logits[i]));
-        largest = difference <= largest ? largest : difference; // a NaN stays
+        largest = difference <= largest ? largest : difference; // keeps a NaN
     }
     return largest;
 }

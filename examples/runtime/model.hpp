@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The model: a decoder as llama has it, small, with random weights; and where its keys and values are kept.
+// A small llama-style decoder with random weights, and the description of its cache of k and v.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,12 @@ constexpr uint32_t kvHeads = 2;
 constexpr uint32_t headDim = 64;
 constexpr uint32_t vocabulary = 256;
 constexpr uint32_t width = heads * headDim;
-constexpr uint32_t qkvWidth = (heads + 2 * kvHeads) * headDim; // a row of q, k and v side by side
-constexpr uint32_t hidden = 1024;                              // of the MLP
-constexpr uint32_t context = 256;                              // tokens that the cache has room for
+constexpr uint32_t qkvWidth = (heads + 2 * kvHeads) * headDim; // a row has q, k and v side by side
+constexpr uint32_t hidden = 1024;                              // width of the MLP's inner layer
+constexpr uint32_t context = 256;                              // capacity of the cache in tokens
 
-// The cache. Any type that vkfCmdAppend writes, and any page size, do; with fp32 and fp16 the logits are nearer.
+// Type and pages of the cache. Any type that vkfCmdAppend writes and any page size work. With fp32 and fp16 the logits
+// differ less from the CPU run.
 constexpr VkfType cacheType = VKF_TYPE_Q8_0;
 constexpr uint32_t pageSize = 16; // rows
 constexpr uint32_t pages = context / pageSize;
@@ -70,7 +71,7 @@ inline Weights randomWeights() {
     return weights;
 }
 
-// The `heads` heads that start at a column of the rows of q, k and v.
+// Layout of the heads that start at some column of the rows of q, k and v.
 inline VkfTensor partOfQkv(uint32_t rows) {
     VkfTensor tensor = vkf::dense(VKF_TYPE_F32);
     tensor.batchStride = uint64_t{rows} * qkvWidth;
@@ -81,7 +82,7 @@ inline VkfTensor partOfQkv(uint32_t rows) {
 
 inline VkfPaging paging() { return {pageSize, pages, pages, 0}; }
 
-// `rows` new tokens: their k and v go into the cache, their q is rotated in place.
+// Appends `rows` new tokens: their k and v go into the cache, and their q is rotated in place.
 inline VkfAppendProblem appendProblem(uint32_t rows) {
     auto problem = vkf::make<VkfAppendProblem>();
     problem.batch = 1;
@@ -98,7 +99,7 @@ inline VkfAppendProblem appendProblem(uint32_t rows) {
     return problem;
 }
 
-// They see what the cache holds, each up to its own position.
+// The new tokens see the content of the cache, each up to its own position.
 inline VkfProblem attentionProblem(uint32_t rows) {
     auto problem = vkf::make<VkfProblem>();
     problem.batch = 1;

@@ -38,6 +38,7 @@ namespace vkf::host {
 // What this layer throws. what() is one sentence for people.
 class Error : public std::runtime_error {
 public:
+    // An error with this result(), and with `text` as what().
     Error(VkfResult result, const std::string& text) : std::runtime_error(text), result_(result) {}
     // The code that the same failure has in the C interface; never VKF_SUCCESS.
     VkfResult result() const noexcept { return result_; }
@@ -164,9 +165,11 @@ public:
     // Context for the functions of vkflash.h. Do not destroy it. Destroy objects that are made from it before the
     // device goes.
     VkfContext context() const noexcept;
-    // Vulkan handles, for Vulkan calls of the program's own. Do not destroy them.
+    // The Vulkan device, for Vulkan calls of the program's own. Do not destroy it.
     VkDevice handle() const noexcept;
+    // The Vulkan physical device.
     VkPhysicalDevice physicalDevice() const noexcept;
+    // The Vulkan instance. Do not destroy it.
     VkInstance instance() const noexcept;
     // Entry of the Vulkan loader that the device uses.
     PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept;
@@ -195,7 +198,7 @@ public:
     // between the first and the last command; 0 if the queue has no timestamps.
     // - Barriers around the commands make all earlier writes visible to them. Later submissions and the host see what
     //   they write.
-    // - What the callback throws passes through, and nothing is submitted.
+    // - An exception of the callback passes through, and nothing is submitted.
     // - After a timeout every further submission throws. Objects that the device may still use are kept until the
     //   process ends.
     //

@@ -66,7 +66,7 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
 /* One tile that the library considered for a plan. A tile for other problems shows the numbers that it would have. */
 typedef struct VkfTileCandidate {
     size_t structSize;
-    VkfTileReason reason;
+    VkfTileReason reason;       /* the first reason against the tile; VKF_TILE_SUITS = none */
     uint32_t taken;             /* 1 = the plan's tile. Its reason is not VKF_TILE_SUITS if no tile suits. */
     uint32_t fromTuning;        /* 1 = from the context's tuning data. Its entries about the problem come first. */
     uint32_t tileRows;          /* query rows */

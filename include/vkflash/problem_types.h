@@ -342,7 +342,7 @@ typedef struct VkfPaging {
  *
  * - Row sums, lse and the output `probabilities` are as without dropout.
  * - A key that is left out is still visible, with a factor of 0: a NaN or an infinity in its v makes a NaN in o.
- * - The same call leaves out the same keys on every path and device, however the keys are split.
+ * - Equal calls leave out the same keys on every path and device, however the keys are split.
  *
  * The generator, in integers of 32 bits that wrap around:
  *

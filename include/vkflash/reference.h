@@ -94,7 +94,7 @@ typedef struct VkfReferenceInputs {
     const void* bias;           /* as VkfProblem::bias says */
     const void* mask;           /* as VkfProblem::mask says */
     const int32_t* documentIds; /* [batch, keys]; for packed sequences without pages [keys] */
-    const int32_t* cuSeqlensQ;  /* [batch + 1], for packed sequences. What vkfCheckSequences refuses is refused here. */
+    const int32_t* cuSeqlensQ;  /* [batch + 1], for packed sequences. It is an error if vkfCheckSequences refuses it. */
     const int32_t* cuSeqlensK;  /* [batch + 1], for packed sequences without pages. Checked like cuSeqlensQ. */
     const void* dropoutMask;    /* as VkfProblem::dropoutMask says */
     const uint64_t* dropoutSeed;    /* one number */
@@ -157,7 +157,7 @@ typedef struct VkfReferenceOptions {
  * Allocates fp32 copies of k and v of one KV head, and working memory for each thread. Starts threads that end before
  * the call returns.
  *
- * Errors: those at the top of this file. What vkfCheckProblem refuses is refused with the same code. */
+ * Errors: those at the top of this file. A problem that vkfCheckProblem refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                         const VkfReferenceOptions* options, double* o, double* lse,
                                         VkfMessage* message);
@@ -216,7 +216,7 @@ VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint3
  *
  * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
  *
- * Errors: those at the top of this file. What vkfCheckMerge refuses is refused with the same code. */
+ * Errors: those at the top of this file. A problem that vkfCheckMerge refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
                                     double* lse, VkfMessage* message);
 
@@ -242,7 +242,7 @@ typedef struct VkfAppendBuffers {
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of
  * the kernels. Computes on the calling thread. Allocates a row at a time.
  *
- * Errors: those at the top of this file. What vkfCheckAppend refuses is refused with the same code. */
+ * Errors: those at the top of this file. A problem that vkfCheckAppend refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceAppend(const VkfAppendProblem* problem, const VkfAppendBuffers* buffers,
                                      VkfMessage* message);
 
@@ -279,7 +279,7 @@ VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t coun
 
 /* Result of comparing o and lse with the fp64 reference. An error is finite or infinite:
  * - NaN and infinity must stand where the reference has them. Where fp32 itself overflows, they may also stand as in
- * one of the fp32 runs.
+ *   one of the fp32 runs.
  * - A row of o without visible keys must be exactly 0.
  * - Otherwise the error is infinite.
  *
@@ -320,7 +320,7 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
  *
  * A bound is twice the largest error of two fp32 runs, plus a floor. There are two cases:
  * - All rows on path standard, where the softmax writes the probabilities. The fp32 runs are those for o. The floor is
- * 4 units in the last place of fp32, at the largest probability.
+ *   4 units in the last place of fp32, at the largest probability.
  * - Otherwise kernels make probabilities from scores of one kernel and lse of another. Each fp32 run takes its own
  *   unrounded scores and the other run's lse. The floor also has what an error of lse, and the order of the sums of
  *   headDim products, make of the largest probability. */

@@ -32,7 +32,7 @@ VkfDeviceQuery queryOf(const vkf::host::Device& device) {
     return query;
 }
 
-// A small problem with all its memory in one buffer each.
+// A small problem. Each array is in one buffer.
 struct Call {
     VkfProblem problem;
     vkf::host::Plan plan;
@@ -71,7 +71,7 @@ struct Call {
     }
 };
 
-// Result and message of recording with changed bindings.
+// Result and message of a recording with changed bindings.
 VkfResult recordResult(vkf::host::Device& device, const Call& call, const VkfBindings& bindings, std::string* words) {
     VkfMessage message{};
     VkfResult result = VKF_SUCCESS;
@@ -151,7 +151,7 @@ TEST_CASE("a refused plan writes no handle", "[library]") {
     CHECK(vkfCreatePlan(nullptr, &problem, &plan, &message) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("plan info tells what was chosen", "[library]") {
+TEST_CASE("plan info describes the choice", "[library]") {
     VkfProblem problem = problemOf({2, 4, 2, 100, 200, 64, 32});
     problem.kvSplits = 1;
     vkf::Plan plan;
@@ -177,7 +177,7 @@ TEST_CASE("plan info tells what was chosen", "[library]") {
     CHECK(vkfGetPlanInfo(nullptr, &info, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows are such words", "[library]") {
+TEST_CASE("path coopmat needs 16-byte alignment of inputs whose rows are multiples of 16 bytes", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 2, 1, 33, 40, 64, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_COOPMAT;
@@ -197,7 +197,7 @@ TEST_CASE("path coopmat asks for inputs on words of 16 bytes where their rows ar
     CHECK(vkf::host::Plan(device, oddRows).info().inputAlignment == 2);
 }
 
-TEST_CASE("a plan and the context say how matrices pass on scores", "[library]") {
+TEST_CASE("a plan and the context report whether scores pass through shared memory", "[library]") {
     for (const VkfQuirks quirks : {VkfQuirks{0}, VkfQuirks{VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT}}) {
         vkf::host::Device& device = testDevice(quirks);
         auto info = vkf::make<VkfMatrixInfo>();
@@ -341,7 +341,7 @@ TEST_CASE("threads create plans of one context at once", "[library]") {
     for (size_t t = 0; t < 4; t++) {
         threads.emplace_back([&results, context, t] {
             for (size_t i = 0; i < 16; i++) {
-                // Half of the shapes meet in several threads.
+                // Half of the shapes are created by several threads at once.
                 const auto dim = static_cast<uint32_t>(i % 2 == 0 ? 11 + i : 11 + 16 * t + i);
                 const VkfProblem problem = problemOf({1, 1, 1, 8, 8, dim});
                 vkf::Plan plan;
@@ -405,7 +405,7 @@ TEST_CASE("every shader variant is in this build", "[library]") {
 
 TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
     vkf::host::Device& device = testDevice();
-    // Wherever these lie, two of them are that far apart. Hardly any of the memory is touched.
+    // The distance of two of them is over 4 GiB wherever they lie. The test touches hardly any of the memory.
     std::vector<Buffer> buffers;
     try {
         for (int i = 0; i < 5; i++) {
@@ -418,13 +418,13 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
               [](const Buffer& a, const Buffer& b) { return a.address() < b.address(); });
     const Buffer& low = buffers.front();
     const Buffer& high = buffers.back();
-    // Distances below 2^48 fit 32 bits in this unit, and all strides of a call must be multiples of it.
+    // Distances below 2^48 fit 32 bits in this unit. All strides of a call must be multiples of it.
     constexpr uint64_t unit = 1 << 16;
     const uint64_t shift = (unit - (high.address() - low.address()) % unit) % unit;
     const uint64_t distance = high.address() + shift - low.address();
     REQUIRE(distance > UINT32_MAX);
 
-    // Every kernel that computes addresses in its own way; that for wide heads last.
+    // One problem for each kernel that computes addresses in its own way. The one for wide heads is the last.
     constexpr struct {
         VkfPath path;
         VkfType type;
@@ -482,11 +482,11 @@ TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
 
-    // A row of K and its row of V side by side, the next ones so far away that the last start past 4 GiB.
+    // A row of K and its row of V side by side. The next rows are so far away that the last one starts past 4 GiB.
     constexpr uint64_t rowBytes = 8 * sizeof(float);
     constexpr uint64_t unit = 2 * rowBytes;
     const uint64_t stride = ((uint64_t{1} << 32) / (problem.keys - 1) / unit + 1) * unit;
-    // No device must have buffers of 4 GiB; some lay smaller ones side by side.
+    // Devices need not have buffers of 4 GiB. Some place smaller buffers side by side.
     std::vector<Buffer> buffers;
     try {
         for (int i = 0; i < 5; i++) {
@@ -531,7 +531,7 @@ TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
 
 namespace {
 
-// One of the tiles considered is the plan's, and says so in full.
+// One of the considered tiles is the plan's tile, with all its numbers.
 void checkTiles(const vkf::host::Plan& plan) {
     VkfMessage message{};
     uint32_t taken = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a plan puts into a command buffer, seen by functions that write it down instead of a driver: software
-// drivers run one dispatch after the other, so that no result tells a forgotten barrier. No device is needed.
+// The commands that a plan records. Recording functions replace the driver's. Software drivers run one
+// dispatch after the other, so their results do not show a forgotten barrier. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -30,13 +30,13 @@ enum class Command : uint8_t { barrier, bind, dispatch };
 
 struct Recorded {
     Command command;
-    uint32_t firstItem = 0; // of a dispatch
+    uint32_t firstItem = 0; // first item of a dispatch
     uint32_t items = 0;
     bool operator==(const Recorded&) const = default;
 };
 
 std::vector<Recorded> recorded;
-vkf::shared::CallParams pushed; // or the bytes of a struct that is smaller
+vkf::shared::CallParams pushed; // a smaller struct fills only its first bytes
 uint32_t pushedBytes;
 std::array<uint32_t, 3> dispatchedGroups;
 VkMemoryBarrier memoryBarrier;
@@ -53,7 +53,7 @@ VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStage
 
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
     dispatchedGroups = {x, y, z};
-    uint32_t first = 0; // first_item, the last word of all structs that have one
+    uint32_t first = 0; // first_item; the last word of all structs that have it
     std::memcpy(&first, reinterpret_cast<const char*>(&pushed) + pushedBytes - sizeof first, sizeof first);
     recorded.push_back({Command::dispatch, first, x});
 }
@@ -87,7 +87,7 @@ struct Fixture {
     VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), {}, writingDown()};
     VkfPlan_T plan{&context, {}, {}, {}};
     VkfBindings bindings = vkf::make<VkfBindings>();
-    VkfResult result = VKF_ERROR_VULKAN; // of the last recording
+    VkfResult result = VKF_ERROR_VULKAN; // result of the last recording
     VkfMessage message{};
 
     static VkfProblem problemOn(VkfPath path) {
@@ -113,7 +113,7 @@ struct Fixture {
 
     std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
         recorded.clear();
-        const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(this); // nobody looks behind it
+        const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(this); // nothing reads behind the handle
         result = vkfCmdAttentionSteps(commandBuffer, &plan, &bindings, firstStep, count, &message);
         return recorded;
     }
@@ -135,7 +135,7 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
     }
     const uint32_t steps = fixture.plan.schedule.steps();
     REQUIRE(fixture.plan.schedule.phases.size() == 3);
-    REQUIRE(steps > 3); // or steps would not be told from phases
+    REQUIRE(steps > 3); // else the test could not tell steps from phases
     CHECK(fixture.record(0, steps) == expected);
     CHECK(fixture.result == VKF_SUCCESS);
     CHECK(memoryBarrier.srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
@@ -155,7 +155,7 @@ TEST_CASE("steps recorded one by one are those of the whole, a phase's first wit
         CHECK(fixture.result == VKF_SUCCESS);
         pieces.insert(pieces.end(), piece.begin(), piece.end());
     }
-    // Each piece binds its pipeline anew.
+    // Each piece binds its pipeline again.
     CHECK(withoutBinds(pieces) == withoutBinds(fixture.record(0, steps)));
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("passes wait for each other, and no step reaches over the end of one",
     const uint32_t rowTiles = (150 + fixture.plan.schedule.tile.rows - 1) / fixture.plan.schedule.tile.rows * 6;
     const uint32_t keyTiles = (200 + fixture.plan.schedule.tile.keys - 1) / fixture.plan.schedule.tile.keys;
     REQUIRE(keyTiles > 1);
-    REQUIRE(passes.itemsPerStep < rowTiles); // or steps would not be told from passes
+    REQUIRE(passes.itemsPerStep < rowTiles); // else the test could not tell steps from passes
     REQUIRE(rowTiles % passes.itemsPerStep != 0);
     std::vector<Recorded> expected = {{Command::bind}};
     for (uint32_t pass = 0; pass < keyTiles; pass++) {
@@ -185,7 +185,7 @@ TEST_CASE("passes wait for each other, and no step reaches over the end of one",
     walk.push_back({Command::dispatch, 0, finish.items});
     CHECK(fixture.record(0, fixture.plan.schedule.steps()) == walk);
     CHECK(fixture.record(0, passes.steps()) == expected);
-    // The first step of the second pass, alone.
+    // Only the first step of the second pass.
     CHECK(
         fixture.record(passes.stepsPerPass(), 1) ==
         std::vector<Recorded>{{Command::bind}, {Command::barrier}, {Command::dispatch, rowTiles, passes.itemsPerStep}});
@@ -219,8 +219,7 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
     }
 }
 
-TEST_CASE("bindings of a program built before there were probabilities are read, their probabilities missing",
-          "[record]") {
+TEST_CASE("bindings of a program older than probabilities are read, and their probabilities are missing", "[record]") {
     Fixture fixture;
     fixture.bindings.structSize = offsetof(VkfBindings, probabilities);
     fixture.record(0, 1);
@@ -261,7 +260,7 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             CHECK(params.row_count == vkf::probabilityRows(problem));
             CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
             CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
-            // Whoever writes lse writes it where it is read.
+            // The kernel that writes lse writes to the place where it is read.
             CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
                 return phase.lse == last.lse && writesLse(phase.variant);
             }));
@@ -300,7 +299,7 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
     }
 }
 
-TEST_CASE("the only thing that a call brings has the window's place", "[record]") {
+TEST_CASE("a single optional input uses the push-constant slot of the window", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
@@ -355,7 +354,7 @@ TEST_CASE("merges of plans that differ in what no merge reads share a pipeline",
     CHECK(merge(200, VKF_TYPE_F32, 1) == merge(3000, VKF_TYPE_F16, 2));
 }
 
-TEST_CASE("several things that a call brings stand in a table, written before anything else", "[record]") {
+TEST_CASE("several optional inputs go into a table, which is written before the kernels run", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.alibi = 1;
@@ -408,7 +407,7 @@ TEST_CASE("several things that a call brings stand in a table, written before an
     CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
     CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
 
-    // The pieces make up the whole table.
+    // Together the pieces are the whole table.
     vkf::shared::CallTable from{};
     from.block_mask = 1;
     from.mask_stride[2] = 2;
@@ -509,7 +508,7 @@ TEST_CASE("a merge of more workgroups than a dispatch takes goes on in the next 
     merge.rowsOfWorkgroup = 8;
     merge.columnsOfWorkgroup = 32;
     const auto bindings = vkf::make<VkfMergeBindings>();
-    const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(&merge); // nobody looks behind it
+    const auto commandBuffer = reinterpret_cast<VkCommandBuffer>(&merge); // nothing reads behind the handle
     recorded.clear();
     REQUIRE(vkfCmdMerge(commandBuffer, &merge, &bindings, nullptr) == VKF_SUCCESS);
     const uint32_t most = context.caps.maxGroupCount;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What recording costs: no allocation. The driver's commands are replaced by ones that do nothing, so that what is
-// counted is the library's.
+// Recording allocates nothing. Functions that do nothing replace the driver's commands, so the test counts only the
+// library's allocations.
 #include <memory>
 #include <string_view>
 
@@ -39,7 +39,7 @@ const Replacement replacements[] = {
     {"vkCmdPipelineBarrier", reinterpret_cast<PFN_vkVoidFunction>(pipelineBarrier)},
 };
 
-// A function pointer carries no state, so the driver's own is found through the test's device.
+// A function pointer has no state. Therefore the driver's own functions are found through the test's device.
 PFN_vkVoidFunction VKAPI_CALL deviceFunction(VkDevice device, const char* name) {
     for (const Replacement& replacement : replacements) {
         if (replacement.name == name) {
@@ -143,7 +143,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
 
 TEST_CASE("recording allocates nothing, refused or not", "[library]") {
     const vkf::Context context = createContext();
-    // Not a handle of the driver's: only the replacements ever see it.
+    // Not a handle of the driver. Only the replacements see it.
     char nothingBehind = 0;
     const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
     for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Matrix layouts as plain data. That those of the table are the device's, every test of path coopmat shows: a
-// wrong place for one element spoils masks and sums.
+// Matrix layouts as plain data. Every test of path coopmat shows that the layouts of the table match the device: a
+// wrong position of one element spoils masks and sums.
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>

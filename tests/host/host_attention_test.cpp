@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The host layer's Plan, Attention and one-call attention(), on cases small enough to compute by hand.
-// Whether attention is right in general is the matter of other tests.
+// The host layer's Plan, Attention and one-call attention() on cases small enough to compute by hand. Other tests check
+// attention in general.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -94,7 +94,7 @@ TEST_CASE("o with its rows before its heads has no gaps and comes back whole", "
     }
     std::vector<float> o(48, -1);
     host::attention(test::testDevice(), problem, {q.data(), k.data(), v.data(), nullptr, o.data(), nullptr});
-    // With one key, every row is v of its batch and head.
+    // With one key, every row of o is v of its sequence and head.
     for (size_t i = 0; i < o.size(); ++i) {
         CHECK(o[i] == v[i / 24 * 8 + i % 8]);
     }

@@ -16,12 +16,12 @@ using namespace vkf;
 
 namespace {
 
-// Longer than the staging buffer, and no multiple of 4.
+// Longer than the staging buffer, and not a multiple of 4.
 constexpr uint64_t manyBytes = (uint64_t{37} << 20) + 3;
 
 std::vector<unsigned char> countingBytes(uint64_t count) {
     std::vector<unsigned char> bytes(count);
-    // 251 is prime: no two pieces of a transfer look alike.
+    // 251 is prime, so no two pieces of a transfer are equal.
     for (uint64_t i = 0; i < count; ++i) {
         bytes[i] = static_cast<unsigned char>(i % 251);
     }
@@ -281,7 +281,7 @@ TEST_CASE("submit times two parts apart and makes what the first writes visible 
     CHECK(contents(device, second)[0] == 7);
     if (device.summary().timestampPeriod != 0.0F) {
         CHECK(seconds[0] > 0);
-        CHECK(seconds[1] > 2 * seconds[0]); // 4 bytes beside 64 MiB
+        CHECK(seconds[1] > 2 * seconds[0]); // 4 bytes compared with 64 MiB
     }
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("a buffer that fits no memory is refused with the bytes asked for and 
 TEST_CASE("a submission that takes too long counts as a lost device", "[host]") {
     host::DeviceOptions options;
     options.submitTimeoutSeconds = 0;
-    // Never destroyed, like everything of a device that hangs; a static pointer shows leak checkers why.
+    // Never destroyed, because the device hangs. The static pointer shows leak checkers that this is on purpose.
     static auto* device = new host::Device(test::openTestDevice(options));
     static auto* buffer = new host::Buffer(device->createBuffer(uint64_t{256} << 20));
     const host::Error error = errorOf([&] { device->fill(*buffer, 1); });
@@ -335,7 +335,7 @@ TEST_CASE("features that are taken out are not enabled", "[host]") {
 }
 
 TEST_CASE("a device without the needed features is refused", "[host]") {
-    test::testDevice(); // skips without a device, which no CHECK would let through
+    test::testDevice(); // skips without a device; no CHECK would let the skip pass
     host::DeviceOptions options;
     options.withoutFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
     CHECK(errorOf([&] { test::openTestDevice(options); }).result() == VKF_ERROR_MISSING_FEATURE);

@@ -34,9 +34,9 @@ double stepsOf(VkfType type) {
     }
 }
 
-// How far from the reference an element of a rotated tensor may be. Angles are right to 1e-7 and each of two
-// products and their sum may round, all in units of the largest element of a row: 4e-7. On top of it comes a step of
-// the type: of a block type one of its codes, and as much again, because the scale may round the other way.
+// Tolerance for an element of a rotated tensor. Angles are right to 1e-7. Two products and their sum may round. In
+// units of the largest element of a row this makes 4e-7. A step of the type comes on top. For a block type it is one
+// code, and one more, because the scale may round the other way.
 double toleranceOf(VkfType type, double reference, double largest) {
     switch (type) {
     case VKF_TYPE_F16:
@@ -53,11 +53,11 @@ double toleranceOf(VkfType type, double reference, double largest) {
 struct Comparison {
     uint64_t written = 0; // bytes
     uint64_t strays = 0;  // bytes that the reference leaves alone and the device does not
-    uint64_t unequal = 0; // bytes, but for one NaN in the place of another
+    uint64_t unequal = 0; // bytes that differ, except where both are NaN
     uint64_t far = 0;     // elements out of tolerance
 };
 
-// Whether byte i lies in elements that are both NaN, whose bits devices choose.
+// True if byte i is in elements that are both NaN. Devices choose the bits of a NaN.
 bool isNan(VkfType type, const Bytes& a, const Bytes& b, uint64_t i) {
     const size_t bytes = vkfTypeBytes(type);
     return bytes != 0 && std::isnan(vkfLoadElement(type, a.data(), i / bytes)) &&
@@ -87,7 +87,7 @@ Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Byt
     return result;
 }
 
-// The largest |x| of a rotated pair's length, for tolerances.
+// The largest length of a rotated pair, for tolerances.
 constexpr double magnitude = 8.0;
 
 } // namespace

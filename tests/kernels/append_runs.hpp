@@ -25,7 +25,7 @@ struct AppendInputs {
     std::vector<float> cos, sin;
 };
 
-// The caches, and what else an append writes.
+// The caches, and the other outputs of an append.
 struct AppendResults {
     Bytes k, v, rotatedQ;
     std::vector<int32_t> newLengths, lengths;
@@ -77,16 +77,16 @@ struct Filled {
     }
 };
 
-// On the CPU, in caches that were full of one byte.
+// Runs the reference in caches that were filled with one byte value.
 AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill);
 
 enum class QueryPlace { output, inPlace };
 
-// On the device, in caches that were full of poison.
+// Runs the device in caches that were filled with poison.
 AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inputs,
                         QueryPlace place = QueryPlace::output);
 
-// Checks what the device wrote. Every byte must be that of the reference, those that nobody may write included.
+// Checks the device's outputs. Every byte must equal the reference's, also the bytes that nobody may write.
 // Elements of rotated tensors may differ by a tolerance. It holds for |x| of at most 8 after the rotation.
 void check(const VkfAppendProblem& problem, const AppendInputs& inputs, const AppendResults& device);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkfCmdAppend and vkfCmdAdvance against the reference: every byte of the cache, those that nobody may write
-// included.
+// vkfCmdAppend and vkfCmdAdvance against the reference. Compares every byte of the cache, also the bytes that nobody
+// may write.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -41,10 +41,10 @@ constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
 constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,
                                   VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
 
-// Elements of every kind, NaN in the gaps: tame ones for tensors that are rotated.
+// Elements of every kind, with NaN in the gaps. Tensors that are rotated get moderate values.
 Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
     Bytes bytes(bytesOf(layout), std::byte{0xff});
-    std::uniform_real_distribution<double> uniform(-5.0, 5.0); // two of a pair are at most 7.1 long together
+    std::uniform_real_distribution<double> uniform(-5.0, 5.0); // the two of a pair are together at most 7.1 long
     constexpr double wild[] = {0.0,    -0.0, 65504.0, 65519.9,      65520.0,      -1e30, 1.0 + 0x1p-11, 1.0 + 0x3p-11,
                                6.1e-5, 3e-8, -4.5e-8, 1.0 + 0x1p-8, 1.0 + 0x3p-8, 2.5,   -0.5};
     for (uint64_t b = 0; b < layout.batch; b++) {
@@ -67,7 +67,7 @@ Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& ra
     return bytes;
 }
 
-// Pages in random order, no page twice; some entries that are no page.
+// Pages in random order. No page occurs twice. Some entries are no page.
 std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& random) {
     std::vector<int32_t> pages(p.paging.pages);
     std::iota(pages.begin(), pages.end(), 0);
@@ -401,7 +401,7 @@ TEST_CASE("advancing adds the rows to each length and stops at the cache's end",
     CHECK(guardsIntact);
 }
 
-TEST_CASE("what is wrong with an append is named", "[append]") {
+TEST_CASE("errors of an append are named", "[append]") {
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});

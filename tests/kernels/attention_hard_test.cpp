@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Inputs that break careless kernels: NaN beside what is visible, huge and equal scores, empty rows,
-// outputs at the edge of their type.
+// Inputs that break careless kernels: NaN next to visible numbers, huge and equal scores, empty rows, outputs at the
+// edge of their type.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -51,14 +51,14 @@ void checkOn(const vkf::test::Variation& variation, VkfProblem problem, const Da
     CHECK(outcome.passed());
 }
 
-// On `most` variations in turn: one is enough where a test case has many problems.
+// Runs on `most` variations in turn. One is enough for a test case with many problems.
 void check(const VkfProblem& problem, const Data& data, size_t most = 2) {
     for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, most)) {
         checkOn(*variation, problem, data);
     }
 }
 
-// A key that some rows of a tile see and others do not, at the ends and the edges of tiles.
+// A key that some rows of a tile see and others do not. At the ends and at the edges of tiles.
 struct SharedKey {
     uint64_t key;
     bool causal; // else a window of five keys to either side
@@ -146,8 +146,8 @@ TEST_CASE("a NaN in a query reaches its own row alone", "[attention_hard]") {
     }
 }
 
-// Path coopmat has a polynomial for a softcap where all scores are near 0. The only ones here that are not are those of
-// row or key n - 1, and the kernel must find them beside the NaN of n.
+// Path coopmat has a polynomial for a softcap if all scores are near 0. Here only the scores of row or key n - 1 are
+// not near 0. The kernel must notice them next to the NaN of n.
 TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
     for (const bool inQuery : {true, false}) {
         for (const uint64_t n : {33U, 70U}) {
@@ -193,7 +193,7 @@ TEST_CASE("equal scores give the mean of the values", "[attention_hard]") {
     }
 }
 
-TEST_CASE("one huge key takes all the weight", "[attention_hard]") {
+TEST_CASE("one huge key takes all the probability", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const uint64_t key : {0U, 64U, 98U}) {
             for (const double size : {100.0, 1e6}) { // fp16 holds 65504 instead
@@ -210,12 +210,12 @@ TEST_CASE("one huge key takes all the weight", "[attention_hard]") {
 }
 
 TEST_CASE("the running maximum may grow or fall by any step", "[attention_hard]") {
-    // Scores along the keys. A kernel that rescales its sums only once the maximum has grown by 2^8, say, must
-    // get right what stays below that in every tile and passes it after several.
+    // Scores along the keys. For example, a kernel may rescale its sums only after the maximum has grown by 2^8. It
+    // must be right if every tile grows by less and several tiles together grow by more.
     const struct {
         const char* name;
         double step;
-        uint64_t keys;  // of one step
+        uint64_t keys;  // keys of one step
         uint64_t steps; // the scores stay where these lead
     } profiles[] = {
         {"a little with every key", 0.02, 1, 200},   {"by under 2^8 in 64 keys", 0.08, 1, 200},
@@ -229,8 +229,8 @@ TEST_CASE("the running maximum may grow or fall by any step", "[attention_hard]"
         problem.scale = 1.0F;
         for (const auto& profile : profiles) {
             INFO(profile.name);
-            // Column 0 of q has a factor of each row: from the profile as it is to its mirror image, which
-            // falls, so that the rows of one tile disagree. The other columns add scores of magnitude 1.
+            // Column 0 of q has one factor for each row. It turns the profile gradually into its mirror image, which
+            // falls. So the rows of one tile need different maxima. The other columns add scores of magnitude 1.
             Data data{.magnitude = 0.35};
             data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
                 for (uint64_t row = 0; row < rows; row++) {
@@ -279,7 +279,7 @@ TEST_CASE("very negative scores in front of small ones leave no trace", "[attent
     }
 }
 
-TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]") {
+TEST_CASE("keys with a score of minus infinity have a probability of zero", "[attention_hard]") {
     for (const VkfType type : types) {
         const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
         Data data;
@@ -295,7 +295,7 @@ TEST_CASE("keys with a score of minus infinity weigh nothing", "[attention_hard]
 
 TEST_CASE("a row that sees one key gives that key's value, however the score looks", "[attention_hard]") {
     for (const VkfType type : types) {
-        for (const float scale : {1.0F, -20.0F}) { // up to scores of a thousand of either sign
+        for (const float scale : {1.0F, -20.0F}) { // scores of magnitude up to a thousand, of both signs
             VkfProblem problem = problemOf({1, 1, 1, 70, 130, 64, 0, type});
             problem.scale = scale;
             problem.window.enabled = 1; // 0, 0
@@ -344,7 +344,7 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 1, 64});
     problem.o.type = VKF_TYPE_BF16;
     Data data;
-    // Values half-way between two bf16 numbers, with even and odd lower neighbours.
+    // Values half-way between two bf16 numbers. The lower neighbour is even or odd.
     data.edit = [&](Bytes&, Bytes&, Bytes& v) {
         for (uint64_t d = 0; d < 64; d++) {
             vkfStoreElement(VKF_TYPE_F32, v.data(), d, (128.0 + static_cast<double>(d) + 0.5) / 128.0);
@@ -365,7 +365,7 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
 }
 
 TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities and NaN", "[attention_hard]") {
-    // Bits of fp32 values, and of the bf16 that each becomes.
+    // Bits of fp32 values, and the bf16 bits that each becomes.
     struct Edge {
         uint32_t stored;
         uint16_t expected;
@@ -401,17 +401,17 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
 
 namespace {
 
-// The kernels whose parts any type may have.
+// The kernels whose partial results may have any type.
 const vkf::test::Variation splitting[] = {vkf::test::variations[0], vkf::test::variations[6], vkf::test::variations[7]};
 
 } // namespace
 
-TEST_CASE("splits agree about keys that outweigh all others, and about those that weigh nothing", "[attention_hard]") {
+TEST_CASE("splits agree on keys that outweigh all others, and on keys with a probability of zero", "[attention_hard]") {
     for (const VkfType type : types) {
         VkfProblem problem = problemOf({1, 12, 1, 2, 500, 64, 0, type});
         problem.scale = 1.0F;
         for (const uint32_t splits : {2U, 9U}) {
-            for (const double score : {300.0, -300.0, -1e30, -infinity}) { // of the second half of the keys
+            for (const double score : {300.0, -300.0, -1e30, -infinity}) { // score of the second half of the keys
                 Data data{.magnitude = 0.3};
                 data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
                     for (uint64_t row = 0; row < 24; row++) {
@@ -434,7 +434,7 @@ TEST_CASE("splits agree about keys that outweigh all others, and about those tha
     }
 }
 
-TEST_CASE("rows of which every split or all but one sees no key", "[attention_hard]") {
+TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Random combinations of everything with everything. A failing case is found again by its seed.
+// Random combinations of all features. The seed reproduces a failing case.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ constexpr std::array<uint32_t, 9> sizes = {1, 2, 7, 31, 64, 65, 97, 113, 203};
 constexpr std::array<uint32_t, 3> groups = {1, 2, 5};
 constexpr std::array<uint32_t, 7> decodeGroups = {1, 4, 5, 7, 8, 16, 33};
 
-// Strides that leave gaps, with heads or rows outermost.
+// Strides with gaps. Heads or rows are outermost.
 void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
     if (dice.oneIn(2)) {
         return;
@@ -60,7 +60,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     }
 }
 
-// Each dimension repeated or not, rows apart or not.
+// Each dimension repeats or not, with gaps between rows or not.
 VkfBroadcastArray randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type) {
     VkfBroadcastArray bias{};
     bias.enabled = 1;
@@ -72,7 +72,7 @@ VkfBroadcastArray randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type)
     return bias;
 }
 
-// What is added to scores, sinks and masks that are asked key by key. Half of the problems have none of them.
+// Score terms, sinks and per-key masks. Half of the problems have none of them.
 void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     if (dice.oneIn(2)) {
         return;
@@ -91,7 +91,7 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     }
 }
 
-// Packed sequences of any lengths around those of the shape.
+// Packed sequences with random lengths around those of the shape.
 struct Lengths {
     std::vector<int32_t> rows;
     std::vector<int32_t> keys;
@@ -117,7 +117,7 @@ bool packs(const vkf::test::Variation& variation) {
     return variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
 }
 
-// The generator, its seed here or on the device, or a mask.
+// The generator with its seed on the host or on the device, or a dropout mask.
 void chooseDropout(Dice& dice, VkfProblem& p) {
     if (!dice.oneIn(3)) {
         return;
@@ -130,7 +130,7 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
 }
 
-// A third of the problems ask for probabilities, of all rows or of chosen ones.
+// A third of the problems want probabilities of all rows or of chosen ones.
 void chooseProbabilities(Dice& dice, VkfProblem& p) {
     enable(p, VKF_ARRAY_PROBABILITIES, dice.oneIn(3) && !has(p, VKF_ARRAY_CU_SEQLENS));
     p.probabilityRowCount = has(p, VKF_ARRAY_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
@@ -147,7 +147,7 @@ vkf::test::Shape randomShape(Dice& dice) {
     return shape;
 }
 
-// Few query rows, all groups of heads there are, many keys.
+// Few query rows, any group of heads, many keys.
 vkf::test::Shape randomDecodeShape(Dice& dice) {
     vkf::test::Shape shape;
     shape.B = 1 + dice.below(3);
@@ -180,7 +180,7 @@ VkfProblem randomProblem(Dice& dice, Data& data, vkf::test::Shape shape) {
     return p;
 }
 
-// One 16-bit type for q, k and v, of those that the device multiplies.
+// One 16-bit type for q, k and v that the device's matrices support.
 void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
     p.kvSplits = p.headDim % 3; // 0 = chosen by the library
     p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type;
@@ -190,8 +190,8 @@ void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
     }
 }
 
-// The library's choice or a number of splits; on path decode types of one kind more often than chance has them, because
-// only these go to matrix units.
+// The library's choice or a fixed number of splits. On path decode all types are often equal, because only such
+// problems run on matrix units.
 void chooseSplits(Dice& dice, const vkf::test::Variation& variation, VkfProblem& p) {
     if (variation.path == VKF_PATH_DECODE && dice.oneIn(2)) {
         makeTypesEqual(variation, p);
@@ -242,8 +242,8 @@ namespace {
 
 constexpr uint32_t slices = 100;
 
-// A hundred problems, ten on each variation. A process keeps the kernels that it compiled, so that a slice is small
-// enough to take about 1 GB on a driver that compiles for a CPU.
+// A hundred problems, ten on each variation. A process keeps the kernels that it compiled. With this size, a slice
+// takes about 1 GB on a driver that compiles for a CPU.
 template <uint32_t slice> void runSlice() {
     constexpr auto variationCount = static_cast<uint32_t>(std::size(vkf::test::variations));
     constexpr uint32_t ofEach = 10000 / slices / variationCount;
@@ -257,7 +257,7 @@ template <uint32_t slice> void runSlice() {
                 variationCount);
 }
 
-// Slice 7 alone: vkflash_tests "random problems of slice 7". All of them: vkflash_tests "[attention_random]".
+// Only slice 7: vkflash_tests "random problems of slice 7". All slices: vkflash_tests "[attention_random]".
 struct Slices {
     Slices() { add(std::make_integer_sequence<uint32_t, slices>{}); }
 

@@ -116,7 +116,7 @@ void addCasesOfTheirOwnType(std::vector<Case>& list) {
                         p.v.type = VKF_TYPE_BF16;
                         p.o.type = VKF_TYPE_F16;
                     })});
-    // Enough workgroups for the tile of most rows, and its last piece of rows cut.
+    // Enough workgroups for the tile with the most rows. Its last row tile is partial.
     list.push_back({"wide heads, many workgroups", problemOf({2, 64, 4, 100, 70, 40, 132})});
     list.push_back({"128 heads in 3 sequences", problemOf({3, 128, 4, 3, 17, 8})});
 }
@@ -133,7 +133,7 @@ std::vector<Case> casesOfEveryType() {
     return list;
 }
 
-// Parts of the keys, of which some get none.
+// Key splits. Some of them get no keys.
 void addSplits(std::vector<Case>& list, VkfType type) {
     for (const uint32_t splits : {2U, 3U, 40U}) {
         list.push_back({"split keys",
@@ -147,7 +147,7 @@ void addSplits(std::vector<Case>& list, VkfType type) {
     }
 }
 
-// Tiles of more than one subgroup come with many heads; their last rows, keys and columns are cut.
+// Tiles of more than one subgroup need many heads. The last tiles of rows, keys and columns are not full.
 void addLargeTiles(std::vector<Case>& list, VkfType type) {
     for (const uint32_t dim : {40U, 64U, 96U, 128U, 160U, 256U}) {
         list.push_back({"large tiles", problemOf({2, 64, 4, 70, 100, dim, 0, type})});
@@ -172,8 +172,7 @@ std::vector<Case> casesOfMatrices(const vkf::test::Variation& variation) {
     return list;
 }
 
-// Packed heads in every number, masks between few rows, short sequences beside long ones, and splits of which some
-// get no keys.
+// All numbers of packed heads, masks between few rows, short sequences with long ones, and splits without keys.
 std::vector<Case> casesOfDecode(VkfType type) {
     std::vector<Case> list;
     for (const uint32_t group : {1U, 4U, 5U, 7U, 8U, 16U, 40U}) {
@@ -202,8 +201,8 @@ std::vector<Case> casesOfDecode(VkfType type) {
     return list;
 }
 
-// Every case with one of the types, in turn: for variations that change nothing about types. A driver that
-// compiles for a CPU takes most of a second a kernel.
+// Every case with one of the types, in turn. For variations that do not depend on types. A driver that compiles for a
+// CPU takes most of a second for each kernel.
 std::vector<Case> casesOfOneType() {
     const std::vector<Case> ofEach[] = {casesOf(types[0]), casesOf(types[1]), casesOf(types[2])};
     std::vector<Case> list;
@@ -214,7 +213,7 @@ std::vector<Case> casesOfOneType() {
     return list;
 }
 
-// What path scalar splits, with rows that see no key and windows that begin and end within tiles.
+// Problems that path scalar splits, with rows that see no key and windows that begin and end within tiles.
 std::vector<Case> casesOfSplits(VkfType type) {
     std::vector<Case> list;
     addSplits(list, type);
@@ -237,7 +236,7 @@ void runAll(const vkf::test::Variation& variation, const std::vector<Case>& list
     vkf::host::Device& device = vkf::test::deviceOf(variation);
     for (Case c : list) {
         apply(variation, c.problem);
-        // Of sections of one name only the first would run.
+        // If several sections had one name, only the first would run.
         DYNAMIC_SECTION(variation.name << ", " << c.name << ": " << vkf::test::describe(c.problem)) {
             const vkf::test::Outcome outcome = vkf::test::runCall(device, c.problem, c.data);
             INFO(outcome.text());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Block masks: every fused kernel and every reference algorithm under random ones, and what a closed block costs.
+// Block masks: every fused kernel and every reference algorithm with random masks, and the time that closed blocks
+// save.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ using vkf::test::Variation;
 constexpr std::array densities = {0.0, 0.1, 0.5, 1.0};
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// A block mask of its own for each head of each sequence.
+// A separate block mask for each head of each sequence.
 void setBlockMask(VkfProblem& p, uint32_t block) {
     p.blockMask.blockSize = block;
     enable(p, VKF_ARRAY_BLOCK_MASK);
@@ -39,7 +40,7 @@ void setBlockMask(VkfProblem& p, uint32_t block) {
     p.blockMask.batchStride = p.blockMask.headStride * p.queryHeads;
 }
 
-// Two sequences, GQA, neither rows nor keys a multiple of any block.
+// Two sequences, GQA. Neither rows nor keys are a multiple of any block.
 VkfProblem oddProblem(VkfType type, uint32_t block) {
     VkfProblem problem = problemOf({2, 4, 2, 203, 333, 40, 0, type});
     setBlockMask(problem, block);
@@ -157,7 +158,7 @@ TEST_CASE("splits of the keys each take their part of a block mask", "[block_mas
     }
 }
 
-TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block_mask]") {
+TEST_CASE("o of a 16-bit type is written right, also by steps of few items", "[block_mask]") {
     for (const uint32_t block : {16U, 64U}) {
         VkfProblem problem = problemOf({1, 2, 2, 130, 200, 128, 64, VKF_TYPE_F16});
         setBlockMask(problem, block);
@@ -166,8 +167,8 @@ TEST_CASE("o of a 16-bit type leaves alike, and steps of few items too", "[block
     }
 }
 
-// The keys of one block hold NaN and infinity; blocks of 48 lie in several rows' and keys' tiles.
-TEST_CASE("rows see what is not finite in their open blocks only", "[block_mask]") {
+// The keys of one block hold NaN and infinity. Blocks of 48 cross the tiles of rows and of keys.
+TEST_CASE("rows see NaN and infinity only in their open blocks", "[block_mask]") {
     for (const uint32_t block : {48U, 64U}) {
         VkfProblem problem = oddProblem(VKF_TYPE_F16, block);
         for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
@@ -196,7 +197,7 @@ TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minu
             continue;
         }
         problem.path = variation.path;
-        // Also with NaN wherever nobody looks, which the mask that was drawn did not know.
+        // Also with NaN wherever nobody looks. The mask is set after the inputs were drawn.
         for (uint64_t key = 0; key < 150; key++) {
             for (uint64_t d = 0; d < 8; d++) {
                 const double value = key / 64 == 1 ? 0.25 * static_cast<double>(d) : std::nan("");
@@ -218,7 +219,8 @@ TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minu
 }
 
 TEST_CASE("a mask with all blocks open gives the bits of no mask", "[block_mask]") {
-    // With few heads tiles would differ, and with heads that share k and v, which are packed without a mask.
+    // With few heads the tiles would differ. They would also differ with shared k and v, whose heads are packed without
+    // a mask.
     VkfProblem problem = problemOf({16, 16, 16, 64, 260, 16, 0, VKF_TYPE_F16});
     problem.causal = 1;
     VkfProblem masked = problem;
@@ -288,7 +290,7 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
     }
 }
 
-// By hand: one key in each block, every score 0, so that o is the mean of the open blocks' values.
+// By hand: one key in each block and every score 0, so o is the mean of the values of the open blocks.
 TEST_CASE("the reference reads the bits of a block mask in the order that the header shows", "[reference]") {
     VkfProblem problem = problemOf({1, 2, 1, 32, 48, 1, 0, VKF_TYPE_F32});
     problem.blockMask.blockSize = 16;

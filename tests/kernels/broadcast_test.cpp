@@ -48,8 +48,8 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     }
 }
 
-// A driver may follow an address in code that a workgroup without keys jumps over.
-TEST_CASE("parts without keys ask for no bias, mask, document or page", "[broadcast]") {
+// A driver may load an address in code that a workgroup without keys skips.
+TEST_CASE("key splits without keys read no bias, mask, document or page", "[broadcast]") {
     for (const bool paged : {false, true}) {
         VkfProblem problem = problemOf({2, 4, 2, 1, 130, 64, 0, VKF_TYPE_F16});
         problem.window = {1, 0, 40, 0};
@@ -68,7 +68,7 @@ TEST_CASE("parts without keys ask for no bias, mask, document or page", "[broadc
     }
 }
 
-TEST_CASE("a mask of bytes or bits keeps what it says, whatever dimensions it repeats", "[broadcast]") {
+TEST_CASE("a mask of bytes or bits keeps the right keys, whatever dimensions it repeats", "[broadcast]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         for (const uint32_t rows : {3U, 77U}) {
@@ -114,7 +114,7 @@ TEST_CASE("rows that a mask leaves no key are exactly zero, on heads of any widt
     }
 }
 
-TEST_CASE("rows see what is not finite in keys that their mask keeps, and only there", "[broadcast]") {
+TEST_CASE("rows see NaN and infinity only in keys that their mask keeps", "[broadcast]") {
     VkfProblem problem = problemOf({1, 4, 2, 70, 100, 40, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, true, true, 1);
     for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
@@ -128,7 +128,7 @@ TEST_CASE("rows see what is not finite in keys that their mask keeps, and only t
     }
 }
 
-TEST_CASE("a bias of minus infinity gives no weight", "[broadcast]") {
+TEST_CASE("a bias of minus infinity gives a probability of zero", "[broadcast]") {
     VkfProblem problem = problemOf({1, 2, 1, 6, 40, 16, 0, VKF_TYPE_F16});
     problem.bias = broadcast(problem, VKF_TYPE_F16, false, false, true);
     Inputs inputs = vkf::test::makeInputs(problem, {});
@@ -144,7 +144,7 @@ TEST_CASE("a bias of minus infinity gives no weight", "[broadcast]") {
     }
 }
 
-// Matrix units that add products to a large number lose more of them than the bound of lse allows.
+// Matrix units that add products to a large number lose more bits of them than the bound of lse allows.
 TEST_CASE("a bias far larger than the products costs them no accuracy", "[broadcast]") {
     for (const uint32_t dim : {128U, 256U}) {
         VkfProblem problem = problemOf({1, 2, 2, 65, 100, dim, 0, VKF_TYPE_F16});

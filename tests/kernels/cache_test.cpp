@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// K and V in pages and in block types, on every path that takes them. Pages are shuffled; pages, rows and entries of
-// the block table that belong to nobody are poisoned.
+// K and V in pages and in block types on every path that supports them. Pages are shuffled. Unused pages, rows and
+// entries of the block table are poisoned.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ VkfType storedType(Dice& dice) { return static_cast<VkfType>(dice.below(3)); }
 
 VkfType cacheType(Dice& dice) { return dice.oneIn(4) ? storedType(dice) : blockTypes[dice.below(blockTypes.size())]; }
 
-// Strides that leave gaps of whole blocks, heads or rows outermost.
+// Strides with gaps of whole blocks. Heads or rows are outermost.
 void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
     if (dice.oneIn(2)) {
         return;
@@ -92,7 +92,7 @@ VkfProblem randomCache(Dice& dice, Data& data, bool fewRows) {
     return p;
 }
 
-// q of a 16-bit type that the device multiplies, k and v of its type or of block types.
+// q of a 16-bit type that the device multiplies. k and v of q's type or of block types.
 void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
     const auto fit = [&p](VkfType type) {
         p.k.type = vkfBlockElements(p.k.type) == 1 ? type : p.k.type;
@@ -106,7 +106,7 @@ void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
     }
 }
 
-// fp16, blocks and pages whose rows fill the matrices of path decode, on most devices.
+// fp16, blocks, and pages whose rows fill the matrices of path decode on most devices.
 void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
     constexpr std::array<uint32_t, 4> dims = {64, 128, 192, 256};
     p.q.type = VKF_TYPE_F16;
@@ -150,7 +150,7 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count, bo
     }
 }
 
-// The paths that take caches, one of each kind of kernel.
+// The paths that support caches, one for each kind of kernel.
 constexpr std::initializer_list<uint32_t> cacheVariations = {0, 4, 6, 8};
 
 VkfProblem cacheOf(const vkf::test::Shape& shape, VkfType kType, VkfType vType, uint32_t pageSize) {
@@ -171,7 +171,7 @@ void checkOn(const Variation& variation, VkfProblem problem, const vkf::test::In
     CHECK(outcome.passed());
 }
 
-// The scale of a block of a row of v, of the first KV head.
+// Sets the scale of a block of a row of v, in the first KV head.
 void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t batch, uint64_t key, double scale) {
     const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     const auto [page, row] = inputs.placeOf(problem, batch, key);
@@ -179,7 +179,7 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
     vkfStoreElement(VKF_TYPE_F16, &inputs.v[vkfStoredBytes(v.type, element)], 0, scale);
 }
 
-// Pages of `from` one after the other, as the same call without pages has them.
+// The pages of `from` one after the other, as for the same call without pages.
 vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
     plain = problem;
     plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
@@ -228,7 +228,7 @@ TEST_CASE("random caches agree with the reference on cooperative matrices", "[ca
     runSeeds(vkf::test::variations[5], 2100, 4);
 }
 
-TEST_CASE("every block type is read as k and as v, in whole words and not", "[cache]") {
+TEST_CASE("every block type is read as k and as v, aligned to words or not", "[cache]") {
     for (size_t i = 0; i < blockTypes.size(); i++) {
         const VkfType other = blockTypes[(i + 1) % blockTypes.size()];
         for (const uint32_t dim : {32U, 64U}) { // rows of one block start between words

@@ -30,7 +30,7 @@ using vkf::test::reference;
 using vkf::test::Variation;
 using vkf::test::variations;
 
-// The header's formulas once more.
+// The header's formulas, written a second time.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
     for (int round = 0; round < 10; round++) {
         const uint64_t a = uint64_t{0xd2511f53} * c[0];
@@ -62,8 +62,8 @@ struct Generator {
     }
 };
 
-// Independent fair draws, or not: keys as +-1 in units of their deviation, of a block of rows and keys of some heads,
-// sequences and seeds.
+// Tests whether draws are fair and independent. The keys of a block of rows and keys are +1 or -1 in units of their
+// deviation, for some heads, sequences and seeds.
 struct Draws {
     static constexpr uint32_t rows = 512;
     static constexpr uint32_t keys = 1024;
@@ -81,7 +81,8 @@ struct Draws {
         }
     }
 
-    // How many deviations the sum of products of pairs is off 0: keys, or rows, so far apart, or another block's.
+    // Deviations from 0 of the sum of products of pairs: keys or rows at this distance, or the same place in another
+    // block.
     double pairs(const Draws& other, uint32_t rowLag, uint32_t keyLag) const {
         double sum = 0.0;
         double count = 0.0;
@@ -95,7 +96,7 @@ struct Draws {
         return sum / std::sqrt(count);
     }
 
-    // The same of the squares of sums of rows, or of keys: chi-square, by its normal limit.
+    // Deviations of the squares of sums of rows or of keys: chi-square by its normal limit.
     double sums(bool ofRows) const {
         const uint32_t count = ofRows ? rows : keys;
         std::vector<double> sum(count, 0.0);
@@ -118,7 +119,7 @@ struct Draws {
     }
 };
 
-// v such that column j of o is what key j weighs.
+// v such that column j of o is the probability of key j.
 void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
     const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     for (uint64_t row = 0; row < uint64_t{v.batch} * v.heads * v.rows; row++) {
@@ -144,7 +145,7 @@ VkfProblem withoutDropout(VkfProblem problem) {
     return problem;
 }
 
-// Dense o of fp32, in which no weight that is not 0 becomes 0.
+// Dense o of fp32, in which no probability above 0 becomes 0.
 std::vector<double> outputOf(const VkfProblem& problem, const Outcome& outcome) {
     std::vector<double> o(outcome.o.size() / sizeof(float));
     for (size_t i = 0; i < o.size(); i++) {
@@ -153,7 +154,7 @@ std::vector<double> outputOf(const VkfProblem& problem, const Outcome& outcome) 
     return o;
 }
 
-// That o, whose columns are keys, has exactly the keys that are visible and kept.
+// Checks that o, whose columns are keys, has exactly the visible and kept keys.
 size_t wrongKeys(const VkfProblem& problem, const Inputs& inputs, const std::vector<double>& o,
                  const std::vector<double>& visible) {
     size_t wrong = 0;
@@ -171,7 +172,8 @@ size_t wrongKeys(const VkfProblem& problem, const Inputs& inputs, const std::vec
     return wrong;
 }
 
-// The next variation in turn leaves out exactly the keys they should, right by the reference, lse as without dropout.
+// The next variation in turn must drop exactly the right keys, agree with the reference, and give the lse without
+// dropout.
 void checkKeys(VkfProblem problem, Data data) {
     problem.o.type = VKF_TYPE_F32;
     data.poisonInvisibleKeys = false;
@@ -205,8 +207,8 @@ VkfBroadcastArray maskOf(const VkfProblem& p, VkfType type, bool perBatch, bool 
 
 } // namespace
 
-TEST_CASE("the generator's rounds are those of its paper", "[reference]") {
-    // Known answers of the authors' library, Random123.
+TEST_CASE("the generator's rounds follow its paper", "[reference]") {
+    // Known results of the authors' library, Random123.
     CHECK(philox({0, 0, 0, 0}, {0, 0}) == std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     CHECK(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
           std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -214,7 +216,7 @@ TEST_CASE("the generator's rounds are those of its paper", "[reference]") {
           std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("the reference draws as the header says", "[reference]") {
+TEST_CASE("the reference draws as the header describes", "[reference]") {
     std::mt19937_64 random(7);
     size_t wrong = 0;
     for (int i = 0; i < 20000; i++) {
@@ -239,8 +241,8 @@ TEST_CASE("the reference draws as the header says", "[reference]") {
     }
 }
 
-TEST_CASE("keys are left out as if by chance", "[reference]") {
-    constexpr double most = 5.0; // deviations: once in two million times
+TEST_CASE("the dropped keys look random", "[reference]") {
+    constexpr double most = 5.0; // deviations; exceeded once in two million times
     for (const float probability : {0.1F, 0.5F}) {
         for (const uint64_t seed : {uint64_t{0}, uint64_t{0xfedcba9876543210}}) {
             const Draws draws(probability, seed, 1, 6);
@@ -262,7 +264,7 @@ TEST_CASE("keys are left out as if by chance", "[reference]") {
     }
 }
 
-TEST_CASE("every path leaves out the keys that the generator says", "[dropout]") {
+TEST_CASE("every path drops the keys of the generator", "[dropout]") {
     VkfProblem problem = problemOf({2, 4, 2, 3, 120, 40, 120, VKF_TYPE_F16});
     problem.dropout = {0.3F, 0, 1};
     checkKeys(problem, {});
@@ -271,7 +273,7 @@ TEST_CASE("every path leaves out the keys that the generator says", "[dropout]")
     checkKeys(problem, {});
 }
 
-TEST_CASE("the seed may be on the device, and everything else beside it", "[dropout]") {
+TEST_CASE("the seed may be on the device, with every other optional input", "[dropout]") {
     for (const uint32_t rows : {4U, 130U}) {
         VkfProblem problem = problemOf({2, 2, 1, rows, 136, 64, 136, VKF_TYPE_F16});
         problem.dropout = {0.05F, 0, 0};
@@ -287,7 +289,7 @@ TEST_CASE("the seed may be on the device, and everything else beside it", "[drop
     }
 }
 
-TEST_CASE("every path leaves out the keys that a mask says", "[dropout]") {
+TEST_CASE("every path drops the keys of a dropout mask", "[dropout]") {
     uint32_t seed = 40;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 4, 2, 5, 99, 40, 99, VKF_TYPE_F16});
@@ -305,7 +307,7 @@ TEST_CASE("every path leaves out the keys that a mask says", "[dropout]") {
     }
 }
 
-TEST_CASE("dropout goes with splits, pages, block masks, wide heads and everything else", "[dropout]") {
+TEST_CASE("dropout works with splits, pages, block masks, wide heads and all other features", "[dropout]") {
     Data data;
     data.seed = 61;
     for (const uint32_t rows : {1U, 4U, 90U}) {
@@ -360,7 +362,7 @@ TEST_CASE("a probability of 0 changes no bit, the smallest ones no key", "[dropo
     }
 }
 
-TEST_CASE("what is no number in a key that is left out makes a NaN, infinity too", "[dropout]") {
+TEST_CASE("NaN and infinity in a dropped key make NaN", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         for (const bool causal : {false, true}) {
             VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, type});
@@ -421,7 +423,7 @@ TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     }
 }
 
-TEST_CASE("the reference asks for the mask and the seed", "[reference]") {
+TEST_CASE("the reference requires the dropout mask and the seed", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 9, 8});
     std::vector<double> o(4 * 8);
     const auto messageOf = [&] {

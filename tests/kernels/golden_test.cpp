@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors that PyTorch computed (tests/golden/make_golden.py): the CPU reference must agree with them,
-// and every kernel with the reference.
+// Tensors that PyTorch computed (tests/golden/make_golden.py). The CPU reference must agree with them, and every kernel
+// with the reference.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Documents and the first keys beside a window: every kernel and every reference algorithm.
+// Documents, and first keys with a window: every kernel and every reference algorithm.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ using vkf::test::Inputs;
 using vkf::test::problemOf;
 using vkf::test::setWindow;
 
-// What each row sees, '1' or '0' for each key: scores are 0 and v is 2^key.
+// The keys that each row sees, '1' or '0' for each key. Scores are 0 and v is 2^key.
 std::vector<std::string> seenByReference(const VkfProblem& problem, const std::vector<int32_t>& documents,
                                          VkfReferenceAlgorithm algorithm) {
     Inputs inputs = vkf::test::makeInputs(problem, {});
@@ -50,7 +50,7 @@ std::vector<std::string> seenByReference(const VkfProblem& problem, const std::v
 
 } // namespace
 
-TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
+TEST_CASE("first keys are visible with windows at any position", "[keep]") {
     uint32_t seed = 1;
     for (const uint32_t rows : {4U, 90U}) {
         for (const bool causal : {false, true}) {
@@ -75,7 +75,7 @@ TEST_CASE("first keys are seen beside windows of any place", "[keep]") {
 
 TEST_CASE("a row sees its own document", "[keep]") {
     uint32_t seed = 10;
-    for (const uint32_t rows : {5U, 131U, 150U}) { // of the last some stand before the first key
+    for (const uint32_t rows : {5U, 131U, 150U}) { // with the last one, some rows stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
         enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         Data data;
@@ -89,7 +89,7 @@ TEST_CASE("a row sees its own document", "[keep]") {
     }
 }
 
-TEST_CASE("pages, block masks and wide heads know documents and first keys too", "[keep]") {
+TEST_CASE("documents and first keys work with pages, block masks and wide heads", "[keep]") {
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
     vkf::test::setPages(paged, 16, 3);
     setWindow(paged, 30, 0, 20);
@@ -129,7 +129,7 @@ TEST_CASE("all reference algorithms agree on documents and first keys", "[refere
     }
 }
 
-TEST_CASE("the header's matrices of first keys are what is computed", "[reference]") {
+TEST_CASE("first keys follow the matrices in the header", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 6, 6, 1, 0, VKF_TYPE_F32});
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         setWindow(problem, 1, 0, 2);
@@ -145,7 +145,7 @@ TEST_CASE("the header's matrices of first keys are what is computed", "[referenc
     }
 }
 
-TEST_CASE("the header's matrix of documents is what is computed", "[reference]") {
+TEST_CASE("documents follow the matrix in the header", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 5, 1, 0, VKF_TYPE_F32});
     enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     for (const VkfReferenceAlgorithm algorithm : algorithms) {

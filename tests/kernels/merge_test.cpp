@@ -46,7 +46,8 @@ struct Parts {
     std::vector<float> lse;
 };
 
-// Some parts of some rows are empty, by an infinity of either sign, and their o is NaN; row 0 has no other.
+// Some partial results of some rows are empty: their lse is an infinity of either sign, and their o is NaN. Row 0 has
+// only empty ones.
 Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
     Parts parts{std::vector<std::byte>(layout.partElements * vkfTypeBytes(p.part.type), std::byte{0xff}),
@@ -113,7 +114,7 @@ Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
     return merged;
 }
 
-// The kernel's arithmetic in its simplest order, for the size of an honest error: fp32, then o rounded.
+// The kernel's arithmetic in its simplest order: fp32, then o rounded. It gives the size of an honest error.
 double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const Parts& parts, uint64_t row,
                  uint64_t firstElement, uint32_t column) {
     const auto lseOf = [&](uint32_t k) { return parts.lse[k * layout.lsePartStride + row]; };
@@ -136,7 +137,7 @@ double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const P
     return vkfLoadElement(p.o.type, &stored, 0);
 }
 
-// Checks every element of o and lse, and that nothing else of o's span was written.
+// Checks every element of o and lse, and that no other byte of o's span was written.
 void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& merged) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
@@ -185,7 +186,8 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
 
 } // namespace
 
-TEST_CASE("two parts of one row merge as computed by hand, an empty one and an infinite lse count nothing", "[merge]") {
+TEST_CASE("two partial results of a row merge as computed by hand, and empty ones and an infinite lse count nothing",
+          "[merge]") {
     // Probabilities 1 and 3 out of 4.
     const float lse[] = {0.0F, std::log(3.0F), -infinity, infinity};
     const float o[] = {4.0F, 8.0F, NAN, NAN};
@@ -205,7 +207,7 @@ TEST_CASE("two parts of one row merge as computed by hand, an empty one and an i
     CHECK(onDevice.lse[0] == Catch::Approx(std::log(4.0F)).epsilon(1e-6));
 }
 
-TEST_CASE("merges of random parts agree with the reference, bits the same on a second run", "[merge]") {
+TEST_CASE("merges of random partial results agree with the reference and repeat their bits", "[merge]") {
     std::mt19937 random(71);
     const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
     for (uint32_t seed = 0; seed < 60; seed++) {
@@ -233,10 +235,10 @@ TEST_CASE("merges of random parts agree with the reference, bits the same on a s
     }
 }
 
-TEST_CASE("a NaN in a part that counts reaches its row and no other", "[merge]") {
+TEST_CASE("a NaN in a partial result that counts reaches only its row", "[merge]") {
     const VkfMergeProblem p = mergeOf(3, 1, 1, 2, 4);
     Parts parts{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
-    parts.lse[2] = NAN; // part 1, row 0
+    parts.lse[2] = NAN; // partial result 1, row 0
     const Merged merged = runMerge(p, parts);
     CHECK(std::isnan(merged.lse[0]));
     CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 0)));
@@ -297,8 +299,8 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
 }
 
 TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
-    // 57 parts are shared by 8 groups of lanes, so that 32 rows fill a workgroup. Parts overlap: part k is number k for
-    // every row, and counts in row i if k + i is a multiple of 57.
+    // 8 groups of lanes share 57 partial results, so 32 rows fill a workgroup. The partial results overlap in memory:
+    // partial result k is number k for every row. It counts in row i if k + i is a multiple of 57.
     constexpr uint32_t parts = 57;
     VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 32 + 100, 1);
     p.part.headStride = 1; // and none from row to row
@@ -322,7 +324,7 @@ TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]")
     CHECK(merged.guardsIntact);
 }
 
-TEST_CASE("what is wrong with a merge is named", "[merge]") {
+TEST_CASE("errors of a merge are named", "[merge]") {
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: every kernel that takes them, beside everything that a call may bring.
+// Packed sequences: every kernel that supports them, with every optional input.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ using vkf::test::setWindow;
 
 using Lengths = std::vector<int32_t>;
 
-// Empty ones at both ends and in between, single rows, sizes around those of tiles.
+// Empty sequences at both ends and in between, single rows, and sizes around those of tiles.
 const Lengths manyRows = {0, 65, 1, 0, 130, 16, 7, 0};
 const Lengths manyKeys = {3, 90, 1, 12, 131, 0, 40, 5};
 const Lengths fewRows = {1, 0, 3, 2, 1};
 const Lengths fewKeys = {100, 7, 0, 333, 65};
 
-// Rows and heads in any order, with gaps.
+// Rows and heads in any order and with gaps.
 void scatter(VkfProblem& p) {
     p.q.headStride = p.headDim + 8;
     p.q.rowStride = p.q.headStride * p.queryHeads + 8;
@@ -52,7 +52,7 @@ void scatter(VkfProblem& p) {
     p.v.headStride = p.v.rowStride * p.keys;
     p.o.headStride = p.valueDim;
     p.o.rowStride = p.o.headStride * p.queryHeads + 3;
-    p.q.batchStride = p.k.batchStride = p.o.batchStride = 12345; // which nobody reads
+    p.q.batchStride = p.k.batchStride = p.o.batchStride = 12345; // not used for packed sequences
 }
 
 VkfProblem packedProblem(Data& data, bool few, VkfType type, uint32_t heads = 4, uint32_t kvHeads = 2) {
@@ -90,7 +90,7 @@ TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]"
     });
 }
 
-TEST_CASE("packed sequences know windows, ALiBi and sinks, each from its own beginning", "[packed]") {
+TEST_CASE("windows, ALiBi and sinks of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool) {
         problem.alibi = 1;
         enable(problem, VKF_ARRAY_SINKS);
@@ -103,7 +103,7 @@ TEST_CASE("packed sequences know windows, ALiBi and sinks, each from its own beg
     });
 }
 
-TEST_CASE("packed sequences know bias, masks and documents, each from its own beginning", "[packed]") {
+TEST_CASE("bias, masks and documents of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
         problem.bias = broadcast(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32, true, true, true, 3);
         problem.mask = broadcast(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, true, true, true, 3);
@@ -176,7 +176,7 @@ TEST_CASE("heads too wide for other kernels take packed sequences too", "[packed
     checkOn(vkf::test::variations[6], problem, inputs);
 }
 
-TEST_CASE("nonsense in the lengths of packed sequences leads nowhere outside of the tensors", "[packed]") {
+TEST_CASE("wrong lengths of packed sequences access nothing outside of the tensors", "[packed]") {
     constexpr int32_t least = std::numeric_limits<int32_t>::min();
     constexpr int32_t most = std::numeric_limits<int32_t>::max();
     const std::array<Lengths, 4> nonsense = {Lengths{-7, most, 5, least, 90, 80},
@@ -288,7 +288,7 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
     }
 }
 
-TEST_CASE("the header's matrix of packed sequences is what is computed", "[reference]") {
+TEST_CASE("packed sequences follow the matrix in the header", "[reference]") {
     Data data;
     VkfProblem problem = problemOf({1, 1, 1, 1, 1, 1, 0, VKF_TYPE_F32});
     setPacked(problem, data, {2, 0, 3}, {3, 2, 4});
@@ -312,7 +312,7 @@ TEST_CASE("the header's matrix of packed sequences is what is computed", "[refer
     }
 }
 
-TEST_CASE("a sample of the rows of packed sequences is judged like all of them", "[reference]") {
+TEST_CASE("a sample of the rows of packed sequences gets the verdict of all rows", "[reference]") {
     Data data;
     VkfProblem problem = problemOf({1, 2, 1, 1, 1, 16, 0, VKF_TYPE_F32});
     setPacked(problem, data, {5, 0, 12, 1, 9}, {9, 4, 7, 0, 30});
@@ -389,7 +389,7 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     CHECK(mean.slots.count == 64 * 2048 * packedHeads / mean.tile.rows + 64);
     CHECK(mean.phases[2].items == mean.slots.count * (8 / packedHeads));
 
-    // One row each: decoding.
+    // One row for each sequence: decoding.
     problem.queryRows = 64;
     problem.longestRows = 1;
     CHECK(vkf::test::schedule(caps, problem).path == VKF_PATH_DECODE);

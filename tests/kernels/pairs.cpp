@@ -47,7 +47,7 @@ void setBlockTypes(VkfProblem& p, VkfType k, VkfType v) {
     p.v.type = v;
 }
 
-// Sequences without rows, without keys, with fewer keys than rows.
+// Sequences without rows, without keys, and with fewer keys than rows.
 void packSequences(PairedCall& call) {
     if (call.problem.queryRows < 16) {
         setPacked(call.problem, call.data, {1, 0, 3, 2, 1}, {100, 7, 0, 190, 65});
@@ -65,7 +65,7 @@ void rowsOutside(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim,
     tensor.batchStride = rows * tensor.rowStride + gap;
 }
 
-// [batch, rows, heads, dim] with a gap after each row of each head. Gaps of block types are whole blocks.
+// [batch, rows, heads, dim] with a gap after each row of each head. For block types a gap consists of whole blocks.
 void scatter(PairedCall& call) {
     VkfProblem& p = call.problem;
     const uint32_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
@@ -112,7 +112,7 @@ void setDropout(VkfProblem& p, bool onDevice) {
     enable(p, VKF_ARRAY_DROPOUT_SEED, onDevice);
 }
 
-// Some levels read what others set: they are applied in the order of this table.
+// Some levels read what others set. They are applied in the order of this table.
 const std::vector<Feature> table = {
     {"rows",
      {{"77 on 131 keys", nothing},
@@ -226,8 +226,8 @@ const std::vector<Feature> table = {
 };
 
 constexpr size_t typesFeature = 3;
-constexpr size_t matrixTypes = 2; // the first levels of it
-constexpr size_t anyLevel = 100;  // that is not the plain one
+constexpr size_t matrixTypes = 2; // the first levels of the feature
+constexpr size_t anyLevel = 100;  // any level but the plain one
 
 struct Choice {
     size_t feature;
@@ -238,7 +238,7 @@ using Pair = std::pair<Choice, Choice>;
 
 Pair pairOf(Choice a, Choice b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
-// Every pair that goes together on a design's path.
+// Every pair of levels that the library supports together on a design's path.
 std::set<Pair> pairsOf(const Design& design) {
     std::set<Pair> pairs;
     for (size_t a = 0; a < table.size(); a++) {
@@ -255,7 +255,7 @@ std::set<Pair> pairsOf(const Design& design) {
     return pairs;
 }
 
-// Starts from one pair and gives every other feature the level that makes most new pairs with those before.
+// Starts from one pair. Gives every other feature the level that adds the most new pairs.
 Levels grow(const Design& design, const Pair& seed, const std::set<Pair>& allowed, const std::set<Pair>& missing) {
     Levels levels(table.size(), 0);
     std::vector<Choice> chosen = {seed.first, seed.second};
@@ -283,7 +283,7 @@ Levels grow(const Design& design, const Pair& seed, const std::set<Pair>& allowe
     for (const Choice& choice : chosen) {
         levels[choice.feature] = choice.level;
     }
-    // What goes together two by two may not do so three by three.
+    // Levels that work in pairs need not work in threes.
     for (size_t feature = table.size(); feature-- > 0 && !isPlanned(design, levels);) {
         if (feature != seed.first.feature && feature != seed.second.feature) {
             levels[feature] = 0;
@@ -379,8 +379,8 @@ std::vector<Levels> callsOf(const Design& design) {
 
 namespace {
 
-// What a call shows on one of the design's variations: its levels, the features of it that are not plain, two by two,
-// and its types on this variation.
+// Everything that a call covers on one variation of the design: its levels, all pairs of its features that are not
+// plain, and its types on this variation.
 std::set<Pair> shownBy(const Levels& levels, size_t variation) {
     std::set<Pair> shown = {{{typesFeature, levels[typesFeature]}, {table.size(), variation}}};
     for (size_t a = 0; a < levels.size(); a++) {
@@ -409,12 +409,12 @@ std::vector<Levels> fewCallsOf(const Design& design) {
             missing.merge(shownBy(levels, variation));
         }
     }
-    // In one other type, everything plain, on each variation: these are shaders of their own.
+    // Plain calls in one other type on each variation, because these have their own shaders.
     Levels plain(table.size(), 0);
     plain[typesFeature] = design.onMatrices ? 1 : 2;
     std::vector<Levels> few(design.variations.size(), plain);
     while (!missing.empty()) {
-        const size_t variation = few.size() % design.variations.size(); // as the calls are run
+        const size_t variation = few.size() % design.variations.size(); // the variation on which the call runs
         few.push_back(*std::max_element(all.begin(), all.end(), [&](const Levels& a, const Levels& b) {
             return countNew(shownBy(a, variation), missing) < countNew(shownBy(b, variation), missing);
         }));

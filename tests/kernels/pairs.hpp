@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls that show each pair of features together, few enough to run all of them on every path.
+// Calls that cover each pair of features. They are few enough to run all of them on every path.
 //
-// A feature is what a caller may ask for, with some levels: "mask" has none, bytes and bits. Level 0 is the plain one.
-// A design is a list of calls for one path: for every two levels of two features that the library takes together on
-// that path, some call has both. Whole sweeps run all of them, other runs as few as show every level, and every
-// two features together that are not plain. A new optional input gets a row in the table of features (pairs.cpp), and
-// every design then has it together with everything else.
+// A feature is something that a caller may ask for, with some levels. For example, "mask" has the levels none, bytes
+// and bits. Level 0 is the plain one.
+// A design is a list of calls for one path. For every two levels of two features that the library supports together on
+// that path, some call has both.
+// Whole sweeps run all calls. Other runs take as few as cover every level, and every two features that are not plain.
+// A new optional input gets a row in the table of features (pairs.cpp). Every design then combines it with every other
+// feature.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@
 
 namespace vkf::test {
 
-// The level of each feature, by number.
+// The level of each feature, by the number of the feature.
 using Levels = std::vector<size_t>;
 
 struct PairedCall {
@@ -28,34 +30,34 @@ struct PairedCall {
     Data data;
 };
 
-// One path, and the variations that share its calls. Whole sweeps run every call on every one of them. Otherwise each
-// call runs on one of them.
+// One path, with the variations that share its calls. Whole sweeps run every call on every variation. Other runs use
+// one variation for each call.
 struct Design {
     const char* name;
-    std::vector<size_t> variations; // by number
-    bool onMatrices = false;        // fp16 and bf16 alone
+    std::vector<size_t> variations; // numbers of variations
+    bool onMatrices = false;        // only fp16 and bf16
 };
 const std::vector<Design>& designs();
 
 size_t featureCount();
 size_t levelCount(size_t feature);
 std::string featureName(size_t feature);
-// Of a feature on the design's path; the first levels.
+// Number of levels of a feature on the design's path. The levels are the first ones of the feature.
 size_t levelsOn(const Design& design, size_t feature);
 // "mask: bits"
 std::string levelName(size_t feature, size_t level);
 
-// A device that is described, with everything that a path may need, as the variation makes the library see it.
+// A described device with everything that a path may need, as the library sees it on the variation.
 Caps capsFor(const Variation& variation);
 
 PairedCall callOf(const Design& design, const Levels& levels);
-// Whether the library plans the call on the first variation of the design. *schedule may be null.
+// True if the library plans the call on the first variation of the design. *schedule may be null.
 bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule = nullptr);
-// Whether the library takes the two levels together, everything else being plain.
+// True if the library supports the two levels together with all other features plain.
 bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel);
 
-// callsOf has a call for every two levels of two features. fewCallsOf begins with plain calls; after them come as few
-// of callsOf's as have every level, and every two features that are not plain. Both lists are equal in every run.
+// callsOf has a call for every two levels of two features. fewCallsOf begins with plain calls. After them come as few
+// calls of callsOf as have every level, and every two features that are not plain. Both lists are equal in every run.
 std::vector<Levels> callsOf(const Design& design);
 std::vector<Levels> fewCallsOf(const Design& design);
 

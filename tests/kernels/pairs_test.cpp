@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Each pair of features on every path (kernels/pairs.hpp), and that the list of calls has them all.
+// Each pair of features on every path (kernels/pairs.hpp), and a check that the list of calls has all pairs.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void run(const Design& design, size_t variationNumber, const Levels& levels) {
     CHECK(outcome.passed());
 }
 
-// The same for calls without rows, without keys and without sequences.
+// Runs calls without rows, without keys and without sequences in the same way.
 void runEmpty(const Variation& variation) {
     for (const vkf::test::Shape& shape :
          {vkf::test::Shape{2, 2, 1, 0, 40, 64}, {2, 2, 1, 9, 0, 64}, {0, 2, 1, 9, 40, 64}}) {
@@ -74,7 +74,7 @@ void runDesign(const Design& design) {
     }
 }
 
-// Names of all shaders that the default suite's calls of the designs run, on described devices.
+// Names of all shaders that the designs' calls of the default suite run on described devices.
 std::set<std::string> shadersOfDesigns() {
     std::set<std::string> names;
     for (const Design& design : designs()) {
@@ -113,7 +113,7 @@ TEST_CASE("each pair of features on path key_outer", "[pairs_key_outer]") { runD
 
 namespace {
 
-// What the library refuses: a feature on the paths whose design's name starts so, alone or together with another one.
+// Refusals of the library: one feature, or two together, on the paths of designs whose name starts with this text.
 struct Refusal {
     const char* design;
     const char* feature;
@@ -121,7 +121,7 @@ struct Refusal {
 };
 
 constexpr Refusal refusals[] = {
-    {"", "head dimensions", "k and v"}, // rows of block types are whole blocks
+    {"", "head dimensions", "k and v"}, // rows of block types consist of whole blocks
     {"scalar", "pages", "block mask"},        {"coopmat", "pages", "block mask"},
     {"scalar", "sequences", "block mask"},    {"coopmat", "sequences", "block mask"},
     {"scalar", "sequences", "probabilities"}, {"coopmat", "sequences", "probabilities"},
@@ -158,7 +158,7 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
     }
 }
 
-// Shaders of calls that are not attention, and of heads that only path decode takes. They have tests of their own:
+// Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
 // merge_test.cpp, append_test.cpp and wide_heads_test.cpp.
 const std::set<std::string> shadersTestedElsewhere = {"merge_parts",     "merge_parts_storage16",
                                                       "append_rows",     "append_rows_storage16",
@@ -166,7 +166,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_parts",     "merge_
 
 } // namespace
 
-TEST_CASE("the calls have every pair of features that the library takes together", "[schedule]") {
+TEST_CASE("the calls have every pair of features that the library supports together", "[schedule]") {
     for (const Design& design : designs()) {
         const std::vector<Levels> calls = callsOf(design);
         forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {
@@ -178,7 +178,7 @@ TEST_CASE("the calls have every pair of features that the library takes together
             INFO(design.name << ", " << textOf(levels));
             CHECK(isPlanned(design, levels));
         }
-        CHECK(calls.size() < 60); // or somebody waits
+        CHECK(calls.size() < 60); // more calls would take too long
     }
 }
 

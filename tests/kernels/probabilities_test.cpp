@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Probabilities, of all rows and of chosen ones, on every variation. The harness poisons them, and judges every one.
+// Probabilities of all rows and of chosen ones on every variation. The harness poisons them and checks every one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     return problem;
 }
 
-// All rows, a few chosen ones, and more than there are.
+// All rows, a few chosen rows, and more numbers than there are rows.
 constexpr std::initializer_list<uint32_t> rowCounts = {0, 5, 211};
 
 } // namespace
@@ -80,7 +80,7 @@ TEST_CASE("probabilities under causal masks, windows, first keys and lengths", "
     }
 }
 
-TEST_CASE("probabilities under everything that a call brings", "[probabilities]") {
+TEST_CASE("probabilities with every optional input", "[probabilities]") {
     uint32_t seed = 40;
     for (const uint32_t rows : rowCounts) {
         Data data;
@@ -179,7 +179,7 @@ TEST_CASE("probabilities in steps are those of one", "[probabilities]") {
     CHECK(steps.probabilities == whole.probabilities);
 }
 
-// Whichever tile a row is in, and whichever its place there.
+// Whatever the tile of a row and its position in the tile.
 TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") {
     VkfProblem problem = withProbabilities({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
     problem.causal = 1;
@@ -211,7 +211,7 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
     }
 }
 
-TEST_CASE("the header's probabilities of chosen rows are what is computed", "[probabilities]") {
+TEST_CASE("probabilities of chosen rows follow the header", "[probabilities]") {
     VkfProblem problem = withProbabilities({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
     problem.causal = 1;
     Inputs inputs = vkf::test::makeInputs(problem, {});
@@ -230,7 +230,7 @@ TEST_CASE("the header's probabilities of chosen rows are what is computed", "[pr
     }
 }
 
-TEST_CASE("rows whose scores are all -infinity, and those that see their sink alone, weigh nothing",
+TEST_CASE("rows with only scores of -infinity, and rows that see only their sink, have probabilities of zero",
           "[probabilities]") {
     for (const VkfBool sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
@@ -269,8 +269,8 @@ TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, a
     }
 }
 
-// lse is then tens of thousands, and p has few bits: those that scores have.
-TEST_CASE("probabilities of large scores are as far off as scores and lse", "[probabilities]") {
+// lse is then tens of thousands. p has as few bits as the scores have.
+TEST_CASE("errors of probabilities of large scores follow the errors of scores and lse", "[probabilities]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         VkfProblem problem = withProbabilities({1, 1, 1, 65, 130, 64, 0, type});
         problem.scale = 1.0F;
@@ -303,7 +303,7 @@ TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     }
 }
 
-TEST_CASE("the judge of probabilities looks at chosen rows, and at those of no row", "[reference]") {
+TEST_CASE("the verdict on probabilities checks chosen rows, and zeros for numbers outside of the rows", "[reference]") {
     VkfProblem problem = withProbabilities({1, 2, 1, 9, 13, 16, 0, VKF_TYPE_F32}, 4);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.probabilityRows = {8, -1, 2, 8};
@@ -324,6 +324,6 @@ TEST_CASE("the judge of probabilities looks at chosen rows, and at those of no r
         wrong[row * 13 + 7] += 1e-4F;
         CHECK(verdictOf(wrong, 0).passed == 0);
         CHECK(verdictOf(wrong, 0).worstElement == row * 13 + 7);
-        CHECK((verdictOf(wrong, 2).passed == 0) == (row % 2 == 0)); // of the list, every other
+        CHECK((verdictOf(wrong, 2).passed == 0) == (row % 2 == 0)); // every other row of the list
     }
 }

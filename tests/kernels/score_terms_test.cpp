@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is added to scores, and sinks: every kernel and every reference algorithm.
+// Score terms and sinks: every kernel and every reference algorithm.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -43,7 +43,7 @@ void customAlibiAndSinks(VkfProblem& p) {
 
 constexpr std::array terms = {alibi, customAlibi, sinks, customAlibiAndSinks};
 
-// One row, all scores 0: o and lse by hand.
+// One row with all scores 0: o and lse by hand.
 Inputs zeroScores(const VkfProblem& problem, const Data& data = {}) {
     Inputs inputs = vkf::test::makeInputs(problem, data);
     std::memset(inputs.k.data(), 0, inputs.k.size());
@@ -88,7 +88,7 @@ TEST_CASE("a sink counts once however the keys are split", "[score_terms]") {
     }
 }
 
-TEST_CASE("pages and block masks find their tables beside slopes and sinks", "[score_terms]") {
+TEST_CASE("pages and block masks find their tables together with slopes and sinks", "[score_terms]") {
     for (const auto& add : {sinks, customAlibiAndSinks}) {
         VkfProblem paged = problemOf({2, 4, 2, 9, 130, 64, 0, VKF_TYPE_F16});
         vkf::test::setPages(paged, 16, 3);
@@ -145,7 +145,7 @@ TEST_CASE("probabilities are shares of the keys and the sink", "[score_terms]") 
     }
 }
 
-TEST_CASE("a row that sees its sink alone is exactly zero, and its lse the sink", "[score_terms]") {
+TEST_CASE("a row that sees only its sink is exactly zero, and its lse is the sink", "[score_terms]") {
     VkfProblem problem = problemOf({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
     problem.causal = 1;
     enable(problem, VKF_ARRAY_SINKS);
@@ -188,7 +188,7 @@ TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and Na
     CHECK(std::isnan(result.lse[16]));
 }
 
-TEST_CASE("factors multiply the bias of their heads, on every kernel", "[score_terms]") {
+TEST_CASE("bias factors multiply the bias of their heads on every kernel", "[score_terms]") {
     constexpr std::array<VkfType, 3> types = {VKF_TYPE_F16, VKF_TYPE_F32, VKF_TYPE_BF16};
     for (size_t i = 0; i < types.size(); i++) {
         for (const uint32_t rows : {3U, 77U}) { // few rows share tiles with those of other heads
@@ -203,7 +203,7 @@ TEST_CASE("factors multiply the bias of their heads, on every kernel", "[score_t
     }
 }
 
-TEST_CASE("factors go with splits, sinks, pages and probabilities", "[score_terms]") {
+TEST_CASE("bias factors work with splits, sinks, pages and probabilities", "[score_terms]") {
     VkfProblem problem = problemOf({1, 8, 1, 2, 203, 64, 0, VKF_TYPE_F16});
     problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, true, true);
     enable(problem, VKF_ARRAY_BIAS_FACTORS | VKF_ARRAY_SINKS | VKF_ARRAY_PROBABILITIES);
@@ -224,7 +224,7 @@ TEST_CASE("factors go with splits, sinks, pages and probabilities", "[score_term
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
 }
 
-TEST_CASE("no factor gives weight to a key whose bias is minus infinity", "[score_terms]") {
+TEST_CASE("no bias factor revives a key whose bias is minus infinity", "[score_terms]") {
     for (const float softcap : {0.0F, 10.0F}) {
         VkfProblem problem = problemOf({1, 4, 2, 6, 40, 16, 0, VKF_TYPE_F16});
         problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, false, true);
@@ -297,8 +297,8 @@ TEST_CASE("all reference algorithms agree with slopes and sinks", "[reference]")
     }
 }
 
-// Scores are 0, so that p is 2^-distance with a slope of ln 2.
-TEST_CASE("slopes count from the row's place among the keys of its own length", "[reference]") {
+// Scores are 0, so p is 2^-distance for a slope of ln 2.
+TEST_CASE("slopes count from the row's position among the keys of its own length", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 2, 4, 1, 0, VKF_TYPE_F32});
     problem.alibi = 1;
     enable(problem, VKF_ARRAY_ALIBI_SLOPES);

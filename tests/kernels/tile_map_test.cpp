@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles that masks leave open: what of a mask and of documents is passed over, taken as a whole or asked key
-// by key must not show in the result, only in the time.
+// The map of empty, full and partial tiles. How a kernel treats a tile of a mask or of documents must show only in the
+// time, never in the result.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/call.hpp"
@@ -21,7 +21,7 @@ using vkf::test::problemOf;
 using vkf::test::TimedCall;
 using vkf::test::Variation;
 
-// Path scalar with and without subgroups, path coopmat with either way for scores.
+// Path scalar with and without subgroups, and path coopmat with known and unknown element layout.
 void checkInTiles(const VkfProblem& problem, const Data& data) {
     const Inputs inputs = vkf::test::makeInputs(problem, data);
     for (const uint32_t variation : vkf::test::inTurn({4U, 0U, 5U, 1U, 2U})) {
@@ -31,7 +31,7 @@ void checkInTiles(const VkfProblem& problem, const Data& data) {
 
 } // namespace
 
-TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
+TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]") {
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         for (const uint32_t square : {32U, 100U}) {
@@ -48,7 +48,7 @@ TEST_CASE("masks close, open or cut tiles of any shape", "[tile_map]") {
     }
 }
 
-TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") {
+TEST_CASE("a tile map respects windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
     enable(problem, VKF_ARRAY_KEY_LENGTHS);
@@ -73,10 +73,10 @@ TEST_CASE("a map knows windows, lengths, splits and block masks", "[tile_map]") 
     checkInTiles(problem, data);
 }
 
-TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
+TEST_CASE("documents make empty, full and partial tiles", "[tile_map]") {
     uint32_t seed = 1;
     for (const uint32_t documentKeys : {30U, 200U}) {
-        for (const uint32_t rows : {600U, 640U}) { // of the last some stand before the first key
+        for (const uint32_t rows : {600U, 640U}) { // with the last one, some rows stand before the first key
             VkfProblem problem = problemOf({2, 4, 2, rows, 600, 40, 0, VKF_TYPE_F16});
             enable(problem, VKF_ARRAY_DOCUMENT_IDS);
             problem.causal = documentKeys == 30 ? 1 : 0;
@@ -88,7 +88,7 @@ TEST_CASE("documents close, open or cut tiles", "[tile_map]") {
     }
 }
 
-TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]") {
+TEST_CASE("a mask that drops nothing gives the bits of no mask", "[tile_map]") {
     VkfProblem problem = problemOf({1, 4, 2, 300, 512, 64, 0, VKF_TYPE_F16});
     problem.causal = 1;
     Data data;
@@ -111,7 +111,7 @@ TEST_CASE("a mask of which all is open gives the bits of no mask", "[tile_map]")
     }
 }
 
-TEST_CASE("the time falls with what masks and documents leave", "[tile_map_time]") {
+TEST_CASE("the time falls with the pairs that masks and documents leave", "[tile_map_time]") {
     for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
         vkf::host::Device& device = vkf::test::deviceOf(variation);
         INFO(variation.name);

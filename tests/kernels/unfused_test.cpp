@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is particular to the unfused path: probabilities as an output, and P in 16 bits between its passes.
+// Specific to the unfused path: probabilities as an output, and P in 16 bits between its passes.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
@@ -65,7 +65,7 @@ void checkProbabilities(VkfProblem problem, const Data& data) {
         vkf::test::judgeProbabilities(problem, inputs, outcome.probabilities);
     INFO(verdict.text());
     CHECK(verdict.passed());
-    // The library's verdict, whose fp32 runs sum up in another order, is of the same kind.
+    // The library's verdict works alike, but its fp32 runs sum in another order.
     auto library = vkf::make<VkfProbabilitiesVerdict>();
     const VkfReferenceInputs given = inputs.reference();
     REQUIRE(vkfReferenceVerifyProbabilities(&problem, &given, nullptr, outcome.probabilities.data(), &library,
@@ -109,8 +109,8 @@ TEST_CASE("the unfused path multiplies on cooperative matrices wherever path coo
     }
 }
 
-// All keys but the last have a probability of 2^-20 of the last one's, and together a fiftieth of the row's o. In
-// fp16 such numbers have four bits left, unless P carries a factor.
+// Every key but the last has 2^-20 of the last one's probability. Together these keys make a fiftieth of the row's o.
+// In fp16 such numbers have only four bits, unless P carries a factor.
 TEST_CASE("small probabilities keep their bits in P", "[unfused]") {
     VkfProblem problem = problemOf({1, 1, 1, 20, 20000, 8, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_STANDARD;

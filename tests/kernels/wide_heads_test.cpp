@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Path decode with heads wider than any other path takes: latent attention, where v is the first columns of k.
+// Path decode with heads that are too wide for other paths: latent attention, where v is the first columns of k.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -30,11 +30,11 @@ constexpr std::array<uint32_t, 5> keyCounts = {1, 15, 16, 97, 203};
 constexpr std::array<uint32_t, 4> splitCounts = {0, 1, 2, 7};
 constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 64};
 
-// Devices whose shared memory takes the larger and the smaller tile of the kernel on matrices.
+// Devices whose shared memory has room for the larger or for the smaller tile of the matrix kernel.
 vkf::host::Device& largeDevice() { return vkf::test::deviceOf(vkf::test::variations[6]); }
 vkf::host::Device& smallDevice() { return vkf::test::deviceOf(vkf::test::variations[2]); }
 
-// fp16, or bf16 where the device multiplies it.
+// fp16, or bf16 if the device multiplies it.
 VkfType chooseType(Dice& dice, const VkfProblem& problem) {
     VkfProblem other = problem;
     other.q.type = other.k.type = other.v.type = VKF_TYPE_BF16;
@@ -62,7 +62,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
     enable(p, VKF_ARRAY_LSE, !dice.oneIn(3));
 }
 
-// Rows with gaps of whole words between them, NaN in the gaps.
+// Rows with gaps of whole words between them. The gaps hold NaN.
 void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
     tensor.rowStride = dim + 8 * uint64_t{dice.below(3)};
     tensor.headStride = rows * tensor.rowStride + 8 * uint64_t{dice.below(3)};
@@ -84,7 +84,7 @@ VkfProblem randomProblem(Dice& dice, Data& data) {
         vkf::test::setPages(p, static_cast<uint32_t>(rows), dice.below(4));
     }
     scatter(dice, p.k, kvHeads, rows, shape.D);
-    p.v.batchStride = p.k.batchStride; // which make v a view of k
+    p.v.batchStride = p.k.batchStride; // these strides make v a view of k
     p.v.headStride = p.k.headStride;
     p.v.rowStride = p.k.rowStride;
     p.kvSplits = dice.of(splitCounts);
@@ -150,7 +150,8 @@ TEST_CASE("wide heads agree with the reference in plain arithmetic", "[wide_head
 TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[wide_heads]") {
     const VkfProblem problem = latent(16, 1, 300);
     CHECK(vkf::host::Plan(largeDevice(), problem).info().productType == VKF_TYPE_F16);
-    // Where matrices are 16 x 16 even one row of them needs more than the small device has: plain arithmetic.
+    // With 16 x 16 matrices, even one row of matrices needs more memory than the small device has. So it uses plain
+    // arithmetic.
     if (vkf::host::Plan(smallDevice(), problem).info().productType == VKF_TYPE_F16) {
         CHECK(tileKeys(largeDevice(), problem) == 2 * tileKeys(smallDevice(), problem));
     } else {
@@ -159,7 +160,7 @@ TEST_CASE("latent attention runs on matrices, in the tile that fits the shared m
 }
 
 TEST_CASE("v at the address of k with other strides is no view of it", "[wide_heads]") {
-    // Key j's value is the first columns of key 2 j.
+    // The value of key j is the first columns of key 2 j.
     VkfProblem problem = latent(16, 2, 60);
     problem.v.rowStride = 2 * 576;
     problem.v.headStride = problem.v.batchStride = uint64_t{120} * 576;
@@ -170,16 +171,16 @@ TEST_CASE("v at the address of k with other strides is no view of it", "[wide_he
     check(largeDevice(), problem, inputs);
 }
 
-TEST_CASE("of a value that is no finite number the rows that see it learn, and no others", "[wide_heads]") {
+TEST_CASE("a value that is not finite reaches only the rows that see it", "[wide_heads]") {
     constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
     for (const double value : {quietNaN, std::numeric_limits<double>::infinity()}) {
         for (const bool view : {true, false}) {
             if (view && !std::isnan(value)) {
-                continue; // an infinite k makes a score that is infinite, or none
+                continue; // an infinite k makes an infinite score, or none
             }
             VkfProblem problem = latent(1, 5, 50);
             problem.causal = 1;
-            problem.kvSplits = 1; // or what a row does not see may be all of a part
+            problem.kvSplits = 1; // else a split may consist of keys that a row does not see
             problem.o.type = VKF_TYPE_F32;
             Data data;
             data.edit = [value, view](std::vector<std::byte>&, std::vector<std::byte>& k, std::vector<std::byte>& v) {

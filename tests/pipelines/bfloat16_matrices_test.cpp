@@ -35,7 +35,7 @@ TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this ta
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
-TEST_CASE("of arithmetic in what was fp16 the first operand is left, all other arithmetic stays", "[schedule]") {
+TEST_CASE("arithmetic on former fp16 values becomes its first operand, and all other arithmetic stays", "[schedule]") {
     const std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0,  99, 0,              // header
         3 << 16 | 22U,  1,          32,                     // fp32
@@ -70,7 +70,7 @@ TEST_CASE("of arithmetic in what was fp16 the first operand is left, all other a
 }
 
 TEST_CASE("shaders that are made bf16 have one type of 16 bits, without constants and comparisons", "[schedule]") {
-    // Of SPIR-V's unified specification: sections 3.42.6, 3.42.7 and 3.42.15.
+    // Opcodes from SPIR-V's unified specification, sections 3.42.6, 3.42.7 and 3.42.15.
     constexpr uint32_t typeFloat = 22;
     constexpr uint32_t typeVector = 23;
     const auto declaresMemory = [](uint32_t opcode) { return opcode >= 28 && opcode <= 30; }; // arrays, structures
@@ -79,7 +79,7 @@ TEST_CASE("shaders that are made bf16 have one type of 16 bits, without constant
     for (const vkf::test::MatrixShader& shader : vkf::test::matrixShaders()) {
         CAPTURE(shader.name);
         std::set<uint32_t> halves; // types: fp16 and vectors of it
-        std::set<uint32_t> values; // of these types
+        std::set<uint32_t> values; // ids of values with these types
         vkf::forEachInstruction(std::span(shader.module), [&](uint32_t opcode, std::span<const uint32_t> words) {
             if (opcode == typeFloat && words[2] == 16) {
                 CHECK(halves.empty());

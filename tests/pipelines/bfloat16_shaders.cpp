@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the shaders that are made bf16 into a folder, for the test "spirv_val": no software driver has matrices of
-// bf16, so that nothing else would look at them where there is no GPU.
+// Writes the shaders that the library turns into bf16 into a folder, for the test "spirv_val". No software driver has
+// bf16 matrices, so without a GPU nothing else would check these shaders.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Specialization constants: an id has one meaning. The names that the shaders give an id are what a test can compare.
+// An id of a specialization constant has one meaning. The test compares the names that the shaders give each id.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -24,7 +24,7 @@ std::vector<std::smatch> matchesOf(const std::string& text, const std::regex& pa
     return {std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()};
 }
 
-// The names of each id in text of shaders.
+// The names of each id in the text of shaders.
 using Names = std::map<std::string, std::set<std::string>>;
 
 void addNames(const std::string& text, Names* names) {

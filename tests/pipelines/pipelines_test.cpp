@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Threads that ask for pipelines at once, on a driver made of functions of this file.
+// Threads that create pipelines at once. The driver consists of functions of this file.
 #include "pipelines/pipelines.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using vkf::Kernel;
 using vkf::Variant;
 
-// What the driver does while it compiles.
+// State of the driver's compilations.
 struct Driver {
     std::mutex mutex;
     std::condition_variable changed;
@@ -37,7 +37,7 @@ Driver* driver = nullptr;
 
 constexpr std::chrono::seconds patience{20};
 
-// Handles are numbers that nobody looks into.
+// Handles are numbers. Nothing reads behind them.
 template <typename Handle> Handle handleOf(uintptr_t number) {
     if constexpr (std::is_pointer_v<Handle>) {
         return reinterpret_cast<Handle>(number); // NOLINT(performance-no-int-to-ptr)
@@ -178,7 +178,7 @@ TEST_CASE("a compilation that fails leaves nothing, and the next one may succeed
         vkf::Pipelines pipelines(fixture.functions, VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr);
         VkPipeline pipeline = VK_NULL_HANDLE;
         fixture.hold(true);
-        // The second thread waits for the first one, then fails by itself.
+        // The second thread waits for the first one, and then fails by itself.
         std::array<VkfMessage, 2> messages{};
         std::array<VkfResult, 2> results{};
         std::vector<std::thread> threads;

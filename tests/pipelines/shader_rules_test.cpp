@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What NVIDIA's compiler needs to keep the matrices of a kernel in registers. Where a shader breaks one of these rules,
-// anywhere, it runs at a fifth of its speed, and nothing else shows it. docs/tuning.md, "Registers, spills, machine
-// code".
+// Rules that let NVIDIA's compiler keep the matrices of a kernel in registers. A shader that breaks one of them
+// anywhere runs at a fifth of its speed, and nothing else shows the mistake. See docs/tuning.md, "Registers, spills,
+// machine code".
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// Of a SPIR-V module: the functions that each function calls, and the one that it starts with.
+// The functions that each function of a SPIR-V module calls, and the entry function.
 struct Calls {
     std::map<uint32_t, std::vector<uint32_t>> callees;
     uint32_t entry = 0;
@@ -50,8 +50,9 @@ struct Calls {
     }
 };
 
-// Loops of a module that are to be unrolled, and those of them whose end is a constant, so that they can be. glslang
-// writes a loop as a header that names its test, and the test as one block that ends in a comparison.
+// Counts the loops of a module that have the hint to unroll, and those of them that end at a constant. Only these can
+// be unrolled. glslang writes a loop as a header that names its test, and the test as one block that ends in a
+// comparison.
 struct UnrolledLoops {
     size_t all = 0;
     size_t counted = 0;
@@ -127,7 +128,7 @@ TEST_CASE("a loop to a variable is found", "[schedule]") {
         4 << 16 | 43U,  1,          2, 8,    // constant 2
         4 << 16 | 246U, 4,          5, 1,    // a loop to unroll
         5 << 16 | 176U, 3,          6, 7, 2, // 7 < 2
-        4 << 16 | 246U, 4,          5, 2,    // one to leave
+        4 << 16 | 246U, 4,          5, 2,    // a loop without the hint
         5 << 16 | 176U, 3,          6, 7, 7, // 7 < 7
     };
     CHECK(UnrolledLoops(module).all == 1);

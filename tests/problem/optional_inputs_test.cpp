@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of optional inputs: what each row says of its size and of the window's push-constant slot.
+// The table of optional inputs: the size of each input, and whether it uses the window's push-constant slot.
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What vkfCheckProblem refuses, and in which words. No device is needed.
+// The refusals of vkfCheckProblem with their texts. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -322,7 +322,7 @@ TEST_CASE("strides may reach as far as 64 bits can count the bytes", "[problem]"
 
 TEST_CASE("any number in an enumeration is refused or harmless", "[problem]") {
     for (const int value : {-1, 100, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
-        // As a C caller would: the bytes, without a conversion that a compiler could reason about.
+        // Copies the bytes like a C caller. A compiler could reason about a conversion.
         const auto refused = [value](auto VkfProblem::*member) {
             VkfProblem problem = problemOf({1, 1, 1, 1, 1, 8});
             static_assert(sizeof(problem.*member) == sizeof value);

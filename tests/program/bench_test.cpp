@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The bench commands, seen from outside: what they measure is right, complete and in the file that was asked for.
+// The bench commands from outside. Their results are right, complete, and in the requested file.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -77,10 +77,10 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     const auto [text, json] =
         report(place, "--rows 50 --dims 24 --types f32 --paths auto --kv-heads 2 --lse --causal --seconds 0.01");
     REQUIRE(json["results"].size() == 1);
-    CHECK(json["results"][0]["path"] != "auto"); // but the one that was taken
+    CHECK(json["results"][0]["path"] != "auto"); // the chosen path
 }
 
-TEST_CASE("bench decode measures every shape beside a plain read and checks it", "[bench][gpu]") {
+TEST_CASE("bench decode compares every shape with a plain read and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     place.write("torch.txt", "1.0 Imaginary GPU 9\ndecode 1 64 flash=30us/1GB/s cudnn=ERR\n");
@@ -126,7 +126,7 @@ TEST_CASE("bench decode checks caches of block types in pages", "[bench][gpu]") 
     }
 }
 
-TEST_CASE("bench decode measures values of other columns, and values that are columns of keys", "[bench][gpu]") {
+TEST_CASE("bench decode measures v with its own head dimension, and v as columns of k", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const std::string small = "decode --keys 90 --batch 2 --rows 1,2 --types f16 --runs 1 --sample-heads 0 ";
@@ -135,7 +135,7 @@ TEST_CASE("bench decode measures values of other columns, and values that are co
     REQUIRE(latent.size() == 2);
     for (const Json& result : latent) {
         CHECK(result["valueDim"] == 512);
-        CHECK(result["cacheBytes"] == 2.0 * 90 * 576 * 2); // once
+        CHECK(result["cacheBytes"] == 2.0 * 90 * 576 * 2); // k counts once
         CHECK(result["path"] == "decode");
     }
     const Json apart = report(place, small + "--heads 4 --kv-heads 2 --dim 64 --value-dim 40").second["results"];
@@ -146,7 +146,8 @@ TEST_CASE("bench decode measures values of other columns, and values that are co
 TEST_CASE("bench decode fills caches that are longer than what it generates, and checks them", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    // Over 2^20 tokens, which only --keys asks for; 2 x 1.1 million elements of k, of which the first million is made.
+    // Over 2^20 tokens, which only --keys selects. k has 2 x 1.1 million elements, and the first million of them is
+    // generated.
     const Json results = report(place, "decode --keys 1100000 --batch 1,2 --rows 1 --types f16 --heads 1 --kv-heads 1 "
                                        "--dim 2 --runs 1 --sample-heads 0")
                              .second["results"];
@@ -204,7 +205,7 @@ TEST_CASE("bench prefill measures the subset that is asked for, equal shapes onc
     CHECK(json[2]["type"] == "bf16");
 }
 
-TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gpu]") {
+TEST_CASE("bench prefill compares its results with other implementations", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     place.write("torch.txt", "1.0 Imaginary GPU 9\n"
@@ -235,7 +236,7 @@ TEST_CASE("bench prefill sets the results of others beside its own", "[bench][gp
     CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.txt"));
 }
 
-TEST_CASE("bench prefill leaves out what a path cannot do, with the reason", "[bench][gpu]") {
+TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =
@@ -264,7 +265,7 @@ TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][g
     CHECK(result["longestStepSeconds"] >= result["medianStepSeconds"]);
     CHECK(result["deviceSeconds"] >= result["longestStepSeconds"]);
     CHECK(result["wallSeconds"] >= result["deviceSeconds"]);
-    CHECK(result["scratchBytes"] < 2 * 700 * 700 * 4); // parts of split keys if need be, but no scores
+    CHECK(result["scratchBytes"] < 2 * 700 * 700 * 4); // partial results of key splits perhaps, but no scores
     CHECK(result["tensorBytes"] == 4 * 2 * 700 * 32 * 2);
     CHECK(result["error"] <= result["bound"]);
     CHECK_THAT(text.out, ContainsSubstring("right"));
@@ -312,7 +313,8 @@ TEST_CASE("bench host measures recording and plans without running anything", "[
 
 namespace {
 
-// Of two heads of D = 16: k and v once, q and a state of 18 floats for each tile of keys, the first state besides.
+// Two heads of D = 16. k and v move once. q and a state of 18 floats move for each key tile. The first state comes on
+// top.
 double keyOuterBytes(const Json& result) {
     unsigned tileRows = 0, tileKeys = 0;
     const auto plan = result["plan"].get<std::string>();
@@ -325,7 +327,7 @@ double keyOuterBytes(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][gpu]") {
+TEST_CASE("bench study compares every algorithm with the standard one", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] = report(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
@@ -337,7 +339,7 @@ TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][g
         checkTimed(result);
         const auto peak = result["peakBytes"].get<uint64_t>();
         CHECK(peak == result["tensorBytes"].get<uint64_t>() + result["scratchBytes"].get<uint64_t>());
-        CHECK(result["largestDifference"] > 0.0); // in another order sums are others
+        CHECK(result["largestDifference"] > 0.0); // sums in another order differ
         CHECK(result["largestDifference"] <= result["differenceBound"]);
         CHECK(result["predictedBytes"] >= result["tensorBytes"]);
         CHECK(result["planBytes"] >= result["tensorBytes"]);
@@ -361,8 +363,8 @@ TEST_CASE("bench study sets every algorithm beside the standard one", "[bench][g
     CHECK(standards == 4);
     CHECK(keyOuters == 4);
     CHECK(json["results"][0]["queryRows"] == 64); // in rising order
-    CHECK_THAT(text.out, ContainsSubstring("apart at most (standard and "));
-    // What a path cannot do with a type is said once, not for every length.
+    CHECK_THAT(text.out, ContainsSubstring("at most (standard and "));
+    // A path that does not support a type is listed once, not for every length.
     for (const Json& stop : json["leftOut"]) {
         CHECK(stop["path"] == "coopmat");
         CHECK(stop["queryRows"] == 64);
@@ -406,7 +408,7 @@ TEST_CASE("bench study stops an algorithm where the device has no room for it", 
 
 namespace {
 
-// Squares of 256: four of a mask, two of them closed. One head, and 64 keys to decode.
+// Squares of 256: a mask has four, and two of them are closed. One head, and 64 keys to decode.
 const std::string smallVariants = "variants --rows 512 --heads 1 --dim 16 --decode-keys 64 --seconds 0.01 --runs 2 "
                                   "--sample-rows 4 ";
 
@@ -427,7 +429,7 @@ void checkVariant(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench variants measures every row beside its base and checks it", "[bench][gpu]") {
+TEST_CASE("bench variants compares every row with its base and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] = report(place, smallVariants + "--paths scalar");
@@ -460,7 +462,7 @@ TEST_CASE("bench variants measures every row beside its base and checks it", "[b
         const Json& result = json["results"][i];
         checkVariant(result);
         CHECK(result["variant"] == rows[i].first);
-        // Of what is random, about as many.
+        // Random numbers of pairs are only about right.
         const double share = rows[i].first == "mask-random" ? 0.01 : rows[i].first == "packed" ? 0.3 : 0;
         CHECK(result["operations"].get<double>() == Approx(rows[i].second * 4 * 16).epsilon(share));
         aims += result.contains("met") ? 1 : 0;
@@ -472,7 +474,7 @@ TEST_CASE("bench variants measures every row beside its base and checks it", "[b
     CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 12 aims met", met)));
 }
 
-TEST_CASE("bench variants measures what is asked for, and what that is compared with", "[bench][gpu]") {
+TEST_CASE("bench variants measures the requested rows and their bases", "[bench][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =

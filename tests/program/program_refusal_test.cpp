@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the program refuses, seen from outside: one line on stderr that names flag and file, and no file created or
-// changed.
+// The program's refusals from outside: one line on stderr with flag and file, and no file created or changed.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -215,7 +214,7 @@ TEST_CASE("a message stays one line whatever the file's name holds", "[program]"
     CHECK(isOneLine(result.err));
 }
 
-TEST_CASE("an unknown device is refused by what was asked for", "[program][gpu]") {
+TEST_CASE("an unknown device is refused with the requested name", "[program][gpu]") {
     needDevice();
     const Workplace place;
     writeUsual(place);

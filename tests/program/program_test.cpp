@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The program's answers, seen from outside: status 0 only if what was asked for is written and right. What it refuses
-// is in program_refusal_test.cpp.
+// The program's results from outside: status 0 only if all requested results are written and right.
+// program_refusal_test.cpp has the refusals.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -140,7 +140,7 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
         }
         CHECK(std::abs(sum - 1.0) < 1e-5);
         CHECK((element(probabilities, row * 33 + 32) != 0.0) ==
-              (row % 17 == 16)); // the last row alone sees the last key
+              (row % 17 == 16)); // only the last row sees the last key
     }
     CHECK(fs::exists(place / "lse.npy"));
 }
@@ -166,7 +166,7 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
             const bool exists = row % 5 != 2 && row % 5 != 4;
             CHECK(std::abs(sum - (exists ? 1.0 : 0.0)) < 1e-5);
             CHECK((element(probabilities, row * 33 + 32) != 0.0) ==
-                  (row % 5 % 3 == 0)); // row 16 alone sees the last key
+                  (row % 5 % 3 == 0)); // only row 16 sees the last key
         }
     }
 }
@@ -267,7 +267,7 @@ TEST_CASE("info lists devices with their paths, for people and for programs", "[
         }
         CHECK(device["paths"][0]["name"] == "scalar");
         CHECK(device["paths"][0]["available"] == true);
-        // Where path coopmat runs, info says with which matrices.
+        // If path coopmat runs, info names its matrices.
         CHECK(device["paths"][2]["name"] == "coopmat");
         CHECK(device["paths"][2]["available"] == !device["matrices"].empty());
         for (const auto& matrices : device["matrices"]) {
@@ -315,7 +315,7 @@ TEST_CASE("run keeps keys and values in pages and in block types", "[program][gp
         CHECK(result.status == 0);
         return result.out;
     };
-    run("--precision fp32"); // in plain arithmetic, as pages are
+    run("--precision fp32"); // plain arithmetic, as for pages
     const std::string plain = place.read("o.npy");
     CHECK_THAT(run("--precision fp32 --page-size 4"), ContainsSubstring("pages of 4"));
     CHECK((place.read("o.npy") == plain)); // to the last bit
@@ -330,7 +330,7 @@ TEST_CASE("run keeps keys and values in pages and in block types", "[program][gp
     CHECK_THAT(random.out, ContainsSubstring("right"));
 }
 
-TEST_CASE("demo checks its results and compares with the unfused way", "[program][gpu]") {
+TEST_CASE("demo checks its results and compares with the unfused path", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult result = place.run({"demo", "--samples", VKFLASH_SAMPLES_DIR});

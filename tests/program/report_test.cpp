@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The page of `vkflash report` and the figures of bench/plot.py: what they say, and that a browser shows them.
+// The page of `vkflash report` and the figures of bench/plot.py: their content, and that a browser shows them.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -37,7 +37,7 @@ Json benchFile(const std::string& bench, Json results) {
             {"device", "Imaginary GPU <9>"},
             {"driver", "Driver & Sons 1.2"},
             {"apiVersion", "1.3.0"},
-            {"commandLine", "vkflash bench " + bench + std::string(300, 'x')}, // no place to break a line at
+            {"commandLine", "vkflash bench " + bench + std::string(300, 'x')}, // has no place for a line break
             {"tokens", 512},
             {"results", std::move(results)}};
 }
@@ -88,7 +88,7 @@ std::filesystem::path repositoryResults() {
     return std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/results";
 }
 
-// The page of the results in the repository: all of its files, without a word of complaint.
+// The page of the results in the repository. It uses all files, without an error.
 std::string repositoryPage(const Workplace& place) {
     size_t benches = 0, texts = 0;
     for (const auto& entry : std::filesystem::directory_iterator(repositoryResults())) {
@@ -105,7 +105,7 @@ std::string repositoryPage(const Workplace& place) {
     return place.read("repository.html");
 }
 
-// The program that a variable names, else the first of these that runs with these arguments; "" if none does.
+// The program in an environment variable, else the first of these that runs with these arguments. "" if none does.
 std::string findProgram(const char* variable, const std::vector<std::string>& names,
                         const std::vector<std::string>& arguments) {
     std::vector<std::string> candidates = names;
@@ -138,7 +138,7 @@ public:
             SKIP("no browser (Debian: chromium-headless-shell)");
     }
 
-    // Bytes of a screenshot, which is left in `image`.
+    // Bytes of a screenshot. The file stays in `image`.
     size_t screenshot(const std::string& page, int width, const std::string& image) const {
         const ProgramResult result = run(page, width, "--screenshot=" + (place_ / image).string());
         INFO(result.err);
@@ -147,7 +147,7 @@ public:
         return place_.read(image).size();
     }
 
-    // The page as it stands after its scripts have run.
+    // The page after its scripts have run.
     std::string document(const std::string& page, int width) const { return run(page, width, "--dump-dom").out; }
 
 private:
@@ -192,7 +192,7 @@ TEST_CASE("a plot has every point in its frame, and axes that cover them", "[rep
         CHECK(points == 3);
     }
     CHECK(svgPlot({}).empty());
-    // One point alone, as from one length.
+    // A single point, as for a single length.
     CHECK_THAT(svgPlot({"", "", "", PlotScale::logBytes, {{"one", 0, true, {{64, 1024, "1 KiB"}}}}}),
                !ContainsSubstring("nan"));
 }
@@ -211,13 +211,13 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     masked.update({{"variant", "mask"}, {"base", "plain"}, {"timeRatio", 0.58}, {"aimLimit", 0.6}, {"met", true}});
     CHECK_THAT(resultTable(Json::array({masked}), columnsOf("variants")),
                ContainsSubstring("<td>mask</td>") && ContainsSubstring("0.58×") && ContainsSubstring("<td>yes</td>"));
-    // A bench of a later version: all that fits a cell.
+    // A bench of a later version. The table has every field that fits a cell.
     CHECK_THAT(resultTable(results, columnsOf("unheard-of")),
                ContainsSubstring("<th class=\"number\">queryRows</th>") && !ContainsSubstring("peers"));
     CHECK_THAT(resultTable(Json::array(), columnsOf("study")), ContainsSubstring("No results"));
 }
 
-TEST_CASE("a table shows clocks where results know them", "[report]") {
+TEST_CASE("a table shows clocks where results have them", "[report]") {
     const char* const heading = "clock, MHz</th>";
     Json results = severalResults();
     CHECK_THAT(resultTable(results, columnsOf("grid")), !ContainsSubstring(heading));
@@ -230,7 +230,7 @@ TEST_CASE("a table shows clocks where results know them", "[report]") {
     }
 }
 
-TEST_CASE("ratios to others are summed up by least, median and most", "[report]") {
+TEST_CASE("ratios to other implementations are shown as minimum, median and maximum", "[report]") {
     Json results = severalResults();
     results[0]["peers"][0]["ratio"] = 0.5;
     results[1]["peers"][0]["ratio"] = 3;
@@ -260,7 +260,7 @@ TEST_CASE("report makes one page that needs nothing from outside", "[report]") {
         INFO(outside);
         CHECK_THAT(page, !ContainsSubstring(outside));
     }
-    CHECK_THAT(page, !ContainsSubstring("<!-- ")); // every mark of the template has been filled in
+    CHECK_THAT(page, !ContainsSubstring("<!-- ")); // every mark of the template is filled in
 }
 
 TEST_CASE("every result in the repository is on the page", "[report]") {
@@ -305,7 +305,7 @@ TEST_CASE("a browser shows the page on a phone and on a desk without scrolling s
     place.write("blank.html", "<!doctype html><title>blank</title>");
     const std::vector<std::string> pages = {place.read("page.html"), repositoryPage(place)};
     for (const std::string& page : pages) {
-        // Everything unfolded, and a script that says how wide it has become.
+        // Everything is unfolded. A script reports the width of the page.
         std::string probe = page;
         const std::string script =
             "<script>for (const d of document.querySelectorAll('details')) d.open = true;"
@@ -334,7 +334,7 @@ TEST_CASE("report refuses what it cannot use and leaves no page", "[report]") {
     place.write("shapeless/a.json", shapeless.dump());
     checkRefusals(place, {{"report --results absent", "--results absent|No such file"},
                           {"report --results empty", "--results empty|no .json and no .txt"},
-                          {"report --results broken", "--results broken|a.json|is no JSON, at byte 11"},
+                          {"report --results broken", "--results broken|a.json|is not valid JSON (byte 11)"},
                           {"report --results headless", "a.json|\"device\" must be a string"},
                           {"report --results shapeless", "a.json|\"results\" must be a list of objects"},
                           {"report --results broken/a.json", "--results broken/a.json|Not a directory"},

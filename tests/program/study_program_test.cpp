@@ -36,7 +36,7 @@ const std::string files = " --q q.npy --k k.npy --v v.npy";
 
 } // namespace
 
-TEST_CASE("study algorithms: all give one answer, on random tensors and on files", "[study]") {
+TEST_CASE("study algorithms: all give the same result, on random tensors and on files", "[study]") {
     const Workplace place;
     writeQkv(place);
     for (const std::string& arguments :
@@ -80,17 +80,17 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
     CHECK(bytes["recomputed"][1]["lseDifference"] > 0);
 }
 
-TEST_CASE("study recompute takes rows in parts where P is large, and misses none", "[study]") {
+TEST_CASE("study recompute takes some rows at a time where P is large, and misses none", "[study]") {
     needDevice();
     const Workplace place;
-    // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB: two parts.
+    // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB, so there are two rounds.
     const nlohmann::json document = jsonOf(place, "study recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
     CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
     CHECK(document["recomputed"][0]["probabilitiesDifference"] > 0);
     CHECK(document["probabilitiesBytes"] == 4 * 700 * 4096 * 2);
 }
 
-TEST_CASE("study refuses what it is not given right in one line", "[study]") {
+TEST_CASE("study refuses wrong inputs in one line", "[study]") {
     const Workplace place;
     writeQkv(place);
     for (const std::string study : {"study algorithms", "study recompute"}) {
@@ -106,12 +106,13 @@ TEST_CASE("study refuses what it is not given right in one line", "[study]") {
                               {study + files + " --mask-block 16", "--block-mask: is missing"},
                               {study + " --lse", "--lse"}});
     }
-    checkRefusals(place, {{"study", "subcommand"},
-                          {"study other", "other: there is no such sub-command, there are algorithms, recompute"},
-                          {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
-                          {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
-                          {"study algorithms --path scalar", "--path"},
-                          {"study recompute --path gpu", "--path gpu: takes one of"}});
+    checkRefusals(place,
+                  {{"study", "subcommand"},
+                   {"study other", "other: there is no such sub-command; the sub-commands are algorithms, recompute"},
+                   {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
+                   {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
+                   {"study algorithms --path scalar", "--path"},
+                   {"study recompute --path gpu", "--path gpu: takes one of"}});
     needDevice();
     checkRefusal(place, {"study recompute --device no-such-device", "--device no-such-device"}, 1);
 }
@@ -143,7 +144,7 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     CHECK(explanation["traffic"][0]["bytes"] == 4.0 * 4 * (4 * 512 * 128 + 4 * 512 * 512));
     CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
-    // Every path lists tiles, of which it took one.
+    // Every path lists tiles, and one of them is taken.
     for (const std::string path : {"coopmat", "decode", "standard", "key_outer"}) {
         const ProgramResult other = place.run("plan --explain --rows 64 --dim 64 --type f16 --path " + path);
         INFO(other.err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// `vkflash tune` and --tuning, seen from outside: what the one writes the other takes, and bad files are told.
+// `vkflash tune` and --tuning from outside. A file that tune writes is accepted, and bad files are refused.
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
@@ -34,7 +34,7 @@ ProgramResult succeed(const Workplace& place, const std::string& arguments) {
 TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     needDevice();
     const Workplace place;
-    // Any margin is enough: with so negative a one nearly every class gets an entry.
+    // With such a negative margin, nearly every class gets an entry.
     const std::string validation = vkf::test::validationIsOn() ? " --validation" : "";
     const ProgramResult tuned =
         succeed(place, "tune --quick --types f16,f32 --causal yes --paths scalar --margin -0.99 -o t.txt" + validation);
@@ -48,7 +48,7 @@ TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     CHECK(place.files() == std::vector<std::string>{"t.txt"});
 }
 
-TEST_CASE("a tuning file decides about the tile of run and plan", "[program][gpu]") {
+TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const Json device = Json::parse(succeed(place, "info --json").out)["devices"][0];
@@ -58,7 +58,7 @@ TEST_CASE("a tuning file decides about the tile of run and plan", "[program][gpu
     CHECK(builtIn["tuned"] == false);
     const std::string tile = "groups=8 lanes=8 threadRows=1 threadKeys=2 chunkDim4=2 chunkKeys=8";
     CHECK(builtIn["tile"] != tile);
-    // The device line is what tune writes.
+    // The device line comes from tune.
     succeed(place, "tune --quick --types f16 --causal yes --paths scalar -o t.txt");
     std::string text = place.read("t.txt");
     text.resize(text.find('\n', text.find("\ndevice") + 1) + 1);
@@ -93,7 +93,7 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
                           {"tune --margin x", "--margin"}});
 }
 
-TEST_CASE("tune has no other tile for a path that tuning data does not know", "[program][gpu]") {
+TEST_CASE("tune has no other tile for a path without tuning data", "[program][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult tuned = succeed(place, "tune --quick --paths decode --margin -0.99 -o t.txt");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Block types and pages in the reference: blocks computed by hand, and caches that must give what the same keys and
-// values give in plain fp32.
+// Block types and pages in the reference: blocks computed by hand, and caches. A cache must give the results of the
+// same keys and values in plain fp32.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ float element(VkfType type, const Block& block, size_t e) {
 
 bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
-// The same call with K and V in fp32, dense and without pages.
+// The call with dense K and V in fp32, without pages.
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
     plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
@@ -156,17 +156,17 @@ TEST_CASE("the value of largest magnitude sets scale and sign", "[reference]") {
     CHECK(block[3] == 0xbf);         // 1 and 17: 15 and 11
     CHECK(dequantized(VKF_TYPE_Q4_0, block) == values);
 
-    values[0] = 8.0F; // its code is 0 again, and 8 above zero there is none
+    values[0] = 8.0F; // its code is 0 again, and no code is 8 above zero
     values[1] = -8.0F;
     block = quantized(VKF_TYPE_Q4_0, values);
     CHECK(half(block, 0) == 0xbc00);
     CHECK(block[2] == 0x80);
-    CHECK(block[3] == 0x5f); // -8 wants 16 and gets 15; 3 has 5
+    CHECK(block[3] == 0x5f); // -8 needs code 16 and gets 15; 3 has 5
     CHECK(dequantized(VKF_TYPE_Q4_0, block)[0] == 8.0F);
     CHECK(dequantized(VKF_TYPE_Q4_0, block)[1] == -7.0F);
 
     values[0] = -16.0F;
-    values[1] = 16.0F; // as large, but not the first
+    values[1] = 16.0F; // equally large, but not the first
     values[31] = 1.0F;
     block = quantized(VKF_TYPE_Q5_0, values);
     CHECK(half(block, 0) == 0x3c00);
@@ -307,8 +307,8 @@ TEST_CASE("values come back within half a step of their blocks", "[reference]") 
             for (const float x : values) {
                 largest = std::max(largest, std::abs(x));
             }
-            // Half a step and what fp16 takes from the scale, but a whole one for what is as far on the other side of
-            // a signed largest value.
+            // Half a step and the rounding of the scale to fp16. A whole step for a value as large as the signed
+            // largest one but of the other sign.
             const float allowed = largest / steps * (type == VKF_TYPE_Q4_0 || type == VKF_TYPE_Q5_0 ? 1.0F : 0.57F);
             for (size_t e = 0; e < values.size(); e++) {
                 wrong += std::abs(back[e] - values[e]) > allowed;

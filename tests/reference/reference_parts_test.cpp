@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of the reference that stand on their own: element types and the online softmax.
+// Parts of the reference that do not depend on a problem: element types and the online softmax.
 #include <catch2/catch_test_macros.hpp>
 
 #include <bit>
@@ -90,7 +90,7 @@ TEST_CASE("every 16-bit pattern loads as its format says and stores as itself", 
     }
 }
 
-TEST_CASE("between two 16-bit numbers the nearer one is stored, of two equally near the even one", "[reference]") {
+TEST_CASE("the nearer of two 16-bit numbers is stored, and the even one of a tie", "[reference]") {
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         const uint16_t largest = type == VKF_TYPE_F16 ? 0x7bff : 0x7f7f;
         int wrong = 0;
@@ -115,7 +115,7 @@ TEST_CASE("probabilities round as elements do", "[reference]") {
             return static_cast<double>(rounding(p)) == vkf::reference::roundElement(type, static_cast<double>(p));
         };
         int wrong = 0;
-        // Every exponent from 0 to 1, ties of both formats and their neighbours among the mantissas.
+        // Every exponent from 0 to 1. The mantissas include ties of both formats and their neighbours.
         for (uint32_t exponent = 0; exponent < 127; exponent++) {
             for (uint32_t high = 0; high < 1U << 12; high++) {
                 for (const uint32_t low : {0U, 1U, 0x7ffU}) {
@@ -150,7 +150,7 @@ TEST_CASE("fp32 elements round once and other types are refused quietly", "[refe
     CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F8_E4M3, x, 0)));
 }
 
-TEST_CASE("the online softmax gives one answer however the keys are cut", "[reference]") {
+TEST_CASE("the online softmax gives one result however the keys are split", "[reference]") {
     constexpr uint32_t keys = 29;
     constexpr uint32_t dim = 3;
     std::mt19937_64 random(5);
@@ -230,7 +230,7 @@ TEST_CASE("update and compute alone are the softmax of pieces", "[reference]") {
     }
 }
 
-TEST_CASE("the empty state is neutral and finishes as an empty row", "[reference]") {
+TEST_CASE("the empty state is neutral and gives an empty row", "[reference]") {
     const double s[] = {1.5, -2.0};
     const double v[] = {3.0, 4.0};
     State some(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The probabilities of the softmax: those of standard attention against the formula, and those recomputed from lse
-// against them.
+// Probabilities of the reference: standard attention against the formula, and probabilities recomputed from lse against
+// standard attention.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -81,7 +81,7 @@ Inputs inputsOf(const Case& c, const VkfProblem& p) {
 
 struct Computed {
     Result result;
-    std::vector<double> probabilities; // poisoned before
+    std::vector<double> probabilities; // poisoned before the call
 };
 
 Computed compute(const VkfProblem& p, const Inputs& inputs, VkfReferenceOptions options) {
@@ -108,7 +108,7 @@ double largestDifference(const std::vector<double>& a, const std::vector<double>
 
 } // namespace
 
-TEST_CASE("probabilities of standard attention vanish where the mask says so, sum to 1 and make o", "[reference]") {
+TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to 1 and give o", "[reference]") {
     for (const Case& c : cases) {
         INFO(c.name);
         const VkfProblem p = problemOf(c);
@@ -197,7 +197,7 @@ TEST_CASE("an error of lse is a factor of the recomputed probabilities", "[refer
     for (size_t i = 0; i < exact.size(); i++) {
         CHECK(std::abs(halved[i] - exact[i] * (i / 9 == 2 ? 0.5 : 1.0)) < 1e-15);
     }
-    // Infinite of either sign: a row that some library saved as empty.
+    // An infinity of either sign: some libraries save it for an empty row.
     for (const double saved : {infinity, -infinity}) {
         lse[2] = saved;
         const Computed empty = compute(p, inputs, options);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The CPU reference against the contract: a formula written out a second time, cases worked out by hand,
-// and its algorithms against each other.
+// The CPU reference against the contract: a second formula, cases by hand, and its algorithms against each other.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -29,7 +28,7 @@ uint64_t at(const VkfTensorLayout& layout, uint64_t b, uint64_t h, uint64_t row,
     return b * layout.batchStride + h * layout.headStride + row * layout.rowStride + d;
 }
 
-// The formula for one row, written down once more without an optimisation in it.
+// The formula for one row, written again without any optimisation.
 Result formula(const VkfProblem& p, const Inputs& inputs, uint32_t b, uint32_t h, uint32_t i) {
     const VkfTensorLayout q = vkf::layoutOf(p, VKF_TENSOR_Q);
     const VkfTensorLayout k = vkf::layoutOf(p, VKF_TENSOR_K);
@@ -71,7 +70,7 @@ Result formula(const VkfProblem& p, const Inputs& inputs, uint32_t b, uint32_t h
     return row;
 }
 
-// NaN and infinity must be equal; finite numbers up to a share of the largest one, at least of 1.
+// NaN and infinity must be equal. Finite numbers may differ by a share of the largest number, or of 1.
 bool near(const std::vector<double>& a, const std::vector<double>& b, double share) {
     double largest = 1.0;
     for (const double x : b) {
@@ -248,7 +247,7 @@ TEST_CASE("the algorithms agree for every head dimension", "[reference]") {
 }
 
 TEST_CASE("causal masks have the documented corners", "[reference]") {
-    // Scores are all 0, values are one-hot: o[i][j] = 1 / visible keys where key j is visible.
+    // All scores are 0 and values are one-hot. Therefore o[i][j] = 1 / visible keys if key j is visible.
     struct Corner {
         uint32_t rows, keys;
         VkfAlignment alignment;
@@ -329,10 +328,10 @@ TEST_CASE("the fp32 algorithm rounds after every step in the order of the column
         vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 0, 1.0);
         return reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32)).o[0];
     };
-    // The 1 is lost beside 1e8: the score is 0, that of the other key, not 1.
+    // The 1 is lost next to 1e8: the score is 0, as for the other key, and not 1.
     CHECK(weightOfKey0({1e8, 1.0, -1e8}, {1.0, 1.0, 1.0}, 1.0F) == 0.5);
     CHECK(weightOfKey0({1e8, -1e8, 1.0}, {1.0, 1.0, 1.0}, 1.0F) > 0.7);
-    // The product is not rounded before it is added: its last bit, 2^-24, is left over.
+    // The product is not rounded before the addition. Its last bit, 2^-24, remains.
     const double x = 1.0 + 0x1p-12;
     CHECK(weightOfKey0({-(1.0 + 0x1p-11), x, 0.0}, {1.0, x, 0.0}, 0x1p24F) > 0.7);
 }
@@ -364,9 +363,9 @@ TEST_CASE("numbers that are not finite follow the formula", "[reference]") {
     };
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         INFO("algorithm " << algorithm);
-        // A score of -infinity weighs nothing.
+        // A score of -infinity has a probability of 0.
         CHECK(run({0.0, -infinity, 0.0}, {2.0, 100.0, 4.0}, algorithm).o[0] == 3.0);
-        // Nothing but those: an empty row.
+        // Only such scores: an empty row.
         const Result empty = run({-infinity, -infinity, -infinity}, {1.0, 1.0, 1.0}, algorithm);
         CHECK(empty.o[0] == 0.0);
         CHECK(empty.lse[0] == -infinity);
@@ -432,7 +431,7 @@ TEST_CASE("the fp64 algorithms ignore the product type, the fp32 ones follow it"
             const Result rounded = reference(p, inputs, options);
             const bool fp64 = algorithm != VKF_REFERENCE_TILED_FP32;
             CHECK((rounded.o == unrounded.o) == fp64);
-            // l sums unrounded p; in fp32 it is counted from another m, a whole number.
+            // l sums unrounded p. In fp32 it counts from another m, a whole number.
             for (size_t i = 0; i < unrounded.lse.size(); i++) {
                 CHECK(std::abs(rounded.lse[i] - unrounded.lse[i]) <= (fp64 ? 0.0 : 1e-6 * unrounded.lse[i]));
             }

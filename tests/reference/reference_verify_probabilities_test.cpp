@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The judge of probabilities: accepts the exact ones rounded to fp32, and notices one that is wrong.
+// The verdict on probabilities. It accepts exact ones rounded to fp32, and notices a wrong one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
@@ -42,7 +42,7 @@ struct Judged {
     }
 };
 
-// Two sequences of two heads, 13 rows and 40 keys; the second sequence has 20.
+// Two sequences with two heads, 13 rows and 40 keys. The second sequence has 20 keys.
 Judged causalCall(VkfType type, VkfType productType = VKF_TYPE_F32) {
     VkfProblem p = problemOf({2, 2, 1, 13, 40, 16, 0, type});
     p.causal = 1;
@@ -62,7 +62,7 @@ size_t indexOf(const Judged& judged, size_t head, size_t row, size_t key) {
 TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's errors", "[reference]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const VkfType productType : {VKF_TYPE_F32, VKF_TYPE_F16}) {
-            for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_SCALAR}) { // from l, and from lse of some units
+            for (const VkfPath path : {VKF_PATH_STANDARD, VKF_PATH_SCALAR}) { // from l, or from an inexact lse
                 Judged call = causalCall(type, productType);
                 call.problem.path = path;
                 const VkfProbabilitiesVerdict verdict = call.verdict();
@@ -82,7 +82,7 @@ TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's
     CHECK(Judged(problemOf({1, 2, 1, 3, 0, 8, 0}), {}).verdict().passed != 0);
 }
 
-TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
+TEST_CASE("a wrong probability is noticed, wherever it is", "[reference]") {
     const Judged right = causalCall(VKF_TYPE_F32);
     const double bound = right.verdict().bound;
     const size_t visible = indexOf(right, 1, 5, 30); // row 5 of 13 sees keys up to 32
@@ -118,7 +118,7 @@ TEST_CASE("a wrong weight is noticed, wherever it is", "[reference]") {
     CHECK(judged.verdict().worstElement == visible);
 }
 
-TEST_CASE("probabilities that are judged in parts are all looked at", "[reference]") {
+TEST_CASE("a verdict on probabilities in several pieces checks all of them", "[reference]") {
     Judged judged(problemOf({1, 2, 1, 1200, 2000, 4, 0}), {});
     CHECK(judged.verdict().passed != 0);
     for (const size_t row : {0U, 1U, 1199U}) {
@@ -135,7 +135,7 @@ TEST_CASE("a NaN in a key makes NaN of the probabilities of the rows that see it
     p.causal = 1;
     Judged judged(p, {.edit = [](auto&, auto& k, auto&) {
                       for (uint64_t d = 0; d < 4; d++) {
-                          vkfStoreElement(VKF_TYPE_F32, k.data(), 8 + d, NAN); // the last key, seen by row 1 alone
+                          vkfStoreElement(VKF_TYPE_F32, k.data(), 8 + d, NAN); // the last key, which only row 1 sees
                       }
                   }});
     CHECK(std::isnan(judged.probabilities[3]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The judge: accepts what a kernel with the right roundings writes, and notices one wrong element.
+// The verdict. It accepts the output of a kernel with the right roundings, and notices one wrong element.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using vkf::test::Result;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr float nan32 = std::numeric_limits<float>::quiet_NaN();
 
-// A call with an output that the fp32 algorithm wrote, as a kernel would.
+// A call whose output comes from the fp32 algorithm, like that of a kernel.
 struct Judged {
     VkfProblem problem;
     Inputs inputs;
@@ -130,7 +130,7 @@ TEST_CASE("probabilities rounded before the product with v are judged by runs th
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         INFO(vkfTypeName(type));
         VkfProblem p = vkf::test::problemOf({1, 2, 1, 40, 150, 24, 0, type});
-        p.o.type = VKF_TYPE_F32; // so that the probabilities' rounding is all that shows
+        p.o.type = VKF_TYPE_F32; // so that only the rounding of the probabilities shows
         Judged judged(p, vkf::test::makeInputs(p, {}), type);
         const VkfVerdict rounded = judged.verdict();
         CHECK(rounded.passed == 1);
@@ -191,7 +191,7 @@ TEST_CASE("NaN belongs where the reference has it", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 4, 0});
     p.causal = 1;
     Inputs inputs = vkf::test::makeInputs(p, {});
-    vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 2 * 4 + 1, NAN); // row 2 alone sees it, in column 1
+    vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 2 * 4 + 1, NAN); // only row 2 sees it, in column 1
     Judged judged(p, inputs);
     CHECK(std::isnan(judged.get(2 * 4 + 1)));
     CHECK(judged.verdict().passed == 1);

@@ -34,7 +34,8 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK(exchanged.phases[0].variant.exchange);
     CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
     CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
-    // Four subgroups. Rows of 9 words for 64 keys of k and of v, of 18 for the scores of 16 rows, and a word for flags.
+    // Four subgroups. 64 keys of k and of v take rows of 9 words, and the scores of 16 rows take rows of 18 words. One
+    // more word has flags.
     CHECK(exchanged.tile.rows == 128);
     CHECK(exchanged.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
 
@@ -44,7 +45,7 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
     CHECK(schedule(caps, problem).phases[0].variant.exchange);
 
-    // What no tile fits is left to the other kernel, unless it is asked for.
+    // If no tile fits, the other kernel runs, unless the caller asked for this one.
     VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
     caps.maxSharedMemoryBytes = 16384;
     CHECK(schedule(caps, large).path == VKF_PATH_SCALAR);
@@ -54,7 +55,7 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
 }
 
-TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores", "[schedule]") {
+TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pass", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.bf16Matrix = caps.f16Matrix;
@@ -72,11 +73,11 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, in either way of scores
     }
 }
 
-TEST_CASE("o leaves in words where registers are left, keys are few or masks are asked about each", "[schedule]") {
+TEST_CASE("o is written in words with free registers, few keys or per-key masks", "[schedule]") {
     const auto leavesInWords = [](const VkfProblem& problem) {
         const vkf::Schedule made = schedule(matrixCaps(), problem);
         REQUIRE(made.path == VKF_PATH_COOPMAT);
-        const vkf::Variant& attention = made.phases.back().variant; // behind a map
+        const vkf::Variant& attention = made.phases.back().variant; // after the kernel of the tile map
         REQUIRE(attention.kernel == vkf::Kernel::attentionCoopmat);
         return attention.constants[VKF_ID_OUTPUT_WORDS] != 0;
     };

@@ -25,14 +25,14 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
         VkfProblem problem = problemOf({1, heads, 8, rows, 65536, dim, 0, type});
         return schedule(caps, problem);
     };
-    // One row has nothing to share.
+    // One row does not share keys.
     vkf::Schedule plain = made(8, 1, 128, VKF_TYPE_F16);
     CHECK(plain.path == VKF_PATH_DECODE);
     CHECK(plain.phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(plain.tile.rows == 1);
     CHECK(plain.phases[0].items == 8 * plain.splits);
     CHECK(plain.productType == VKF_TYPE_F32);
-    // 4 of them: once over K and V for all, in one matrix of rows; in fp32 without.
+    // 4 rows read K and V once for all, in one matrix of rows. fp32 uses no matrices.
     vkf::Schedule matrix = made(32, 1, 128, VKF_TYPE_F16);
     CHECK(matrix.phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
     CHECK(matrix.tile.rows == 8);
@@ -41,13 +41,13 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     CHECK(made(32, 1, 128, VKF_TYPE_F32).tile.rows == 4);
     CHECK(made(32, 4, 128, VKF_TYPE_F16).tile.rows == 16);
     CHECK(made(32, 16, 128, VKF_TYPE_F16).tile.rows == 64);
-    // What spills, and what matrices do not multiply.
+    // Tiles that spill, and types that matrices do not multiply.
     CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 3, 128, VKF_TYPE_F32).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
 }
 
-TEST_CASE("tiles on matrices have the state of all their rows where a packed sequence may have more than the mean",
+TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence may have more rows than the mean",
           "[schedule]") {
     const auto states = [](uint32_t longestRows) {
         VkfProblem problem = problemOf({4, 8, 8, 8, 400, 128, 0, VKF_TYPE_F16});
@@ -81,7 +81,7 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     CHECK(latent.tile.sharedBytes <= 49152);
     CHECK(latent.splits == 132);
     CHECK(latent.inputAlignment == 16);
-    // A row of o of 128 words in 8 pieces, one for each workgroup of 16 lanes and 16 groups.
+    // A row of o has 128 words in 8 pieces. Each piece has one workgroup of 16 lanes and 16 groups.
     CHECK(latent.phases[1].items == 16 * 8);
     problem.q.type = problem.k.type = problem.v.type = VKF_TYPE_BF16;
     CHECK(schedule(caps, problem).phases[0].variant.bf16);
@@ -130,7 +130,7 @@ TEST_CASE("the merge has a place for every split and fits every device", "[sched
     }
 }
 
-TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path decode", "[schedule]") {
+TEST_CASE("blocks that can be spread over the lanes fill fp16 matrices on path decode", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.bf16Matrix = caps.f16Matrix;
@@ -149,7 +149,7 @@ TEST_CASE("blocks that can be dealt to the lanes fill matrices of fp16 on path d
         CHECK(phaseOf(64, type).kernel == vkf::Kernel::attentionDecodeMatrix);
         CHECK(phaseOf(96, type).kernel == vkf::Kernel::attentionDecode); // a row of v for eight lanes
         CHECK(phaseOf(128, type, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecode);
-        // In words of 8 bytes where rows are such.
+        // Uses words of 8 bytes if rows are multiples of 8 bytes.
         CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_UNIT] == 2);
     }
     CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrix);

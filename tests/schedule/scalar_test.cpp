@@ -21,7 +21,7 @@ using vkf::test::schedule;
 
 } // namespace
 
-TEST_CASE("path scalar splits as asked, and neither without a merge nor on the paths that share its tile",
+TEST_CASE("path scalar splits as asked, but not without a merge and not on the paths that share its tile",
           "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({1, 2, 2, 2048, 2048, 128});
@@ -58,7 +58,7 @@ TEST_CASE("path scalar splits as asked, and neither without a merge nor on the p
     CHECK_THAT(std::string(message.text), ContainsSubstring("kvSplits over 1 needs storageBuffer16BitAccess"));
 }
 
-TEST_CASE("lanes do without subgroups where they cannot be trusted", "[schedule]") {
+TEST_CASE("lanes use no subgroups where these are not reliable", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     CHECK(caps.subgroupReductions());
     for (const auto spoil :

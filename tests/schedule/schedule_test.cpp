@@ -50,7 +50,7 @@ TEST_CASE("caches go to the kernels that take them", "[schedule]") {
         }
         return schedule(caps, problem).phases[0].variant.kernel;
     };
-    // Sixteen packed rows, which plain types have on matrices.
+    // Sixteen packed rows. Plain types use matrices for them.
     const VkfProblem decode = problemOf({1, 8, 2, 4, 4096, 128, 0, VKF_TYPE_F16});
     CHECK(kernelOf(decode, VKF_TYPE_F16, false) == vkf::Kernel::attentionDecodeMatrix);
     CHECK(kernelOf(decode, VKF_TYPE_F16, true) == vkf::Kernel::attentionDecodeMatrix);
@@ -98,7 +98,7 @@ TEST_CASE("paths decode and standard need 16-bit storage whatever the types", "[
     problem.path = VKF_PATH_STANDARD;
     const vkf::Schedule standard = schedule(caps, problem);
     CHECK(standard.phases[0].variant.storage16);
-    CHECK_FALSE(standard.phases[1].variant.storage16); // the softmax has no tensor of the caller's types
+    CHECK_FALSE(standard.phases[1].variant.storage16); // no tensor of the softmax has the caller's types
     CHECK(standard.phases[2].variant.storage16);
 
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};

@@ -41,8 +41,8 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
     CHECK(made.phases[2].variant.kernel == vkf::Kernel::standardOutputCoopmat);
     CHECK(made.productType == VKF_TYPE_F16);
     CHECK(made.inputAlignment == 16);
-    CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P lies over S
-    CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups a multiprocessor
+    CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P uses the memory of S
+    CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups fit a multiprocessor
     CHECK(made.tileText == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32 softmaxKeys=8192");
 
     const struct {
@@ -74,7 +74,7 @@ TEST_CASE("few rows and keys on matrices are padded to whole matrices and chunks
     CHECK(made.scratchBytes == uint64_t{2} * 3 * (16 * 64 * 4 + 1 * 8));
 }
 
-TEST_CASE("scores that no memory could hold are refused", "[schedule]") {
+TEST_CASE("scores that fit no memory are refused", "[schedule]") {
     VkfProblem problem = problemOf({4, 1, 1, VKF_MAX_ROWS, VKF_MAX_ROWS, 8});
     problem.path = VKF_PATH_STANDARD;
     VkfMessage message{};

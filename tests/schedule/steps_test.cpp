@@ -90,7 +90,7 @@ TEST_CASE("caches of millions of keys keep every byte of their strides", "[sched
             CHECK(made.phases[0].variant.constants[VKF_ID_MAX_PAGES] == keys / 16);
         }
     }
-    // Rows apart, as [keys, heads, dim] of sequences that lie 8 GiB apart.
+    // Rows with distances, as in [keys, heads, dim] for sequences that are 8 GiB apart.
     VkfProblem problem = problemOf({2, 32, 8, 1, keys, 128, 0, VKF_TYPE_F16});
     problem.k.rowStride = 8 * 128;
     problem.k.headStride = 128;

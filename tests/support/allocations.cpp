@@ -12,7 +12,7 @@ thread_local size_t allocations = 0;
 
 void* allocateOrNull(size_t bytes, size_t alignment) noexcept {
     ++allocations;
-    // aligned_alloc wants a multiple of the alignment, and both may return null for no bytes.
+    // aligned_alloc needs a multiple of the alignment. Both functions may return null for 0 bytes.
     const size_t rounded = (bytes / alignment + 1) * alignment;
     return alignment <= ordinary ? std::malloc(rounded) : std::aligned_alloc(alignment, rounded);
 }
@@ -27,7 +27,7 @@ void* allocate(size_t bytes, size_t alignment = ordinary) {
 
 } // namespace
 
-// All forms: those of the standard library would call the first, but a sanitizer brings its own.
+// All forms of operator new. The standard library's forms would call the first one, but a sanitizer has its own.
 void* operator new(size_t bytes) { return allocate(bytes); }
 void* operator new[](size_t bytes) { return allocate(bytes); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocateOrNull(bytes, ordinary); }

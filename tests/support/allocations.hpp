@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The test program's operator new counts, so that a test can say what must not allocate.
+// The test program's operator new counts its calls. So a test can check that code does not allocate.
 #pragma once
 
 #include <cstddef>
 
 namespace vkf::test {
 
-// Calls of operator new, in all its forms, by this thread so far.
+// Calls of operator new by this thread so far, in all its forms.
 size_t allocationCount() noexcept;
 
 } // namespace vkf::test

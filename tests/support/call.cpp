@@ -15,7 +15,7 @@
 namespace vkf::test {
 namespace {
 
-// Elements from `first` on; of block types they are quantised.
+// Writes elements from `first` on. Quantises them for block types.
 void storeRow(VkfType type, std::vector<std::byte>& bytes, uint64_t first, const std::vector<double>& row) {
     if (vkfBlockElements(type) > 1) {
         const std::vector<float> values(row.begin(), row.end());
@@ -51,7 +51,7 @@ int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
 }
 
-// One sequence as a problem of its own but for its tensors, and where it begins in them.
+// One sequence as a separate problem that shares the tensors, and its first row and key there.
 struct Sequence {
     VkfProblem problem;
     uint64_t firstKey = 0;
@@ -70,7 +70,7 @@ Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeq
     return sequence;
 }
 
-// A page of its own, at random, for every page of keys of every sequence.
+// Gives every page of keys of every sequence its own random page.
 std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
                                       std::mt19937_64& random) {
     if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
@@ -97,7 +97,7 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
     return values;
 }
 
-// Calls visit(element, row, key) for each element of a bias or mask, some more than once.
+// Calls visit(element, row, key) for each element of a bias or mask, for some elements more than once.
 template <typename Visit>
 void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
     const uint64_t rows = problem.longestRows != 0 ? problem.longestRows : problem.queryRows;
@@ -113,7 +113,7 @@ void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, 
     }
 }
 
-// What is between rows is NaN.
+// The gaps between rows hold NaN.
 std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
@@ -125,13 +125,13 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
     return bytes;
 }
 
-// What is between rows says "keep".
+// The gaps between rows say "keep".
 std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBroadcastArray& mask, const Data& data,
                                   std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &mask), std::byte{0xff});
     const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
         double density = data.maskDensity;
-        if (data.maskSquare != 0) { // a third of the squares is closed, a third open
+        if (data.maskSquare != 0) { // a third of the squares drops everything, a third keeps everything
             const uint64_t square = row / data.maskSquare * 7 + key / data.maskSquare * 11 + data.seed;
             density = std::array{0.0, 0.5, 1.0}[square * square % 17 % 3];
         }
@@ -151,7 +151,7 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBroadcastA
     return bytes;
 }
 
-// Runs of any length; the same number may come again.
+// Runs of random lengths. A number may occur in several runs.
 std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     const uint64_t sequences =
         has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE) ? 1 : problem.batch;
@@ -164,7 +164,7 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
     return ids;
 }
 
-// Every fourth is of no row, just outside or far. Of a generator of its own: other inputs stay as they are without.
+// Every fourth number is no row, just outside or far away. Its own generator keeps the other inputs unchanged.
 std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<int32_t> rows(problem.probabilityRowCount);
@@ -178,7 +178,7 @@ std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t s
     return rows;
 }
 
-// Whether row and key are of one document. `first` is the number of the sequence's first key.
+// True if row and key are of one document. `first` is the number of the sequence's first key.
 bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, uint64_t first, int64_t keys, int64_t row,
                   int64_t key) {
     const int64_t position = row + keys - problem.queryRows;
@@ -217,7 +217,7 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
     const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
-        return; // what one does not see another may
+        return; // a key that one row does not see may be visible to another
     }
     std::set<std::array<uint64_t, 3>> seenRows; // page or sequence, head, row
     for (uint32_t b = 0; b < problem.batch; b++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One attention call under test: random inputs with every byte that must not matter poisoned, guard
-// bytes around every buffer, outputs poisoned before the kernel runs, and a verdict at the end.
+// One attention call under test. All bytes that must not matter are poisoned, guards surround every buffer, outputs are
+// poisoned before the kernel runs, and a verdict follows.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace vkf::test {
 
-// A dense problem with everything optional off. Names are SEMANTICS' own.
+// A dense problem without optional features. The names are those of the formulas.
 struct Shape {
     uint32_t B = 1;
     uint32_t H = 1;
@@ -29,10 +29,10 @@ struct Shape {
 };
 VkfProblem problemOf(const Shape& shape);
 
-// Puts K and V into pages of that many rows, some more of them than keys need.
+// Puts K and V into pages with this many rows. There are more pages than keys need.
 void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages);
 
-// A one-line account of a problem, for INFO and for finding a failing case again.
+// A problem in one line, for INFO and for finding a failing case again.
 std::string describe(const VkfProblem& problem);
 
 struct Data {
@@ -42,24 +42,24 @@ struct Data {
     std::vector<int32_t> cuSeqlensQ{}; // of packed sequences
     std::vector<int32_t> cuSeqlensK{};
     double maskDensity = 0.5;        // share of keys that a boolean mask keeps, of dropout too
-    uint32_t maskSquare = 0;         // not 0: it closes, opens or mixes whole squares of so many rows and keys
-    uint32_t documentKeys = 16;      // of one document side by side, on average
+    uint32_t maskSquare = 0;         // not 0 = side of squares in which the mask drops all, keeps all, or is mixed
+    uint32_t documentKeys = 16;      // average number of neighbouring keys of one document
     double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true; // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;            // elements between the guard and the first element
-    // Last changes to the inputs.
+    // The last change to the inputs.
     std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit{};
 };
 
-// Makes the sequences packed ones of so many rows and keys. With paging keys are left as they are.
+// Turns the sequences into packed ones with these numbers of rows and keys. With paging the keys stay as they are.
 void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows, const std::vector<int32_t>& keys);
 
-// Inputs on the host; gaps between rows hold NaN.
+// Inputs on the host. Gaps between rows hold NaN.
 struct Inputs {
     std::vector<std::byte> q, k, v;
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
-    std::vector<int32_t> blockTable{}; // pages in any order; entries of no key are no pages
+    std::vector<int32_t> blockTable{}; // pages in any order; unused entries are no pages
     std::vector<float> sinks{};
     std::vector<float> alibiSlopes{};
     std::vector<std::byte> bias{};
@@ -70,15 +70,15 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensK{};
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
-    std::vector<int32_t> probabilityRows{}; // in no order, some repeated, some of no row
+    std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
     bool vInK = false;                      // v is at the address of k
     VkfReferenceInputs reference() const;
-    // Makes v a view of k: what is in v is forgotten.
+    // Makes v a view of k. The content of v is lost.
     void viewV() {
         v.clear();
         vInK = true;
     }
-    // Page, or sequence, and row there of a key.
+    // The page or sequence of a key, and its row there.
     std::pair<uint64_t, uint64_t> placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const;
 };
 Inputs makeInputs(const VkfProblem& problem, const Data& data);
@@ -98,24 +98,24 @@ struct Outcome {
     std::string text() const;
 };
 
-// Plans and runs the problem on the device and judges it by the fp64 reference. Throws host::Error where
-// the library refuses.
+// Plans and runs the problem on the device, and compares it with the fp64 reference. Throws host::Error if the library
+// refuses.
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
-// The same without a verdict, for inputs that the reference refuses.
+// Like runCall, but without a verdict, for inputs that the reference refuses.
 Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
 
-// Random words for the problem's block mask; bits that belong to no block are random too.
+// Random words for the problem's block mask. Bits without a block are random too.
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed);
-// Whether a block mask's block is open.
+// True if a block of the block mask is open.
 bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMask, uint64_t batch, uint64_t head,
                  uint64_t rowBlock, uint64_t keyBlock);
 
-// Whether a boolean mask keeps the key; one that is off does.
+// True if a boolean mask keeps the key, or if it is off.
 bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
             uint64_t row, uint64_t key);
 
-// Whether key j is visible to row i but for block masks and boolean ones, straight from the contract, for tests of
+// True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
 

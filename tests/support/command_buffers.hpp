@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Secondary command buffers, each with a pool of its own, so that threads can record at once.
+// Secondary command buffers. Each has its own pool, so threads can record at once.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ public:
     CommandBuffers(const CommandBuffers&) = delete;
     CommandBuffers& operator=(const CommandBuffers&) = delete;
 
-    // Begins, records and ends buffer `index`. Different threads may work on different buffers.
+    // Begins, records and ends buffer `index`. Threads may work on different buffers at once.
     void record(size_t index, const std::function<void(VkCommandBuffer)>& commands);
-    // Between two calls that write the same output.
+    // A barrier between two calls that write the same output.
     void barrier(VkCommandBuffer commandBuffer) const;
     // Runs all buffers in one submission.
     void submitAll();

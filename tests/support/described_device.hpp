@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A device that is only described, for tests of decisions.
+// A device that is only described, for tests of decisions without a device.
 #pragma once
 
 #include "device/caps.hpp"
@@ -21,7 +21,7 @@ inline Caps capsOf(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocat
     return caps;
 }
 
-// With the matrices of an H200, for fp16.
+// With the fp16 matrices of an H200.
 inline Caps matrixCaps() {
     Caps caps = capsOf(32, 49152, 1024);
     caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;

@@ -18,7 +18,7 @@ namespace vkf::test {
 namespace {
 
 std::map<std::pair<VkfQuirks, uint32_t>, host::Device> sharedDevices;
-std::thread::id testThread; // of the test case that is running; none between test cases
+std::thread::id testThread; // thread of the running test case; none between test cases
 
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
@@ -26,8 +26,8 @@ std::string environment(const char* name) {
 }
 
 void failOnMessage(const std::string& text) {
-    // Catch2 takes assertions on the test's own thread and within a test case only. Its signal handler
-    // turns an abort elsewhere into a failure of the running test case.
+    // Catch2 accepts assertions only on the test's own thread and within a test case. Its signal handler turns an abort
+    // elsewhere into a failure of the running test case.
     if (std::this_thread::get_id() != testThread) {
         std::fprintf(stderr, "validation message outside the test's thread: %s\n", text.c_str());
         std::abort();
@@ -57,7 +57,7 @@ public:
 
     void testCaseStarting(const Catch::TestCaseInfo&) override { testThread = std::this_thread::get_id(); }
     void testCaseEnded(const Catch::TestCaseStats&) override { testThread = {}; }
-    // Here rather than with the program's static objects, some of which belong to the driver.
+    // Destroyed here and not with the program's static objects, because some of these belong to the driver.
     void testRunEnded(const Catch::TestRunStats&) override { sharedDevices.clear(); }
 };
 

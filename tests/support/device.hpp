@@ -10,30 +10,29 @@
 //   VKFLASH_TEST_VALIDATION  0 = without the validation layer; default with it
 //   VKFLASH_TEST_SWEEPS      1 = whole sweeps: every case on every variation; default a part of them
 //
-// Without any Vulkan device, test cases that ask for one are skipped, unless VKFLASH_TEST_DEVICE is
-// set: then they fail.
+// Without any Vulkan device, test cases that need one are skipped. If VKFLASH_TEST_DEVICE is set, they fail instead.
 #pragma once
 
 #include <vkflash/host.hpp>
 
 namespace vkf::test {
 
-// One device for each pair of options, opened when first asked for, shared by all test cases, closed at
-// the end of the run.
+// One device for each pair of options. It is opened at the first use, shared by all test cases, and closed at the end
+// of the run.
 host::Device& testDevice(VkfQuirks quirks = 0, uint32_t maxSharedMemoryBytes = 0);
 
-// A device of its own for a test that needs other options. select and validation are filled in from
-// the environment, onValidationMessage if it is empty.
+// A separate device for a test that needs other options. The environment sets select and validation, and
+// onValidationMessage if it is empty.
 host::Device openTestDevice(host::DeviceOptions options = {});
 
-// For a context beside the device's own.
+// For a second context on the device.
 VkfContextCreateInfo contextInfo(const host::Device& device);
 
-// Whether sweeps run every case on every variation (./dev test all). Otherwise they run a part of them: a driver that
-// compiles for a CPU takes about half a second to compile a kernel, for each set of specialization constants.
+// True if sweeps run every case on every variation (./dev test all). Other runs take a part of them: a driver that
+// compiles for a CPU takes about half a second for a kernel with one set of specialization constants.
 bool wholeSweeps();
 
-// Whether the devices above are validated, for tests of validation itself.
+// True if the devices above use the validation layer. For tests of validation itself.
 bool validationIsOn();
 
 } // namespace vkf::test

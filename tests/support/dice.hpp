@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Random choices of a test case, found again by their seed.
+// Random choices of a test case. The seed reproduces them.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One problem on variations of the library, each judged by the reference.
+// Runs one problem on variations of the library and compares each result with the reference.
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@
 
 namespace vkf::test {
 
-// Nothing where the variation is not meant for the problem.
+// Does nothing if the variation does not fit the problem.
 inline void checkOn(const Variation& variation, VkfProblem problem, const Inputs& inputs) {
     if (!takes(variation, problem)) {
         return;
@@ -22,7 +22,7 @@ inline void checkOn(const Variation& variation, VkfProblem problem, const Inputs
     CHECK(outcome.passed());
 }
 
-// A case of a sweep, on variationsInTurn.
+// Runs a case of a sweep on variationsInTurn.
 inline void checkEverywhere(const VkfProblem& problem, const Data& data = {}) {
     const Inputs inputs = makeInputs(problem, data);
     for (const Variation* variation : variationsInTurn(problem)) {

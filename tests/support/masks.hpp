@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// What masks and adds to the scores of a problem under test.
+// Masks and score terms of a problem under test.
 #pragma once
 
 #include <vkflash/problem.hpp>
 
 namespace vkf::test {
 
-// A window beside a causal mask may not reach past the diagonal.
+// With a causal mask, a window may not reach past the diagonal.
 inline void endAtDiagonal(VkfProblem& p) {
     if (p.causal != 0 && p.window.right > 0) {
         p.window.right = 0;
@@ -21,8 +21,8 @@ inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t first
     p.window.firstKeys = firstKeys;
 }
 
-// A bias or a mask of that type. Rows `gap` elements apart, of packed sequences the longest's; each dimension repeated
-// or not.
+// A bias or a mask of that type. Rows are `gap` elements apart; packed sequences use the longest sequence. Each
+// dimension repeats or not.
 inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows,
                                    uint64_t gap = 0) {
     const uint64_t row = (has(p, VKF_ARRAY_CU_SEQLENS) && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The shaders of this build that are made bf16 before a driver sees them (bfloat16_matrices.hpp): those with matrices.
+// The shaders of this build with matrices. The library can turn them into bf16 (bfloat16_matrices.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MatrixShader {
 };
 
 inline std::vector<MatrixShader> matrixShaders() {
-    // Of SPIR-V's unified specification, and of SPV_KHR_cooperative_matrix.
+    // Opcodes from SPIR-V's unified specification and from SPV_KHR_cooperative_matrix.
     constexpr uint32_t capability = 17;
     constexpr uint32_t cooperativeMatrix = 6022;
     std::vector<MatrixShader> shaders;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What an entry of the traffic ledger says.
+// Reads an entry of the traffic ledger.
 #pragma once
 
 #include <string>

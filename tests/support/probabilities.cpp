@@ -36,7 +36,7 @@ Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t
     return cap > 0 ? cap * std::tanh(sum * scale / cap) : sum * scale;
 }
 
-// Of all keys of one row.
+// The probabilities of all keys for one row.
 template <typename Real, bool twoRoundings>
 std::vector<Real> rowProbabilities(const VkfProblem& p, const Inputs& inputs, const Row& row) {
     const int64_t keys =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The probabilities of a problem, straight from the contract in fp64, and what may be expected of fp32.
+// The probabilities of a problem in fp64, directly by the contract, and the error that fp32 may have.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace vkf::test {
 
-// Largest difference to the fp64 probabilities and its bound: twice the largest error of two fp32 runs, with
-// multiply-add in one rounding and in two, plus 4 units in the last place at the largest probability. The error is
-// infinite where a dropped key's probability is not 0, or NaN does not stand where the fp64 run has it.
+// Largest difference to the fp64 probabilities, and its bound. The bound is twice the largest error of two fp32 runs,
+// plus 4 units in the last place at the largest probability. One run rounds a multiply-add once, the other twice. The
+// error is infinite if a dropped key's probability is not 0, or if NaN is not where the fp64 run has it.
 struct ProbabilitiesVerdict {
     double error = 0.0;
     double bound = 0.0;

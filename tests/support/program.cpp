@@ -31,8 +31,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-// The words that start the program: the prefix that the build gives for this machine, and its path.
-// Where tests run on another machine than the one they were built on, the variable says where it is.
+// The words that start the program: the build's prefix for this machine, and the program's path. The variable replaces
+// them if the tests run on another machine than the build.
 std::vector<std::string> commandWords() {
     if (const char* program = std::getenv("VKFLASH_TEST_PROGRAM")) {
         return split(program, '|');
@@ -42,7 +42,7 @@ std::vector<std::string> commandWords() {
     return words;
 }
 
-// Everything a child does between fork and exec; it must not return.
+// Everything that the child does between fork and exec. It must not return.
 [[noreturn]] void become(const fs::path& folder, const std::vector<char*>& argv, const Surroundings& surroundings) {
     if (chdir(folder.c_str()) != 0) {
         _exit(126);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs the built program `vkflash`, and others, as a person would, in a folder of their own.
+// Runs the built program `vkflash` and other programs like a person, in their own folder.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Surroundings {
     bool closedPipe = false; // stdout is a pipe that nobody reads
 };
 
-// A new empty folder, removed at the end. Programs run in it, so that file names are short.
+// A new empty folder, which is removed at the end. Programs run in it, so file names are short.
 class Workplace {
 public:
     Workplace();
@@ -31,10 +31,10 @@ public:
 
     std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
     ProgramResult run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) const;
-    // The same with arguments separated by spaces.
+    // Runs with arguments in one text, separated by spaces.
     ProgramResult run(const std::string& arguments, const Surroundings& surroundings = {}) const;
 
-    // Any program, by path or as PATH has it; status 127 if there is none.
+    // Runs any program, by path or by PATH. Status 127 if there is none.
     ProgramResult runWords(std::vector<std::string> words, const Surroundings& surroundings = {}) const;
 
     std::string read(const std::string& name) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What every test of the program asks of it.
+// Checks that many tests of the program use.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace vkf::test {
 
-// Without a usable device the test case is skipped, visibly.
+// Skips the test case if there is no usable device.
 void needDevice();
 
 bool isOneLine(const std::string& text);
 
 struct Refusal {
     std::string arguments;
-    std::string words; // that the message must hold, separated by '|'
+    std::string words; // words of the message, separated by '|'
 };
 
-// The status, nothing on stdout, one line on stderr with the words, and no file created or removed.
+// Checks the status, an empty stdout, one line on stderr with the words, and that no file appeared or vanished.
 void checkRefusal(const Workplace& place, const Refusal& test, int status = 2);
 void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests);
 

@@ -28,7 +28,7 @@ void writeSafetensors(const Workplace& place, const std::string& name, tools::El
 // q.npy, k.npy and v.npy of one type: 6 query heads over 2 KV heads, 17 rows, 33 keys, D = 24.
 void writeUsual(const Workplace& place, tools::ElementType type = tools::ElementType::f32);
 
-// The call that takes them.
+// The call for these files.
 inline const std::string usual = "run --q q.npy --k k.npy --v v.npy -o o.npy";
 
 } // namespace vkf::test

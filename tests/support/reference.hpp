@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The CPU reference as tests call it: options by name, results as vectors, refusals as failures.
+// The CPU reference for tests: options by name, results as vectors, refusals as failures.
 #pragma once
 
 #include <vector>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Schedules for a described device, for tests of decisions.
+// Schedules for a described device.
 #pragma once
 
 #include "schedule/schedule.hpp"
 
 namespace vkf::test {
 
-// Fails the test where there is none.
+// Fails the test if there is no schedule.
 Schedule schedule(const Caps& caps, const VkfProblem& problem);
 
-// The result of asking for one, and in *message what was said.
+// The result of the request, with its text in *message.
 VkfResult refusal(const Caps& caps, const VkfProblem& problem, VkfMessage* message);
 
 } // namespace vkf::test

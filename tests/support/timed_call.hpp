@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls whose times are compared: what a mask closes must show in them.
+// Calls whose times are compared. The time must fall with the tiles that a mask empties.
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,7 +13,7 @@
 
 namespace vkf::test {
 
-// A call that is timed a few times; the shortest counts.
+// A call that runs a few times. The shortest time counts.
 class TimedCall {
 public:
     TimedCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs) : attention_(device, problem) {
@@ -33,7 +33,7 @@ private:
     double least_ = std::numeric_limits<double>::infinity();
 };
 
-// Of one head, without masks. On a fast device a small problem takes as long as its start.
+// Operations of one head without masks. On a fast device a small problem takes as long as its start.
 inline VkfProblem longProblem(const Variation& variation) {
     constexpr double longEnough = 1e-3;
     uint32_t rows = 1024;
@@ -48,7 +48,8 @@ inline VkfProblem longProblem(const Variation& variation) {
     return problem;
 }
 
-// That the time falls with what is left: all, a quarter, nothing, which takes less than a share of all.
+// Checks that the time falls with what is left: all, a quarter, and nothing. Nothing must take less than a share of
+// all.
 inline void checkTimeFalls(TimedCall& all, TimedCall& quarter, TimedCall& nothing, double shareOfNothing) {
     double ofAll = 0;
     double ofQuarter = 0;

@@ -23,18 +23,18 @@ void apply(const Variation& variation, VkfProblem& problem) {
 
 namespace {
 
-// By masks that no range of keys tells.
+// By per-key masks.
 bool isMaskedByKey(const VkfProblem& problem) {
     const bool firstKeys = problem.window.enabled != 0 && problem.window.firstKeys != 0;
     return has(problem, VKF_ARRAY_MASK) || has(problem, VKF_ARRAY_DOCUMENT_IDS) || firstKeys;
 }
 
-// By number. Three in a row are of three paths.
+// The variations by number. Three neighbours are of three paths.
 constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8};
 
 size_t nextTurn = 0;
 
-// So that a test case runs on the same variations alone as among others.
+// A test case runs on the same variations alone and among others.
 class TurnListener : public Catch::EventListenerBase {
 public:
     using EventListenerBase::EventListenerBase;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The ways in which the library can be made to compute the same thing, each tested with the same cases.
+// The ways in which the library can compute one problem. All are tested with the same cases.
 #pragma once
 
 #include <cstdint>
@@ -34,25 +34,25 @@ inline constexpr Variation variations[] = {
     {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
 };
 
-// The device of a variation, opened once.
+// The device of a variation. It is opened once.
 host::Device& deviceOf(const Variation& variation);
 
-// Makes the problem one for the variation.
+// Adapts the problem to the variation.
 void apply(const Variation& variation, VkfProblem& problem);
 
-// Whether a variation is meant for a problem: cooperative matrices multiply 16-bit types of one kind, bf16 not
-// on every device.
+// True if a variation fits a problem. Cooperative matrices multiply 16-bit types of one kind, and not every device
+// multiplies bf16.
 bool takes(const Variation& variation, const VkfProblem& problem);
 
-// The variations that a case of a sweep runs on. Whole sweeps: all that take the problem. Otherwise `most` of them, and
-// the next case of the running test case gets the next ones. Each pair of features has a test on every path besides
+// The variations for a case of a sweep. Whole sweeps use all that support the problem. Other runs use `most` of them,
+// and the next case of the running test case gets the next ones. Each pair of features also has a test on every path
 // (kernels/pairs_test.cpp).
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most = 1);
 
-// Numbers of variations in turn: whole sweeps get all of the given ones, other runs the next one.
+// Takes numbers of variations in turn. Whole sweeps get all given numbers, other runs the next one.
 std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers);
 
-// The cases of a list that run: of a whole sweep all, otherwise each nth, from number `first` on.
+// The cases of a list that run: all in a whole sweep, otherwise each nth from number `first` on.
 template <typename T> std::vector<T> eachNth(const std::vector<T>& list, size_t n, size_t first = 0) {
     if (wholeSweeps()) {
         return list;

@@ -108,7 +108,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK(tiles[2].objection.limit == 2048);
     CHECK(tiles[3].taken);
 
-    // Where no tile is enough alone, the list is looked at again for parts of keys; at once for a cache.
+    // If no tile is enough alone, the library looks at the list again with key splits. For a cache it does so at once.
     vkf::TileProblem few = problem;
     few.queryRows = 64;
     few.heads = 8;
@@ -127,7 +127,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK(tiles[2].objection.value > 232);
     CHECK(tiles[2].objection.limit == 232);
 
-    // An entry that does not fit, one that does, and the built-in ones after them.
+    // An entry that does not fit, one that fits, and then the built-in ones.
     vkf::TuningEntry entry;
     entry.path = VKF_PATH_COOPMAT;
     entry.type = VKF_TYPE_F16;

@@ -57,7 +57,7 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a 
     };
     const Expected table[] = {
         {8, 65536, 264, 33}, // 264 workgroups: all run at once
-        {8, 1024, 264, 16},  // no more parts than tiles of 64 keys
+        {8, 1024, 264, 16},  // no more splits than tiles of 64 keys
         {8, 1, 264, 1},
         {8, 0, 264, 1},
         {0, 1024, 264, 1},
@@ -86,7 +86,7 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
                 INFO(rows << " x " << columns << " x " << depth << ", " << bytes << " bytes, dim " << dim);
                 const auto* wide = std::get_if<vkf::DecodeWidePlan>(&chosen);
                 if (columns != depth) {
-                    CHECK(wide == nullptr); // left to plain arithmetic
+                    CHECK(wide == nullptr); // plain arithmetic runs instead
                     continue;
                 }
                 const vkf::DecodeWideTile smallest = {layout, 1, dim, std::min(dim, 512U)};
@@ -115,7 +115,7 @@ TEST_CASE("tiles of path decode say what stood against them", "[tiles]") {
         return objection.reason == reason && objection.value == value && objection.limit == limit;
     };
 
-    // Without matrices; 8 x 65536 / 64 tiles are enough without the first one's small ones.
+    // Without matrices. 8 x 65536 / 64 tiles are enough without the small tiles of the first entry.
     CHECK(std::holds_alternative<vkf::DecodePlan>(choose(nullptr, 8, 65536)));
     REQUIRE(tiles.size() == 12);
     CHECK(stands(0, VKF_TILE_MANY_KEYS, 8192, 132));
@@ -126,13 +126,13 @@ TEST_CASE("tiles of path decode say what stood against them", "[tiles]") {
     CHECK(stands(3, VKF_TILE_NOT_NEEDED, 0, 0));
     choose(nullptr, 8, 1024);
     CHECK(tiles[0].taken);
-    // One row has no use for a matrix of rows.
+    // One row does not need a matrix of rows.
     CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 1, 65536)));
     REQUIRE(tiles.size() == 13);
     CHECK(stands(0, VKF_TILE_FEW_ROWS, 1, 1));
     CHECK(tiles[0].rows == 8);
 
-    // More rows fill matrices; whatever is plain comes after them.
+    // More rows fill matrices. The entries for plain arithmetic come after them.
     CHECK(std::holds_alternative<vkf::DecodeMatrixPlan>(choose(&layout, 9, 65536)));
     REQUIRE(tiles.size() == 13);
     CHECK(tiles[0].taken);

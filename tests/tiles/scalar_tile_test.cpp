@@ -62,7 +62,7 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[ti
         {{256, 256, 512, 32, true}, 128}, // 128 workgroups
         {{256, 256, 512, 31, true}, 32},  // 124
         {{256, 256, 512, 8, true}, 32},   // 32
-        {{256, 256, 385, 32, true}, 128}, // a part of a tile is a workgroup too
+        {{256, 256, 385, 32, true}, 128}, // a partial tile is a workgroup too
         {{256, 256, 4096, 0, true}, 32},  // no sequences at all
         {{256, 256, 16, 1000, true}, 16}, // many workgroups, each all but empty
         {{64, 192, 1U << 30, 1, true}, 128},
@@ -72,7 +72,7 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[ti
         INFO("D " << p.headDim << "/" << p.valueDim << ", " << p.queryRows << " rows, " << p.heads << " heads");
         CHECK(vkf::chooseScalarTile({capsOf(32, 49152, 1024)}, p).tile.rows() == expected.rows);
     }
-    // Sequences count as heads do.
+    // Sequences count like heads.
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
     CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
@@ -90,10 +90,10 @@ TEST_CASE("the portable kernel splits keys until its workgroups fill a device, a
     const Expected table[] = {
         {128, 4096, 4096, 2, 64, 2},    // 256 workgroups of 264 that run at once
         {128, 2048, 2048, 2, 64, 4},    // the same
-        {128, 512, 512, 2, 64, 8},      // 128: parts are no shorter than 64 keys
+        {128, 512, 512, 2, 64, 8},      // 128: splits have at least 64 keys
         {128, 256, 256, 2, 32, 4},      // even so only 32 of 64 rows
         {128, 64, 63, 1, 32, 1},        // nothing to split
-        {128, 512, 512, 16, 64, 2},     // 128 whole ones leave half of each multiprocessor idle
+        {128, 512, 512, 16, 64, 2},     // 128 workgroups without splits leave half of each multiprocessor idle
         {128, 1024, 1024, 16, 64, 1},   // 256 fill it
         {128, 4096, 4096, 16, 64, 1},   // 1024 do for nearly all the time
         {128, 1100, 4096, 16, 64, 4},   // 288: a second wave for 24 of them
@@ -154,7 +154,8 @@ TEST_CASE("each tile that was considered says what stood against it", "[tiles]")
     CHECK(tiles[1].objection.limit == 128);
     CHECK(taken() == std::vector<size_t>{2});
 
-    // One row: tiles of 16 rows and more are half empty, none has fewer, so the last that fits is taken.
+    // One row. Tiles of 16 rows and more are half empty, and no tile has fewer rows, so the last tile that fits is
+    // taken.
     vkf::chooseScalarTile({caps}, {64, 64, 1, 16, true}, &tiles);
     CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
     CHECK(tiles[0].objection.value == 64);

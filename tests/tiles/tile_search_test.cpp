@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How a tile is taken from a list, and what stands against a tile. No device is needed.
+// Taking a tile from a list, and the objections to a tile. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tuning data: what of it is read and what refused, what it decides, and that results are right whatever it says.
+// Tuning data: what the library reads and refuses, which tiles it selects, and that results are right in any case.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -45,7 +45,7 @@ std::vector<vkf::TuningEntry> entriesOf(const std::string& text) {
     return entries;
 }
 
-// The text with its first `from` replaced.
+// The text with its first occurrence of `from` replaced.
 std::string with(std::string text, const std::string& from, const std::string& to) {
     const size_t place = text.find(from);
     REQUIRE(place != std::string::npos);
@@ -92,7 +92,7 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(entries[1].path == VKF_PATH_COOPMAT);
     CHECK(vkf::tileText(entries[1].coopmat) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
     CHECK(entriesOf("vkflash tuning 1").empty());
-    // Fields stand in any order.
+    // Fields may have any order.
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
     causal.causal = 1;
     CHECK_FALSE(takesEntry(scalar, causal));
     CHECK(takesEntry(with(scalar, "masked=no", "masked=yes"), causal));
-    // Keys are those that a row may see.
+    // Keys are the keys that a row may see.
     causal.window.enabled = 1;
     causal.window.left = 99;
     CHECK(takesEntry(with(with(scalar, "masked=no", "masked=yes"), "keys=0..4294967295", "keys=100"), causal));
@@ -218,12 +218,12 @@ TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning
         return schedule(tunedBy(head + with(scalar, from, to)), problem).tuned;
     };
     CHECK(tuned("lanes=16", "lanes=16"));
-    CHECK_FALSE(tuned("groups=8", "groups=7"));   // not whole subgroups of 32
+    CHECK_FALSE(tuned("groups=8", "groups=7"));   // not a multiple of the subgroup size 32
     CHECK_FALSE(tuned("groups=8", "groups=128")); // 2048 invocations
     CHECK_FALSE(tuned("groups=8 lanes=16 threadRows=2", "groups=64 lanes=16 threadRows=16")); // shared memory
     CHECK_FALSE(tuned("threadRows=2 threadKeys=4", "threadRows=16 threadKeys=16"));           // registers
     CHECK_FALSE(tuned("lanes=16 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=16",
-                      "lanes=64 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=64")); // lanes of two subgroups
+                      "lanes=64 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=64")); // lanes span two subgroups
     VkfProblem halves = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
     CHECK(schedule(tunedBy(head + matrix), halves).tuned);
     CHECK_FALSE(schedule(tunedBy(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
@@ -261,7 +261,8 @@ TEST_CASE("an entry decides about splits, unless the problem does or they would 
     CHECK(schedule(tunedDevice, problem).splits == 2);
     CHECK(schedule(tunedDevice, problem).tuned);
     CHECK(schedule(tunedDevice, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
-    // 2^30 rows: five parts of each are more than 32 bits count, so the entry is not taken, and nothing refused.
+    // 2^30 rows: five splits of each row are more than 32 bits can count. The entry is not taken, and nothing is
+    // refused.
     const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64, 0, VKF_TYPE_F16});
     CHECK_FALSE(schedule(tunedDevice, long30).tuned);
 }
@@ -275,7 +276,7 @@ std::string headOf(const vkf::host::DeviceSummary& summary) {
                        static_cast<uint32_t>(summary.driverId));
 }
 
-// Tiles that nobody would choose, and one class of head dimensions that has none.
+// Tiles that nobody would choose. One class of head dimensions has none.
 std::string oddTiles() {
     const std::string dims = " headDim=1..100 valueDim=1..100";
     std::string text;
@@ -356,7 +357,7 @@ TEST_CASE("a context takes tuning data or is not created", "[library]") {
     CHECK_THAT(std::string(message.text), ContainsSubstring("tuningBytes is 7"));
     CHECK(create("garbage", 0, &message) == VKF_SUCCESS);
     CHECK(create("vkflash tuning 2\n", 17, &message) == VKF_ERROR_UNSUPPORTED);
-    // A program built against a header without tuning.
+    // A program that was built against a header without tuning.
     info.structSize = offsetof(VkfContextCreateInfo, tuning);
     CHECK(create("garbage", 7, &message) == VKF_SUCCESS);
     info.structSize -= 1;

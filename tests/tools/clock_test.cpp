@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which runs of a measurement count by the clock that the GPU had, how long a measurement goes on for enough of them,
-// and the kernel that tells the clock.
+// Which runs of a measurement count by the GPU's clock, how long a measurement goes on to get enough of them, and the
+// kernel that measures the clock.
 #include <string>
 #include <vector>
 
@@ -25,7 +25,7 @@ using Samples = std::vector<ClockSample>;
 constexpr double full = 1980e6;
 constexpr double low = 345e6;
 
-// So many runs of one value at one clock.
+// This many runs of one value at one clock.
 Samples runs(size_t count, double value, double clock) { return Samples(count, {value, clock}); }
 
 Samples operator+(Samples first, const Samples& second) {
@@ -94,17 +94,17 @@ TEST_CASE("measuring goes on while too few runs were at full clock", "[clock]") 
         made = 0;
         return [&made, slow] { return ++made <= slow ? ClockSample{4, low} : ClockSample{1, full}; };
     };
-    // The first runs are the highest clock so far until another comes.
+    // The first runs are at the highest clock so far, until a higher one comes.
     Timing timing = measure(risingAfter(3), options, 0);
     CHECK(made == 5);
     CHECK(timing.runs == 2);
     CHECK(timing.leftOut == 3);
-    // Now it is known that they are slow: a third of nine.
+    // Now the first runs are known to be slow: a third of nine.
     timing = measure(risingAfter(6), options, full);
     CHECK(made == 9);
     CHECK(timing.median == 1);
     CHECK(timing.leftOut == 6);
-    // A clock seen in warming up counts as seen.
+    // A clock of the warm-up counts as seen.
     made = 0;
     const auto fallingThenRising = [&] { return ++made == 1 || made > 7 ? ClockSample{1, full} : ClockSample{4, low}; };
     timing = measure(fallingThenRising, {.warmUps = 1, .maxRuns = 5, .seconds = 60}, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading what other programs print. The samples are made up; their form is that of the programs.
+// Reads the output of other programs. The samples are made up in the form of these programs.
 #include <string>
 
 #include <catch2/catch_approx.hpp>
@@ -77,7 +77,7 @@ TEST_CASE("ggml's times are read with grouped heads and the operations of the sh
     CHECK(file.results[1].name == "ggml-fp16");
 }
 
-TEST_CASE("ggml's times of other computations are passed over", "[files]") {
+TEST_CASE("ggml's times of other computations are ignored", "[files]") {
     for (const char* changed :
          {"mask=1", "sinks=1", "max_bias=8.000000", "logit_softcap=10.000000", "hsv=32", "type_V=q8_0"}) {
         INFO(changed);
@@ -86,7 +86,7 @@ TEST_CASE("ggml's times of other computations are passed over", "[files]") {
     CHECK(parsePeerResults(ggmlLine() + ggmlLine("", " not supported [CPU]")).results.size() == 1);
 }
 
-TEST_CASE("a mask tensor of few rows is no other computation", "[files]") {
+TEST_CASE("a mask tensor of few rows does not change the computation", "[files]") {
     std::string line = ggmlLine("mask=1");
     line.replace(line.find("nb=50"), 5, "nb=16");
     CHECK(parsePeerResults(line).results.at(0).shape == PeerShape{3, 8, 2, 16, 100, 64, false, "f16"});

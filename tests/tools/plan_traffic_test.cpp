@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the ledger says of plans, on cases worked out by hand: 10 rows in tiles of 4, 7 keys in tiles of 3 or 4.
+// The traffic of plans on cases worked out by hand: 10 rows in tiles of 4, 7 keys in tiles of 3 or 4.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     CHECK(moved(dense, "v") == Moved{2.0 * 3 * 7 * 16 * 2, 0});
     CHECK(moved(dense, "o") == Moved{0, 2.0 * 10 * 16 * 2});
     CHECK(moved(dense, "lse") == Moved{0, 2.0 * 10 * 4});
-    CHECK(moved(dense, "parts") == Moved{-1, -1});
+    CHECK(moved(dense, "partial results") == Moved{-1, -1});
 
     // Causal from the top left: rows 0 to 3 see keys 0 to 3, which touch two tiles of 3; rows 4 to 7 and 8 to 9 see
     // all 7.
@@ -60,7 +60,8 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // From the bottom right, offset -3: rows 0 to 3 see key 0, rows 4 to 7 keys 0 to 4.
     causal.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 7) * 8 * 2, 0});
-    // A window of the own key: rows 0 to 3 stand at keys -3 to 0, rows 4 to 7 at 1 to 4, the last at 5 and 6.
+    // A window of one key, the row's own position. Rows 0 to 3 are at keys -3 to 0, rows 4 to 7 at 1 to 4, the last at
+    // 5 and 6.
     causal.window = {1, 0, 0, 0};
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 4) * 8 * 2, 0});
 
@@ -80,7 +81,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     const Traffic parts = planTraffic(problem, split);
     CHECK(moved(parts, "q") == Moved{3 * 2.0 * 10 * 8 * 2, 0});
     CHECK(moved(parts, "k") == moved(dense, "k"));
-    CHECK(moved(parts, "parts") == Moved{1000, 1000});
+    CHECK(moved(parts, "partial results") == Moved{1000, 1000});
 }
 
 TEST_CASE("a plan's traffic follows its path", "[traffic]") {
@@ -91,16 +92,16 @@ TEST_CASE("a plan's traffic follows its path", "[traffic]") {
     CHECK(moved(planTraffic(problem, planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=8 chunkKeys=8")), "q") ==
           Moved{3 * once.read, 0});
 
-    // Each of two parts of the keys takes in q, if not once for each tile anyway.
+    // Each of two key splits reads q, unless q is read for each tile anyway.
     VkfPlanInfo split = planOf(VKF_PATH_SCALAR, 4, 3, "chunkDim4=10 chunkKeys=8 splits=2");
     split.kvSplits = 2;
     split.scratchBytes = 1000;
     CHECK(moved(planTraffic(problem, split), "q") == Moved{2 * once.read, 0});
-    CHECK(moved(planTraffic(problem, split), "parts") == Moved{1000, 1000});
+    CHECK(moved(planTraffic(problem, split), "partial results") == Moved{1000, 1000});
     std::snprintf(split.tile, sizeof split.tile, "chunkDim4=8 chunkKeys=8 splits=2");
     CHECK(moved(planTraffic(problem, split), "q") == Moved{3 * once.read, 0});
 
-    // Packed: one tile of all 20 rows of the KV head.
+    // Packed: one tile with all 20 rows of the KV head.
     const Traffic decode = planTraffic(problem, planOf(VKF_PATH_DECODE, 32, 3));
     CHECK(moved(decode, "q") == once);
     CHECK(moved(decode, "k") == Moved{7.0 * 40 * 4, 0});
@@ -111,7 +112,7 @@ TEST_CASE("a plan's traffic follows its path", "[traffic]") {
 }
 
 TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[traffic]") {
-    // Two heads; rows of S and P end on a word of four.
+    // Two heads. Rows of S and P end on a word of four.
     const VkfProblem problem = problemOf({1, 2, 1, 10, 7, 40, 6});
     const VkfPlanInfo plan = planOf(VKF_PATH_STANDARD, 4, 3, "groups=4 lanes=4 chunkDim4=8 chunkKeys=2 softmaxKeys=8");
     const Traffic dense = planTraffic(problem, plan);
@@ -125,31 +126,32 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
     CHECK(moved(dense, "lse") == Moved{0, 2.0 * 10 * 4});
     CHECK(dense.entries.size() == 8);
 
-    // S of row tiles is made for 6, 7 and 7 keys, and read as far as each row sees, in words of four.
+    // S is computed for 6, 7 and 7 keys of the row tiles. It is read as far as each row sees, in words of four.
     const Traffic causal = planTraffic(causalOf(problem), plan);
     CHECK(moved(causal, "S") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * (4 * 6 + 4 * 7 + 2 * 7) * 4});
     CHECK(moved(causal, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * (4 * 4 + 6 * 8) * 4});
     CHECK(moved(causal, "v") == Moved{2.0 * (4 + 7 + 7) * 6 * 4, 0});
-    // Rows 8 and 9 alone see a key each; the others have no P, but m and l.
+    // Only rows 8 and 9 see a key each. The others have no P, but they have m and l.
     VkfProblem away = problem;
     away.window = {1, 0, 0, 0};
     away.keys = 2;
     CHECK(moved(planTraffic(away, plan), "P") == Moved{2.0 * 2 * 2 * 4, 2.0 * 2 * 2 * 4});
     CHECK(moved(planTraffic(away, plan), "m, l") == Moved{2.0 * 10 * 8, 2.0 * 10 * 8});
 
-    // A row of 8 scores does not stay in the registers of 7.
+    // A row of 8 scores does not fit the 7 scores that stay in registers.
     const VkfPlanInfo small = planOf(VKF_PATH_STANDARD, 4, 3, "chunkKeys=2 softmaxKeys=7");
     CHECK(moved(planTraffic(problem, small), "S").read == 2 * moved(dense, "S").read);
     CHECK(moved(planTraffic(causalOf(problem), small), "S").read == 2.0 * (4 * 4 + 2 * 6 * 8) * 4);
 
-    // Probabilities are asked for of every key, P with them.
+    // The caller wants the probabilities of every key, so P has every key too.
     VkfProblem probabilities = causalOf(problem);
     probabilities.probabilities = 1;
     const Traffic shown = planTraffic(probabilities, plan);
     CHECK(moved(shown, "probabilities") == Moved{0, 2.0 * 10 * 7 * 4});
     CHECK(moved(shown, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * 10 * 8 * 4});
 
-    // Those of chosen rows are made from lse, q and k read once more; so are all on other paths.
+    // Probabilities of chosen rows come from lse, and q and k are read once more. On other paths this holds for all
+    // rows.
     probabilities.probabilityRows = 3;
     const Traffic chosen = planTraffic(probabilities, plan);
     CHECK(moved(chosen, "probabilities") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
@@ -175,7 +177,7 @@ TEST_CASE("a plan of path key_outer moves o, m and l of the rows that meet a til
     const Traffic dense = planTraffic(problem, plan);
     CHECK(moved(dense, "q") == Moved{2.0 * 3 * 10 * 40 * 4, 0});
     CHECK(moved(dense, "k") == Moved{2.0 * 3 * 7 * 40 * 4, 0});
-    // Six columns are kept as eight; three times written, twice read and once more at the end.
+    // Six columns are stored as eight. They are written three times, read twice, and read once more at the end.
     CHECK(moved(dense, "o before the division") == Moved{2.0 * 3 * 10 * 8 * 4, 2.0 * 3 * 10 * 8 * 4});
     CHECK(moved(dense, "m, l") == Moved{2.0 * 3 * 10 * 8, 2.0 * 3 * 10 * 8});
     CHECK(moved(dense, "o") == Moved{0, 2.0 * 10 * 6 * 4});

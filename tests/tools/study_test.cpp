@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The formulas about tiles and traffic on cases worked out by hand.
+// The formulas for tiles and traffic on cases worked out by hand.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
@@ -20,7 +20,7 @@ using vkf::test::Moved;
 using vkf::test::problemOf;
 using namespace vkf::tools;
 
-// Elements, not bytes: everything takes one.
+// Counts elements and not bytes: an element takes one byte.
 TrafficShape elements(double heads, double rows, double keys, TileDims dims) {
     return {heads, rows, keys, dims, 1, 1, 1, 1, 1};
 }
@@ -34,7 +34,7 @@ TEST_CASE("tile formulas give the numbers worked out by hand", "[study]") {
     CHECK(algorithm1Tile(49152, {128, 128}, 4) == TileSize{24, 24});
     CHECK(algorithm1Tile(49152, {64, 128}, 2) == TileSize{48, 48});
     CHECK(algorithm1Tile(49152 + 2, {128, 128}, 2) == TileSize{49, 49}); // rounded up
-    // The table of the budget's source: D = 128, fp16.
+    // The table of the formula's source: D = 128, fp16.
     CHECK(stagedBytes({64, 64}, {128, 128}, 2) == 49152);
     CHECK(stagedBytes({128, 64}, {128, 128}, 2) == 65536);
     CHECK(stagedBytes({128, 128}, {128, 128}, 2) == 98304);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Readers and writers of tensor files: valid files of every kind come back as they are, and each kind
-// of malformed file is refused in words.
+// Readers and writers of tensor files. Valid files of every kind come back unchanged. Each kind of malformed file is
+// refused with a text.
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -75,7 +75,7 @@ std::string refusalOfSafetensors(const std::string& file) {
     return "accepted";
 }
 
-// A folder of its own for one test case.
+// A separate folder for one test case.
 class ScratchFolder {
 public:
     ScratchFolder() {
@@ -107,7 +107,7 @@ std::string contents(const fs::path& path) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// While it lives no file of this process may grow past a size: a full disk, as far as writing goes.
+// While this object exists, no file of this process may grow past a size. For writing, that is like a full disk.
 class FullDisk {
 public:
     explicit FullDisk(rlim_t bytes) {
@@ -355,7 +355,7 @@ TEST_CASE("a path that is no readable file is refused in words", "[files]") {
     CHECK_THROWS_WITH(loadNpy(folder / "folder.npy"), ContainsSubstring("is a directory"));
     writeFile(folder / "empty.npy", "");
     CHECK_THROWS_WITH(loadNpy(folder / "empty.npy"), ContainsSubstring("is empty"));
-    // A sparse file: nothing of it is on the disk.
+    // A sparse file: it takes no space on the disk.
     writeFile(folder / "huge.npy", "x");
     fs::resize_file(folder / "huge.npy", uint64_t{1} << 43);
     CHECK_THROWS_WITH(loadNpy(folder / "huge.npy"), ContainsSubstring("limit is this machine's memory"));

@@ -32,21 +32,21 @@ VkfPlanInfo plan() {
     return plan;
 }
 
-constexpr double heads = 3 * 4; // each reads its own copy of k and v
+constexpr double heads = 3 * 4; // each head reads its own copy of k and v
 
 } // namespace
 
 TEST_CASE("standard attention moves the matrix of scores four times", "[traffic]") {
     CHECK(standardTraffic(problem(), plan()).total() ==
           heads * (100 * 8 * 2 + 70 * (8 + 16) * 2 + 100 * 16 * 2 + 4 * 100 * 70 * 4));
-    // P is stored in the type in which it enters its product.
+    // P is stored in the type of its product.
     VkfPlanInfo matrices = plan();
     matrices.productType = VKF_TYPE_F16;
     CHECK(standardTraffic(problem(), plan()).total() - standardTraffic(problem(), matrices).total() ==
           heads * 2 * 100 * 70 * 2);
 }
 
-TEST_CASE("with query tiles outside k and v are read once for each of them", "[traffic]") {
+TEST_CASE("with the outer loop over query tiles, k and v are read once for each tile", "[traffic]") {
     CHECK(queryOuterTraffic(problem(), plan()).total() == heads * (100 * 8 * 2 + 100 * 16 * 2 + 4 * 70 * (8 + 16) * 2));
     VkfPlanInfo split = plan();
     split.kvSplits = 3;
@@ -55,8 +55,8 @@ TEST_CASE("with query tiles outside k and v are read once for each of them", "[t
           queryOuterTraffic(problem(), plan()).total() + 2 * heads * 100 * 8 * 2 + 2000);
 }
 
-TEST_CASE("with K/V tiles outside q is read and the state read and written once for each of them", "[traffic]") {
-    const double state = 100 * (16 + 2) * 4; // written once more at first, empty
+TEST_CASE("with the outer loop over key tiles, q and the state move once for each tile", "[traffic]") {
+    const double state = 100 * (16 + 2) * 4; // the empty first state is written once more
     CHECK(keyOuterTraffic(problem(), plan()).total() ==
           heads * (70 * (8 + 16) * 2 + 5 * (100 * 8 * 2 + 2 * state) + state));
 }

@@ -316,7 +316,7 @@ TEST_CASE("a name of a document that does not exist is found with its file and l
     CHECK(missingFrom("`run\n--second`") == Lines{"docs/example.md:1: --second does not exist"});
 }
 
-TEST_CASE("names of a document that exist are let through", "[tree]") {
+TEST_CASE("names of a document that exist are accepted", "[tree]") {
     CHECK(missingFrom("`vkfCheckExample`, `VkfExample::field`, `VKF_EXAMPLE_FIRST`, `VKF_EXAMPLE_...`, `vkfCheck...`, "
                       "`VKF_`, `vkflash::vkflash`\n")
               .empty());

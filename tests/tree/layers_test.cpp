@@ -177,7 +177,7 @@ constexpr std::array exampleRooms = {
     Room{"cellar", ""},
 };
 
-// Of src/FILE with that text.
+// The errors for a file src/FILE with this text.
 std::string crossedBy(const std::string& file, const std::string& text) {
     const ExampleTree example;
     example.write("src/" + file, text);
@@ -213,7 +213,7 @@ TEST_CASE("no folder holds too many sources, and no source too many lines", "[tr
     }
 }
 
-TEST_CASE("an include that crosses a wall is found with its file, line and wall", "[tree]") {
+TEST_CASE("a forbidden include is found with its file, line and rule", "[tree]") {
     CHECK(crossedBy("cellar/wine.hpp", "#pragma once\n\n#include \"roof/tile.hpp\"\n") ==
           "src/cellar/wine.hpp:3: src/cellar may not include \"roof/tile.hpp\", only: ");
     CHECK(startsWith(crossedBy("cellar/wine.glsl", " #  include \"roof/tile.glsl\" // why"),
@@ -232,7 +232,7 @@ TEST_CASE("an include that crosses a wall is found with its file, line and wall"
     CHECK(crossedBy("attic/box.cpp", "") == "src/attic/box.cpp: the folder attic has no row in tests/tree/layers.hpp");
 }
 
-TEST_CASE("includes within the walls are let through", "[tree]") {
+TEST_CASE("allowed includes are accepted", "[tree]") {
     CHECK(crossedBy("roof/tile.cpp", "#include \"roof/tile.hpp\"\n#include \"cellar/wine.hpp\"\n"
                                      "#include \"garden/gate.hpp\"\n#include <vkflash/types.h>\n"
                                      "#include <vulkan/vulkan.h>\n#include <vector>\n#include <fmt/format.h>\n"

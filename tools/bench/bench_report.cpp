@@ -28,8 +28,8 @@ std::string utcDate() {
 } // namespace
 
 void addReportOptions(CLI::App& command, ReportOptions& options) {
-    command.add_option("--json", options.json, "file that the results also go to");
-    command.add_option("--commit", options.commit, "what was measured, for that file");
+    command.add_option("--json", options.json, "write the results to this JSON file too");
+    command.add_option("--commit", options.commit, "commit hash to record in the JSON file");
 }
 
 void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report) {

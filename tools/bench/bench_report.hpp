@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the bench commands write to a file: who measured what, where and when, then the results.
+// The JSON report of the bench commands. A head names program, device, date and command line; the results follow.
 #ifndef VKFLASH_TOOLS_BENCH_REPORT_HPP
 #define VKFLASH_TOOLS_BENCH_REPORT_HPP
 
@@ -17,7 +17,7 @@
 
 namespace vkf::tools {
 
-using Json = nlohmann::ordered_json; // keys in the order in which people read them
+using Json = nlohmann::ordered_json; // keeps the order in which the members were added
 
 struct ReportOptions {
     std::string json; // empty = no file
@@ -26,27 +26,27 @@ struct ReportOptions {
 };
 
 void addReportOptions(CLI::App& command, ReportOptions& options);
-// All that the benches that time whole calls have in common: device and tuning, how to measure, the report.
+// Adds the flags of every bench that times whole calls: device, tuning, measurement and report.
 void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report);
 
-// Before the work: ProgramError if the file could not be written.
+// Call it before the measurements. Throws ProgramError if the report file cannot be written.
 void checkReport(const ReportOptions& options);
 
-// The head of the file with the members of `body` after it. Does nothing if no file was asked for.
+// Writes the head of the report and then the members of `body`. Does nothing without a report file.
 void writeReport(const ReportOptions& options, const char* bench, const host::DeviceSummary& summary, Json body);
 
-// Shape, types and masks.
+// Shape, types and masks of a problem.
 Json problemJson(const VkfProblem& problem);
 Json resultJson(const BenchResult& result);
-// The clock and the runs that did not count, or that all did; empty where the clock is not known.
+// Clock of the runs, and how many runs were left out. An empty object where the clock is not known.
 Json clockJson(const Timing& timing);
-// null where the number of bytes is not known.
+// The number, or null where the number of bytes is not known.
 Json bytesJson(const std::optional<uint64_t>& bytes);
 
-// A problem that was not measured, and why.
+// Describes a problem that was not measured, with the reason.
 Json leftOutJson(const VkfProblem& problem, const std::string& reason);
 
-// ProgramError with the reason of the first problem left out if there is not one result.
+// Throws ProgramError if there is no result at all. The message has the reason of the first problem that was left out.
 void requireResults(const Json& results, const Json& leftOut);
 
 } // namespace vkf::tools

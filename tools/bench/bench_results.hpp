@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The results of a bench over many problems, of which some may be left out.
+// The results of a bench over many problems. A bench may leave out some of the problems.
 #ifndef VKFLASH_TOOLS_BENCH_RESULTS_HPP
 #define VKFLASH_TOOLS_BENCH_RESULTS_HPP
 
@@ -15,18 +15,18 @@ namespace vkf::tools {
 class BenchResults {
 public:
     void add(Json result) { results_.push_back(std::move(result)); }
-    // `more` are further members of what stands for the problem in the file.
+    // Records a problem that was not measured. `more` has further members for its entry in the report.
     void leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more = Json::object());
-    size_t size() const { return results_.size(); } // of those that were measured
+    size_t size() const { return results_.size(); } // number of measured problems
 
-    // To be asked of each result. A wrong one does not keep the others from being measured.
+    // Call it for each result. After a wrong result the bench still measures the other problems.
     void judge(const VkfVerdict& verdict, const VkfPlanInfo& plan);
 
-    // ProgramError if a result was wrong, about the first.
+    // Throws ProgramError for the first wrong result, if there is one.
     void requireRight() const;
 
-    // At the end: the file, with the members of `head` in front of the results. ProgramError if there is not one result
-    // or the layers found something.
+    // Call it at the end. Writes the report, with the members of `head` before the results.
+    // Throws ProgramError if there is no result, or if the validation layer reported something.
     void write(const ReportOptions& report, const char* bench, const host::Device& device, const DeviceFlags& flags,
                Json head);
 
@@ -38,7 +38,7 @@ private:
 
     Json results_ = Json::array();
     Json leftOut_ = Json::array();
-    std::optional<Wrong> wrong_; // the first
+    std::optional<Wrong> wrong_; // the first wrong result
 };
 
 } // namespace vkf::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a call reads beside q, k and v: on the host for the reference, on the device for the kernels.
+// The optional inputs of a benched call: host copies for the reference, device copies for the kernels.
 #ifndef VKFLASH_TOOLS_CALL_EXTRAS_HPP
 #define VKFLASH_TOOLS_CALL_EXTRAS_HPP
 
@@ -12,19 +12,20 @@
 
 namespace vkf::tools {
 
-// Empty = the problem has none.
+// An empty vector means that the problem does not use the input.
 struct CallExtras {
     std::vector<float> sinks;
-    std::vector<std::byte> bias; // in whole words of 4 bytes, as of the mask
+    // The bytes of bias and mask are rounded up to a multiple of 4.
+    std::vector<std::byte> bias;
     std::vector<std::byte> mask;
     std::vector<int32_t> documents;
-    std::vector<int32_t> starts; // of packed sequences with as many rows as keys
+    std::vector<int32_t> starts; // starts of packed sequences; rows and keys have the same starts
 
-    // Pointers into this object.
+    // Sets pointers into this object.
     void addTo(host::HostTensors& tensors) const;
 };
 
-// Their copy on the device.
+// The device copies of CallExtras.
 class ExtraBuffers {
 public:
     ExtraBuffers(host::Device& device, const CallExtras& extras);

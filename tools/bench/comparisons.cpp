@@ -12,7 +12,7 @@ namespace vkf::tools {
 void addCompareOption(CLI::App& command, std::vector<std::string>& paths) {
     command
         .add_option("--compare", paths,
-                    "output of sdpa_bench.py or test-backend-ops perf to set beside; may be repeated")
+                    "compare with this output of sdpa_bench.py or test-backend-ops perf; may be repeated")
         ->allow_extra_args(false);
 }
 

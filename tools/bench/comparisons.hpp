@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Files of others' times, set beside our own shape by shape.
+// Compares our results with the times of other implementations, shape by shape.
 #ifndef VKFLASH_TOOLS_COMPARISONS_HPP
 #define VKFLASH_TOOLS_COMPARISONS_HPP
 
@@ -15,19 +15,19 @@
 namespace vkf::tools {
 
 struct Comparison {
-    std::string file; // without its folder, which means nothing elsewhere
+    std::string file; // name without the folder, because the folder means nothing on another machine
     PeerFile content;
-    size_t matched = 0; // results here that had a shape of it
+    size_t matched = 0; // number of our results whose shape is in the file
 };
 
-// A result of others for the shape at hand.
+// A result of another implementation for the shape of one of our results.
 struct Peer {
     const Comparison* comparison;
     const PeerResult* result;
 };
 
 void addCompareOption(CLI::App& command, std::vector<std::string>& paths);
-// ProgramError names the file that cannot be read.
+// Throws ProgramError with the name of a file that cannot be read.
 std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths);
 
 PeerShape peerShapeOf(const VkfProblem& problem);

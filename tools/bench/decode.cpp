@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench decode: few query rows against long caches, as shares of the rate at which the same bytes can be read
-// at all, beside the times of others.
+// vkflash bench decode: few query rows against long caches. Compares each call with a kernel that only reads the same
+// bytes, and with the times of other implementations.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -161,13 +161,15 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     auto options = std::make_shared<DecodeOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
-        "decode", "Few query rows against long caches: bytes a second, as a share of a kernel that only reads them.");
+        "decode",
+        "Few query rows against long caches: bytes a second, relative to a kernel that only reads the caches.");
     addDecodeShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
-    command->add_option("--runs", options->measure.maxRuns, "most submissions of each")->capture_default_str();
+    command->add_option("--runs", options->measure.maxRuns, "maximum number of submissions for each shape")
+        ->capture_default_str();
     command->add_option("--seconds", options->measure.seconds, secondsHelp)->capture_default_str();
-    command->add_option("--sample-heads", options->measure.sampleHeads, "KV heads to check; 0 = all")
+    command->add_option("--sample-heads", options->measure.sampleHeads, "number of KV heads to check; 0 = all")
         ->capture_default_str();
     addReportOptions(*command, options->report);
     command->callback([options, &action] {

@@ -14,7 +14,7 @@ namespace vkf::tools {
 
 namespace {
 
-// Bytes of K and of V that a call reads.
+// Bytes of k and of v that one call reads.
 std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
     const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * problem.keys;
     const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_V).dim;
@@ -22,7 +22,7 @@ std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) 
             valuesInKeys ? 0 : vkfStoredBytes(problem.v.type, rows * valueDim)};
 }
 
-// What the plain read reads: both caches, or the two halves of one.
+// The two ranges that the plain read reads: k and v, or the two halves of k if v is a view of k.
 std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const std::array<uint64_t, 2>& bytes) {
     if (bytes[1] != 0)
         return {{{bindings.k.address, bytes[0]}, {bindings.v.address, bytes[1]}}};
@@ -30,7 +30,7 @@ std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const st
     return {{{bindings.k.address, half}, {bindings.k.address + half, bytes[0] - half}}};
 }
 
-// One KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
+// Verifies one KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
 VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
                       const VkfPlanInfo& plan, uint64_t head) {
     VkfProblem part = problem;
@@ -67,7 +67,7 @@ VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, con
     const uint64_t samples = sampleHeads == 0 ? heads : std::min<uint64_t>(sampleHeads, heads);
     VkfVerdict worst{};
     for (uint64_t i = 0; i < samples; ++i) {
-        // Evenly spread, the last one among them.
+        // The samples are spread evenly, and the last head is one of them.
         const VkfVerdict verdict = verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1);
         if (i == 0 || !verdict.passed || (worst.passed && verdict.oError > worst.oError))
             worst = verdict;
@@ -126,7 +126,7 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
     result.read = timings[0];
     result.call = timings[1];
     requireTime(result.call.median, device);
-    // What was timed is what is checked.
+    // Checks the set of the last timed call, so the check is about what was timed.
     result.verdict =
         verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan, options.sampleHeads);
     return result;

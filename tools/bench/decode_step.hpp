@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What one token costs in the attention of a model: each layer appends its k and v to its cache, rotated, and attends
-// to what the cache then holds; at the end the lengths advance. No layer has a model's weights here. All layers get
-// the same q, k and v.
+// The attention of a model for one token. Each layer appends its rotated k and its v to its cache, and attends to the
+// content of the cache. At the end the lengths advance.
+// The step has no model weights. All layers get the same q, k and v.
 #ifndef VKFLASH_TOOLS_DECODE_STEP_HPP
 #define VKFLASH_TOOLS_DECODE_STEP_HPP
 
@@ -18,21 +18,21 @@ namespace vkf::tools {
 struct StepShape {
     uint32_t layers = 32;
     VkfProblem attention{};  // one row of each sequence; keys is what a cache has room for
-    uint32_t keysBefore = 0; // in the cache of each sequence at first
+    uint32_t keysBefore = 0; // keys in the cache of each sequence before the first step
 };
 
 class DecodeStep {
 public:
-    // Fills the caches. The device must outlive the step. host::Error where the library refuses or memory is short.
+    // Fills the caches. The device must outlive the step. Throws host::Error if the library refuses or memory is short.
     DecodeStep(host::Device& device, const StepShape& shape);
 
-    // Parts of a step: those of all layers, with a barrier after each.
+    // The two halves of a step, for all layers. A barrier follows each call.
     void recordAppends(VkCommandBuffer commands) const;
     void recordAttention(VkCommandBuffer commands) const;
-    // The whole step. Each time it runs, the caches have a row more.
+    // Records the whole step. Each execution adds one row to the caches.
     void record(VkCommandBuffer commands) const;
 
-    // Compares the last layer's output with the reference, when `steps` of them have run.
+    // Compares the output of the last layer with the reference after `steps` executed steps.
     VkfVerdict verify(uint32_t steps);
 
     const VkfPlanInfo& plan() const noexcept { return plan_.info(); }
@@ -50,7 +50,7 @@ private:
     VkfAppendProblem appendProblem_;
     host::Plan plan_;
     Append append_;
-    RandomTensors tensors_; // of the first step; k and v those of every layer
+    RandomTensors tensors_; // state before the first step; k and v are the same in every layer
     std::vector<std::byte> newK_, newV_;
     std::vector<int32_t> lengths_;
     std::vector<Layer> layers_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench host: what attention costs on the CPU: recording a call, and making a plan with and without compiled
-// pipelines at hand. Nothing runs on the device.
+// vkflash bench host: CPU time of recording a call, and of making a plan with and without cached pipelines. Nothing
+// runs on the device.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -31,8 +31,8 @@ struct HostOptions {
     ReportOptions report;
 };
 
-// Drivers keep compiled shaders on disk, from which the second start of this program would take what it means to
-// have compiled. They look at these when they are loaded. What the user has set stays.
+// Drivers keep compiled shaders on disk. A second start of this program would load them and would not measure the
+// compilation. Drivers read these variables when they are loaded. A variable that the user has set stays.
 void switchOffDriverCaches() {
     constexpr std::pair<const char*, const char*> switches[] = {
         {"__GL_SHADER_DISK_CACHE", "0"},       // NVIDIA
@@ -58,14 +58,19 @@ double secondsOf(const std::function<void()>& work) {
 struct HostResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
-    double contextSeconds = 0; // of the first context, without pipelines
-    double coldSeconds = 0;    // of a plan: new context, empty pipeline cache; once, there is no second first time
-    Timing filledCache;        // of a plan: new context, the cache that the first one filled
-    Timing sameContext;        // of a plan: context that has the pipelines
-    Timing record;             // of one call, all steps
+    // The first context, without pipelines.
+    double contextSeconds = 0;
+    // A plan in a new context with an empty pipeline cache. Measured once, because it fills the cache.
+    double coldSeconds = 0;
+    // A plan in a new context with the cache that the first plan filled.
+    Timing filledCache;
+    // A plan in a context that has the pipelines.
+    Timing sameContext;
+    // Recording one call with all steps.
+    Timing record;
 };
 
-// Addresses are numbers until a device follows them, which here none does.
+// The addresses point to no memory. This bench never submits, so no device reads them.
 VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
     auto bindings = make<VkfBindings>();
     VkDeviceAddress next = VkDeviceAddress{1} << 32;
@@ -78,9 +83,9 @@ VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
 }
 
 Timing measureRecording(const host::Device& device, const Plan& plan, VkDeviceSize scratchBytes, size_t calls) {
-    constexpr size_t callsInBuffer = 256; // as a long command buffer of an application
+    constexpr size_t callsInBuffer = 256; // as in a long command buffer of an application
     const VkfBindings bindings = madeUpBindings(scratchBytes);
-    CommandBuffer recording(device); // that is never submitted
+    CommandBuffer recording(device); // never submitted
     std::vector<double> times;
     times.reserve(calls);
     VkCommandBuffer commands = nullptr;
@@ -186,7 +191,7 @@ void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& com
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand("host", "CPU time of recording a call and of making a plan.");
     addGridOptions(*command, options->grid);
-    command->add_option("--calls", options->calls, "calls to record")->capture_default_str();
+    command->add_option("--calls", options->calls, "number of calls to record")->capture_default_str();
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);

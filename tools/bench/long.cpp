@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench long: one problem whose score matrix would fit no memory, step by step: how long the longest
-// submission takes, and what memory the driver really spends.
+// vkflash bench long: runs one problem whose score matrix fits no memory, step by step. Reports the time of the longest
+// submission and the memory that the driver uses.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -32,17 +32,17 @@ struct LongOptions {
     ReportOptions report;
 };
 
-// By the driver's count; nothing where it does not tell.
+// The driver's count of memory. Empty where the driver does not report it.
 struct MemoryUse {
-    std::optional<uint64_t> before;      // with the pipelines, without tensors and scratch
-    std::optional<uint64_t> withTensors; // and scratch
-    std::optional<uint64_t> most;        // after any step
+    std::optional<uint64_t> before;      // with pipelines, without tensors and scratch
+    std::optional<uint64_t> withTensors; // with tensors and scratch
+    std::optional<uint64_t> most;        // maximum after any step
 };
 
 struct LongResult {
     VkfPlanInfo plan{};
-    Timing steps;           // of one step
-    double seconds = 0;     // of all steps on the device
+    Timing steps;           // times of single steps
+    double seconds = 0;     // sum of the device times of all steps
     double wallSeconds = 0; // from the first submission to the end of the last
     uint64_t tensorBytes = 0;
     MemoryUse memory;
@@ -159,14 +159,13 @@ void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& com
     auto options = std::make_shared<LongOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command =
-        bench.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory, result.");
+        bench.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory and result.");
     addShapeOptions(*command, options->shape);
     command->add_option("--causal", options->causal, "yes or no")->capture_default_str();
-    command->add_option("--path", options->path, "auto or the name of a path")->capture_default_str();
+    command->add_option("--path", options->path, "auto, or the name of a path")->capture_default_str();
     command->add_option("--step-operations", options->stepOperations,
-                        "most operations of a step (default: the "
-                        "library's)");
-    command->add_option("--sample-rows", options->sampleRows, "rows of each head to check; 0 = all")
+                        "maximum operations of a step (default: the library's)");
+    command->add_option("--sample-rows", options->sampleRows, "number of rows of each head to check; 0 = all")
         ->capture_default_str();
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);

@@ -14,12 +14,12 @@ namespace vkf::tools {
 
 namespace {
 
-// What a line is expected to hold next; the message names it.
+// Thrown where a line does not go on as expected. `expected` is for the message.
 struct Unexpected {
     std::string expected;
 };
 
-// Reads one line from left to right. What does not fit throws Unexpected.
+// Reads one line from left to right. Throws Unexpected at text that does not fit.
 class Scanner {
 public:
     explicit Scanner(std::string_view line) : rest_(line) {}
@@ -52,7 +52,7 @@ public:
         return value;
     }
 
-    // Up to one of the characters or the end.
+    // The text up to one of the characters, or up to the end.
     std::string_view until(std::string_view stops) {
         const std::string_view word = rest_.substr(0, rest_.find_first_of(stops));
         rest_.remove_prefix(word.size());
@@ -82,7 +82,7 @@ PeerShape squareShape(uint32_t batch, uint32_t heads, uint32_t rows, uint32_t di
     return shape;
 }
 
-// "flash=281" or "flash=40us/53TF", up to the end or a "|"; "flash=ERR" is a kernel that refused the shape.
+// Reads "flash=281" or "flash=40us/53TF" up to the end or a "|". "flash=ERR" marks a kernel that refused the shape.
 void readKernels(Scanner& line, const PeerShape& shape, bool withTime, PeerFile& file) {
     for (line.skipSpaces(); !line.atEnd() && !line.accept("|"); line.skipSpaces()) {
         const std::string name(line.until("= |"));
@@ -99,7 +99,7 @@ void readKernels(Scanner& line, const PeerShape& shape, bool withTime, PeerFile&
     }
 }
 
-// "d128 n512 b32 h16 causal0 TFLOPs fwd ..."; backward times after the "|" are not compared.
+// Reads "d128 n512 b32 h16 causal0 TFLOPs fwd ...". Ignores the backward times after the "|".
 void readBatched(Scanner& line, PeerFile& file) {
     const uint32_t dim = positiveWhole(line, "a head dimension");
     line.expect(" n");
@@ -114,7 +114,7 @@ void readBatched(Scanner& line, PeerFile& file) {
     readKernels(line, shape, false, file);
 }
 
-// "B1 128 512 ...": one sequence, as many heads as make 2048 columns.
+// Reads "B1 128 512 ...": one sequence, heads x D = 2048.
 void readOneSequence(Scanner& line, PeerFile& file) {
     const uint32_t dim = positiveWhole(line, "a head dimension");
     line.expect(" ");
@@ -124,7 +124,7 @@ void readOneSequence(Scanner& line, PeerFile& file) {
     readKernels(line, squareShape(1, 2048 / dim, rows, dim), true, file);
 }
 
-// "fp32 4096 eff 44.9TF": 16 heads, D = 128.
+// Reads "fp32 4096 eff 44.9TF": 16 heads, D = 128.
 void readFp32(Scanner& line, PeerFile& file) {
     PeerShape shape = squareShape(1, 16, positiveWhole(line, "a number of rows"), 128);
     shape.type = "f32";
@@ -135,7 +135,8 @@ void readFp32(Scanner& line, PeerFile& file) {
     line.expect("TF");
 }
 
-// "decode 1 4096 flash=36.1us/464GB/s ...": sequences, keys; one row, 32 heads over 8 KV heads, D = 128.
+// Reads "decode 1 4096 flash=36.1us/464GB/s ...": number of sequences, number of keys. One row, 32 heads over 8 KV
+// heads, D = 128.
 void readDecode(Scanner& line, PeerFile& file) {
     PeerShape shape;
     shape.batch = positiveWhole(line, "a number of sequences");
@@ -160,7 +161,7 @@ void readDecode(Scanner& line, PeerFile& file) {
 
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
-// "hsk=128,hsv=128,nr23=[4,1],...)" with the bracket that closes it.
+// Reads "hsk=128,hsv=128,nr23=[4,1],...)" with its closing bracket.
 Parameters readParameters(Scanner& line) {
     Parameters parameters;
     do {
@@ -191,10 +192,11 @@ uint32_t wholeParameter(const Parameters& parameters, std::string_view name) {
     return positiveWhole(value, "a whole number");
 }
 
-// Few rows against many keys, where a mask tensor is no work to speak of and hides nothing.
+// Few rows against many keys. The benchmark's mask drops nothing there and costs next to nothing.
 bool isDecode(const Parameters& parameters) { return wholeParameter(parameters, "nb") <= 16; }
 
-// Plain attention alone: a mask tensor is not a causal flag, and its contents are unknown here.
+// True for attention without optional inputs. A row with a mask tensor does not count: the mask is no causal flag, and
+// its content is unknown here.
 bool isPlain(const Parameters& parameters) {
     const auto isZero = [&](const char* name) {
         Scanner value(parameter(parameters, name));
@@ -220,7 +222,7 @@ PeerShape ggmlShape(const Parameters& parameters) {
     return shape;
 }
 
-// "hsk=...): 43475 runs - 23.02 us/run - ..."
+// Reads "hsk=...): 43475 runs - 23.02 us/run - ..."
 void readGgml(Scanner& line, PeerFile& file) {
     const Parameters parameters = readParameters(line);
     line.expect(":");
@@ -235,7 +237,7 @@ void readGgml(Scanner& line, PeerFile& file) {
     if (!isPlain(parameters))
         return;
     const PeerShape shape = ggmlShape(parameters);
-    // prec=f32 accumulates in fp32, as all paths here do; the other does not have to.
+    // With prec=f32 ggml accumulates in fp32, like all paths here. With another precision it need not.
     const std::string name = parameter(parameters, "prec") == "f32" ? "ggml" : "ggml-fp16";
     file.results.push_back({shape, name, countedOperations(shape) / microseconds * 1e-6});
 }
@@ -254,7 +256,7 @@ constexpr Kind kinds[] = {{"PyTorch", "d", readBatched},
 
 bool startsKind(const Kind& kind, std::string_view line) {
     const std::string_view begin(kind.begin);
-    // "d128 ...", but not "decode ..." or "device ...".
+    // Accepts "d128 ...", but not "decode ..." or "device ...".
     const bool digitFollows = line.size() > begin.size() && line[begin.size()] >= '0' && line[begin.size()] <= '9';
     return line.starts_with(begin) && (begin != "d" || digitFollows);
 }
@@ -274,7 +276,7 @@ void readLine(std::string_view text, PeerFile& file) {
         file.device = line.until("\r");
 }
 
-// sdpa_bench.py's first line: "2.11.0+cu130 NVIDIA H200 91900".
+// The device in the first line of sdpa_bench.py: "2.11.0+cu130 NVIDIA H200 91900".
 std::string deviceOfPyTorch(std::string_view text) {
     const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
     const size_t first = line.find(' ');

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Times of other implementations, as their own programs print them:
+// Reads the times of other implementations from the output of their own programs:
 //   PyTorch   sdpa_bench.py: "d128 n512 b32 h16 causal0 TFLOPs fwd flash=281 cudnn=466 | bwd flash=164",
 //             "B1 128 512 flash=40us/53TF", "fp32 4096 eff 44.9TF", "decode 1 4096 flash=36.1us/464GB/s"
 //   ggml      test-backend-ops perf -o FLASH_ATTN_EXT: "FLASH_ATTN_EXT(hsk=128,...): 7 runs - 9.5 us/run - ..."
-// Lines of other kinds are passed over; a line that begins as one of these and goes on differently is an error.
+// The reader ignores lines of other kinds. A line that begins like one of these and goes on differently is an error.
 #ifndef VKFLASH_TOOLS_PEER_RESULTS_HPP
 #define VKFLASH_TOOLS_PEER_RESULTS_HPP
 
@@ -15,7 +15,7 @@
 
 namespace vkf::tools {
 
-// What both sides must have computed for their times to be compared.
+// Two times are compared only if all these fields are equal.
 struct PeerShape {
     uint32_t batch = 1;
     uint32_t queryHeads = 0;
@@ -24,12 +24,12 @@ struct PeerShape {
     uint32_t keys = 0;
     uint32_t headDim = 0;
     bool causal = false;
-    std::string type = "f16"; // of k and v
+    std::string type = "f16"; // type of k and v
 
     bool operator==(const PeerShape&) const = default;
 };
 
-// 4 B H N^2 D operations, half of them for causal.
+// 4 B H N K D operations, half of them if causal.
 double countedOperations(const PeerShape& shape);
 
 struct PeerResult {
@@ -44,8 +44,8 @@ struct PeerFile {
     std::vector<PeerResult> results;
 };
 
-// A whole file's text. FormatError (tensor_file.hpp) says in one sentence what is wrong in which line, or that there
-// is no result in it.
+// `text` is the text of a whole file. Throws FormatError (tensor_file.hpp) if a line is malformed or if the text has no
+// result. Its one sentence names the line and the problem.
 PeerFile parsePeerResults(std::string_view text);
 
 } // namespace vkf::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench prefill: the shapes on which attention kernels are usually compared, beside the times of others.
+// vkflash bench prefill: measures the shapes on which attention kernels are usually compared, and compares them with
+// the times of other implementations.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -138,7 +139,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     auto options = std::make_shared<PrefillOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
-        "prefill", "Equal rows and keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half for causal.");
+        "prefill", "As many rows as keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half if causal.");
     addPrefillShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addTimedBenchOptions(*command, options->device, options->measure, options->report);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench step: the attention of all layers for one new token, appends included, as the one command buffer that a
-// runtime records once and submits for every token.
+// vkflash bench step: the attention of all layers for one new token, appends included. A runtime records such a command
+// buffer once and submits it for every token.
 #include <chrono>
 #include <memory>
 
@@ -40,18 +40,18 @@ struct StepResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
     uint32_t keysBefore = 0;
-    Timing step;       // on the device
-    Timing appends;    // of all layers alone
-    Timing attention;  // of all layers alone
+    Timing step;       // device time of a whole step
+    Timing appends;    // device time of the appends of all layers
+    Timing attention;  // device time of the attention of all layers
     Timing submission; // wall time of the one call that submits the recorded step
     double recordSeconds = 0;
     VkfVerdict verdict{};
 };
 
-// Steps before and between those that are timed.
+// Untimed steps before each of the two timed loops.
 constexpr uint32_t warmUps = 3;
 
-// Whole steps of a measurement, which has two loops of them. Each makes the caches longer.
+// Whole steps of one measurement: two timed loops with their warm-ups. Each step makes the caches longer.
 uint32_t stepsOf(const StepOptions& options) { return 2 * (warmUps + options.steps); }
 
 VkfProblem problemOf(const StepOptions& options, uint32_t keys) {
@@ -174,20 +174,20 @@ void benchStep(const StepOptions& options) {
 void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<StepOptions>();
     options->report.commandLine = commandLine;
-    CLI::App* command =
-        bench.add_subcommand("step", "A token's attention in all layers, appends included: device and host time.");
-    command->add_option("--layers", options->layers, "layers, each with a cache of its own")->capture_default_str();
-    command->add_option("--batch", options->batch, "sequences")->capture_default_str();
-    command->add_option("--heads", options->heads, "query heads")->capture_default_str();
-    command->add_option("--kv-heads", options->kvHeads, "KV heads")->capture_default_str();
+    CLI::App* command = bench.add_subcommand(
+        "step", "The attention of all layers for one token, appends included: device time and host time.");
+    command->add_option("--layers", options->layers, "number of layers; each has its own cache")->capture_default_str();
+    command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();
+    command->add_option("--heads", options->heads, "number of query heads")->capture_default_str();
+    command->add_option("--kv-heads", options->kvHeads, "number of KV heads")->capture_default_str();
     command->add_option("--dim", options->dim, "head dimension")->capture_default_str();
-    command->add_option("--keys", options->keys, "list of keys that are there before")
+    command->add_option("--keys", options->keys, "list of numbers of keys in the cache before the first step")
         ->delimiter(',')
         ->capture_default_str();
-    command->add_option("--type", options->type, "of q, of new k and v, and of o: f32, f16 or bf16")
+    command->add_option("--type", options->type, "type of q, new k, new v and o: f32, f16 or bf16")
         ->capture_default_str();
     addOneTypeCacheOptions(*command, options->cache);
-    command->add_option("--steps", options->steps, "steps to time")->capture_default_str();
+    command->add_option("--steps", options->steps, "number of steps to time")->capture_default_str();
     addDeviceOptions(*command, options->device);
     addReportOptions(*command, options->report);
     command->callback([options, &action] { action = [options] { benchStep(*options); }; });

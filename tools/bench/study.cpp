@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench study: every algorithm on the same inputs over the length of the sequence: time, memory, traffic, and
-// how far the outputs lie apart.
+// vkflash bench study: runs every algorithm on the same inputs over the length of the sequence. Reports time, memory,
+// traffic and the largest difference between outputs.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -32,15 +32,15 @@ struct StudyOptions {
     std::vector<uint32_t> rows = {256, 512, 1024, 2048, 4096, 8192, 16384};
     std::vector<uint32_t> dims = {64, 128};
     std::vector<std::string> types = {"f32", "f16"};
-    std::vector<std::string> paths; // empty = all of the study
-    uint64_t mostMemory = 0;        // bytes that one algorithm may take; 0 = what the device has
+    std::vector<std::string> paths; // empty = all paths of the study
+    uint64_t mostMemory = 0;        // limit of bytes for one algorithm; 0 = the device's memory
     DeviceFlags device;
     MeasureOptions measure = {.timing = {.warmUps = 1, .warmSeconds = 0.03, .maxRuns = 1000, .seconds = 0.3},
                               .sampleRows = 16};
     ReportOptions report;
 };
 
-// The algorithms that were asked for, in the order of the study: the baseline first.
+// The requested algorithms in the order of the study. The baseline is the first.
 std::vector<StudyAlgorithm> algorithmsOf(const StudyOptions& options) {
     std::set<VkfPath> wanted;
     for (const std::string& name : options.paths) {
@@ -56,7 +56,7 @@ std::vector<StudyAlgorithm> algorithmsOf(const StudyOptions& options) {
     return chosen;
 }
 
-// Shapes with their lengths in rising order, so that a path that has stopped has stopped.
+// The lengths rise within a type and D: a path that stops at one length is not tried at longer ones.
 std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
     std::set<uint32_t> lengths(options.rows.begin(), options.rows.end());
     if (lengths.contains(0))
@@ -72,7 +72,7 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
     }
     if (shapes.empty())
         failInput("--rows, --dims, --types: one of them is empty");
-    if (options.mostMemory > most64) // as a negative number turns out
+    if (options.mostMemory > most64) // a negative number is parsed as a number this large
         failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
     if (options.batch == 0 || options.heads == 0)
         failInput("--batch, --heads: a problem without rows takes no time");
@@ -138,7 +138,7 @@ public:
     }
 
 private:
-    using Series = std::tuple<VkfPath, VkfType, uint32_t>; // what stops, if it does: path, type, D
+    using Series = std::tuple<VkfPath, VkfType, uint32_t>; // path, type and D; an algorithm stops for one of these
 
     void measureShape(const VkfProblem& shape) {
         std::vector<StudyResult> results;
@@ -173,14 +173,14 @@ private:
         results_.judge(results.back().timed.verdict, results.back().timed.plan);
     }
 
-    // The outputs of one shape, each with each.
+    // Compares the outputs of one shape, each with each other.
     void compare(const std::vector<StudyResult>& results) {
         Difference largest;
         for (size_t i = 0; i < results.size(); ++i)
             largest = std::max(largest, differenceToOthers(results, i));
         if (!largest.known())
             return;
-        fmt::print("{:<5}{:>5}{:>7}  outputs lie {:.2g} apart at most ({} and {}), bound {:.2g}\n", "", "", "",
+        fmt::print("{:<5}{:>5}{:>7}  outputs differ by {:.2g} at most ({} and {}), bound {:.2g}\n", "", "", "",
                    largest.largest, vkfPathName(largest.one), vkfPathName(largest.other), largest.bound);
         std::fflush(stdout);
         if (!largest.agrees() && !apart_)
@@ -200,7 +200,7 @@ private:
         progress_.hide();
         results_.requireRight();
         if (apart_)
-            fail("the outputs of {} and {} lie {:.3g} apart, the bound is {:.3g}", vkfPathName(apart_->one),
+            fail("the outputs of {} and {} differ by {:.3g}, the bound is {:.3g}", vkfPathName(apart_->one),
                  vkfPathName(apart_->other), apart_->largest, apart_->bound);
         results_.write(options_.report, "study", device_, options_.device, Json::object());
     }
@@ -216,7 +216,7 @@ private:
     size_t done_ = 0;
     std::set<Series> stopped_;
     BenchResults results_;
-    std::optional<Difference> apart_; // the first
+    std::optional<Difference> apart_; // the first pair of outputs that differ too much
 };
 
 } // namespace
@@ -225,17 +225,19 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     auto options = std::make_shared<StudyOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
-        "study", "Each algorithm over the length of the sequence: time, memory, traffic, agreement.");
-    command->add_option("--batch", options->batch, "sequences")->capture_default_str();
-    command->add_option("--heads", options->heads, "heads of each")->capture_default_str();
-    command->add_option("--rows", options->rows, "list of rows, as many keys")->delimiter(',')->capture_default_str();
+        "study", "Each algorithm over the length of the sequence: time, memory, traffic and agreement.");
+    command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();
+    command->add_option("--heads", options->heads, "number of heads of each sequence")->capture_default_str();
+    command->add_option("--rows", options->rows, "list of numbers of rows; there are as many keys")
+        ->delimiter(',')
+        ->capture_default_str();
     command->add_option("--dims", options->dims, "list of head dimensions")->delimiter(',')->capture_default_str();
     command->add_option("--types", options->types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
     command->add_option("--paths", options->paths, fmt::format("list of {} (default: all)", studyNames()))
         ->delimiter(',');
     command
         ->add_option("--most-memory", options->mostMemory,
-                     "most of tensors and scratch together, as 2GiB or 500MB (default: what the device has)")
+                     "limit for tensors and scratch together, such as 2GiB or 500MB (default: the device's memory)")
         ->transform(CLI::AsSizeValue(true));
     addTimedBenchOptions(*command, options->device, options->measure, options->report);
     command->callback([options, &action] {

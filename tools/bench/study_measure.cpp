@@ -32,7 +32,8 @@ void requireMemory(const VkfPlanInfo& plan, uint64_t mostMemory) {
                                       bytesText(static_cast<double>(mostMemory))));
 }
 
-// One set, as an application has it; times are taken over many, which would hide what an algorithm needs.
+// Uses one set of tensors, as an application does. Times are taken over many sets, and their memory would hide what an
+// algorithm needs.
 StudyMemory measureMemory(host::Device& device, GpuClock& clock, const host::Plan& plan) {
     StudyMemory use;
     use.driverBefore = deviceMemoryInUse(device);
@@ -96,7 +97,8 @@ StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfPro
     }
     BenchMemory memory(device);
     result.timed = measureProblem(device, clock, memory, problem, options, afterRun);
-    result.o = outputOf(problem, memory.download(0)); // every set has the same inputs, and the first run used this one
+    // Every set has the same inputs. The first run wrote this set.
+    result.o = outputOf(problem, memory.download(0));
     return result;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One algorithm of the study on one shape: what it takes on the device, how long, and what it gave, to be compared
-// with what the others gave.
+// Measures one algorithm of the study on one shape: memory, time and output. The output is for the comparison with the
+// other algorithms.
 #ifndef VKFLASH_TOOLS_STUDY_MEASURE_HPP
 #define VKFLASH_TOOLS_STUDY_MEASURE_HPP
 
@@ -21,22 +21,23 @@ struct StudyAlgorithm {
     TrafficOrder traffic;
 };
 
-// The baseline first.
+// The algorithms of the study. The baseline is the first.
 std::span<const StudyAlgorithm> studyAlgorithms();
 bool isInStudy(VkfPath path);
 std::string studyNames(); // "standard, key_outer, scalar, coopmat"
 
-// Of one set of tensors with its scratch. The driver's counts are of the whole process, nothing where it does not tell.
+// Memory of one set of tensors with its scratch. The driver counts the whole process. A count is empty where the driver
+// does not report it.
 struct StudyMemory {
-    uint64_t peak = 0; // of the allocator
+    uint64_t peak = 0; // peak of the allocator
     std::optional<uint64_t> driverBefore, driverMost, driverAfter;
 };
 
 struct StudyResult {
     BenchResult timed;
     StudyMemory memory;
-    double predictedBytes = 0; // by the papers' formula
-    double planBytes = 0;      // by what the plan's kernels do
+    double predictedBytes = 0; // from the papers' formula
+    double planBytes = 0;      // from what the plan's kernels do
     std::vector<float> o;
 
     double bytesPerSecond() const { return predictedBytes / timed.timing.median; }
@@ -46,18 +47,19 @@ struct StudyResult {
     }
 };
 
-// Throws what measureProblem throws; host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) too where tensors and scratch are
-// more than mostMemory, if that is not 0.
+// Throws what measureProblem throws.
+// Throws host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) too if tensors and scratch need more than mostMemory. 0 = no
+// limit.
 StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
                              const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
                              const std::function<void()>& afterRun);
 
-// The result on path standard; null if there is none.
+// The result of path standard, or null if there is none.
 const StudyResult* standardOf(std::span<const StudyResult> results);
 
-// Between outputs of two algorithms. Each may be off by its own bound.
+// The difference between the outputs of two algorithms. Each output may be off by its own bound.
 struct Difference {
-    double largest = -1; // infinite where one is NaN
+    double largest = -1; // infinite if an output has a NaN
     double bound = 0;
     VkfPath one = VKF_PATH_AUTO, other = VKF_PATH_AUTO;
 
@@ -66,7 +68,8 @@ struct Difference {
     bool operator<(const Difference& that) const { return largest < that.largest; }
 };
 
-// The largest between one result and any other of the same shape; not known if it is alone.
+// The largest difference between one result and any other result of the same shape. known() is false if there is no
+// other.
 Difference differenceToOthers(std::span<const StudyResult> results, size_t one);
 
 } // namespace vkf::tools

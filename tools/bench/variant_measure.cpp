@@ -14,7 +14,7 @@ VariantCall callOf(const Variant& variant, const VkfProblem& plain) {
     return call;
 }
 
-// A call with its plan and its buffers, ready to run again and again.
+// A call with its plan and its buffers. It can run any number of times.
 class VariantRuns {
 public:
     VariantRuns(host::Device& device, GpuClock& clock, BenchMemory& memory, Workload workload, const VariantCall& call)
@@ -22,7 +22,7 @@ public:
           whole_(clock, plan_.handle(), plan_.info().stepCount) {
         const bool chained = workload == Workload::decode;
         memory_.prepare(call.problem, plan_.info().scratchBytes, chained ? mostChainSets : mostBufferSets);
-        whole_.run(bindings(0)); // step by step, safe on any device
+        whole_.run(bindings(0)); // the first run goes step by step, which is safe on any device
         if (!chained)
             return;
         chain_.emplace(device, clock, memory_.sets(), [this](VkCommandBuffer commands, size_t set) {
@@ -50,7 +50,7 @@ public:
                (static_cast<double>(problem.headDim) + vkf::layoutOf(problem, VKF_TENSOR_V).dim);
     }
 
-    // With one more run, into outputs that hold nothing of the earlier ones.
+    // Runs once more, into outputs that hold NaN, and verifies that run.
     BenchResult checked(const Timing& timing, uint32_t sampleRows) {
         BenchResult result;
         result.problem = call_.problem;
@@ -80,7 +80,7 @@ private:
     host::Plan plan_;
     ExtraBuffers buffers_;
     PlanRuns whole_;
-    std::optional<CallChain> chain_; // of short calls
+    std::optional<CallChain> chain_; // only for short calls
     size_t calls_ = 1;
     size_t set_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One row of `vkflash bench variants`: a call timed in turn with the one that it is compared with, and checked.
+// Measures one row of `vkflash bench variants`. The call and its base run in turns, and the call is verified.
 #ifndef VKFLASH_TOOLS_VARIANT_MEASURE_HPP
 #define VKFLASH_TOOLS_VARIANT_MEASURE_HPP
 
@@ -14,23 +14,23 @@ namespace vkf::tools {
 
 struct VariantResult {
     BenchResult result;
-    size_t calls = 1;             // in a submission
-    std::optional<Timing> base{}; // of the call that it took turns with
+    size_t calls = 1;             // calls in one submission
+    std::optional<Timing> base{}; // the base call that took turns with this one
     double baseOperations = 0;
 
-    // Over the base's.
+    // Relative to the base.
     double timeRatio() const { return result.timing.median / base->median; }
     double rateRatio() const { return result.operations / baseOperations / timeRatio(); }
 };
 
-// What rows are measured with. The two of a row have buffers of their own.
+// Device state for measuring rows. The call and its base have separate buffers.
 class VariantMeasure {
 public:
     VariantMeasure(host::Device& device, const MeasureOptions& options)
         : device_(device), options_(options), clock_(device), memory_(device), baseMemory_(device) {}
 
-    // `plain` is the problem that the variant, and its base, change. afterRun is called after each of many runs. Throws
-    // what planning and running throw; the verdict is the caller's to judge.
+    // The variant and its base change the problem `plain`. Calls afterRun after each of many runs.
+    // Throws what planning and running throw. The caller judges the verdict.
     VariantResult measure(const Variant& variant, const VkfProblem& plain, const std::function<void()>& afterRun);
 
 private:

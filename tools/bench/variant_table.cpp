@@ -15,8 +15,9 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr uint32_t squareSide = 256;    // rows and keys of what a mask opens or closes as a whole
-constexpr uint64_t biasBlock = 1048573; // numbers that repeat, a prime: no row of a bias looks like another
+constexpr uint32_t squareSide = 256; // rows and keys of the squares of which masks consist
+// Count of generated numbers, which repeat. It is a prime, so no row of a bias equals another row.
+constexpr uint64_t biasBlock = 1048573;
 constexpr uint32_t documentCount = 16;
 constexpr uint32_t sequenceCount = 64;
 
@@ -28,7 +29,8 @@ void setAlibi(VariantCall& call) { call.problem.alibi = 1; }
 
 void setSoftcap(VariantCall& call) { call.problem.softcap = 50; }
 
-// About as large as all keys together, or nobody would see in a long row whether they are there.
+// The sinks are about as large as the sum over all keys. With a long row, the check would not notice the absence of
+// smaller sinks.
 void setSinks(VariantCall& call) {
     const VkfProblem& problem = call.problem;
     enable(call.problem, VKF_ARRAY_SINKS);
@@ -47,7 +49,7 @@ void setBias(VariantCall& call) {
 
 // ---- Masks -------------------------------------------------------------------------------------------
 
-// One mask for all heads, of rows that begin at whole words of 4 bytes. Returns the bytes of a row.
+// Makes one mask for all heads. Its rows begin at multiples of 4 bytes. Returns the bytes of a row.
 size_t setMask(VariantCall& call, VkfType type) {
     const uint64_t rowElements = (uint64_t{call.problem.keys} + 31) / 32 * 32;
     call.problem.mask = {type, 0, 0, 0, rowElements};
@@ -57,7 +59,7 @@ size_t setMask(VariantCall& call, VkfType type) {
     return rowBytes;
 }
 
-// Which of `count` squares are open: half of them.
+// Chooses half of `count` squares at random. Their pairs are visible.
 std::vector<bool> openSquares(size_t count) {
     std::vector<bool> open(count);
     std::fill_n(open.begin(), count - count / 2, true);
@@ -95,7 +97,7 @@ void setByteMask(VariantCall& call) { setSquareMask(call, VKF_TYPE_BOOL8); }
 
 void setBitMask(VariantCall& call) { setSquareMask(call, VKF_TYPE_BOOL1); }
 
-// Bit i of eight as byte i, 0 or 1.
+// Byte i of the result is bit i of the argument: 0 or 1.
 uint64_t spreadBits(uint64_t bits) {
     const uint64_t apart = bits * 0x0101010101010101U & 0x8040201008040201U;
     return (apart + 0x7f7f7f7f7f7f7f7fU) >> 7 & 0x0101010101010101U;
@@ -135,7 +137,7 @@ void setDocuments(VariantCall& call) {
     for (uint32_t key = 0; key < problem.keys; ++key) {
         if (documentOf(key) != documentOf(first))
             first = key;
-        if (uint64_t{key} + problem.queryRows >= problem.keys) // a row stands here
+        if (uint64_t{key} + problem.queryRows >= problem.keys) // this key is the position of a row
             call.pairsOfHead += key - first + 1;
     }
 }
@@ -144,14 +146,14 @@ void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F
 
 // ---- Sequences ---------------------------------------------------------------------------------------
 
-// As long as those of setPacked on average.
+// As many sequences as setPacked has. Their length is the average length there.
 void setEqualSequences(VariantCall& call) {
     VkfProblem& problem = call.problem;
     problem.batch = sequenceCount;
     problem.queryRows = problem.keys = std::max(problem.queryRows / 4, 1U);
 }
 
-// Of any lengths up to half of the rows.
+// Packed sequences of random lengths up to half of the rows.
 void setPacked(VariantCall& call) {
     VkfProblem& problem = call.problem;
     const uint32_t most = std::max(problem.queryRows / 2, 1U);
@@ -176,7 +178,7 @@ constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }
 constexpr Aim rate(double limit) { return {AimOf::rate, limit}; }
 
-// Each name once, bases before those that need them.
+// Each name occurs once. A base stands before the rows that use it.
 constexpr std::array table = {
     Variant{"plain", Workload::prefill, asIs, nullptr, information},
     Variant{"causal", Workload::prefill, setCausal, "plain", information},
@@ -217,7 +219,7 @@ const Variant& variantNamed(const std::string& name) {
 
 std::vector<Variant> selectVariants(const std::vector<std::string>& names) {
     std::vector<std::string> wanted = names;
-    for (size_t i = 0; i < wanted.size(); ++i) // bases, and theirs
+    for (size_t i = 0; i < wanted.size(); ++i) // adds the bases, and their bases
         if (const char* base = variantNamed(wanted[i]).base; base != nullptr)
             wanted.emplace_back(base);
     std::vector<Variant> selected;

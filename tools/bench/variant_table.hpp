@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of `vkflash bench variants`: what each makes of a plain problem, beside which row it is timed, and how near
-// it is meant to come.
+// The rows of `vkflash bench variants`. A row says how it changes a plain problem, with which base row it is compared,
+// and which ratio it aims at.
 #ifndef VKFLASH_TOOLS_VARIANT_TABLE_HPP
 #define VKFLASH_TOOLS_VARIANT_TABLE_HPP
 
@@ -14,21 +14,22 @@
 namespace vkf::tools {
 
 enum class Workload {
-    prefill, // as many rows as keys: whole runs are timed
-    decode,  // one row against a long cache: chains of calls are timed
+    prefill, // as many rows as keys; the bench times whole runs
+    decode,  // one row against a long cache; the bench times chains of calls
 };
 
-// A call to be made: the plain one of its workload until a variant changes it.
+// A call to measure. It starts as the plain call of its workload, and a variant changes it.
 struct VariantCall {
     VkfProblem problem;
     CallExtras extras{};
-    double pairsOfHead = 0; // (query row, key) pairs that a head sees; 0 = as the plan counts them
+    // (query row, key) pairs that one head sees. 0 = the plan's own count.
+    double pairsOfHead = 0;
 };
 
 enum class AimOf {
-    nothing, // a figure for information
-    time,    // at most this share of the base's
-    rate,    // at least this share of the base's operations a second
+    nothing, // no aim
+    time,    // time relative to the base: `limit` at most
+    rate,    // operations a second relative to the base: `limit` at least
 };
 
 struct Aim {
@@ -40,14 +41,15 @@ struct Variant {
     const char* name;
     Workload workload;
     void (*apply)(VariantCall& call);
-    const char* base; // name of the row that it is timed beside; nullptr = it is a base itself
+    const char* base; // name of the row to compare with; nullptr = none
     Aim aim;
 };
 
-// Of the names that are given, and their bases, in the table's order; of no names all. ProgramError names --only.
+// The rows with these names, and their bases, in the order of the table. An empty list means all rows. Throws
+// ProgramError about --only for an unknown name.
 std::vector<Variant> selectVariants(const std::vector<std::string>& names);
 
-// The same of one name.
+// The row with this name. Throws ProgramError like selectVariants.
 const Variant& variantNamed(const std::string& name);
 
 } // namespace vkf::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench variants: what masks and terms of the scores cost, each in turn with the plain call of the same path.
+// vkflash bench variants: measures masks, windows and score terms. Each variant runs in turn with its base call on the
+// same path.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,7 +34,7 @@ struct VariantOptions {
 
 // ---- Problems --------------------------------------------------------------------------------------
 
-// A row to measure, and the plain problem that it changes.
+// A row to measure, with the plain problem that it changes.
 struct VariantSubject {
     Variant variant;
     VkfProblem plain;
@@ -50,7 +51,7 @@ std::vector<VkfProblem> prefillProblems(const VariantOptions& options) {
     return problems;
 }
 
-// One row of 32 heads over 8.
+// One query row; 32 heads over 8 KV heads.
 std::vector<VkfProblem> decodeProblems(const VariantOptions& options) {
     std::vector<VkfProblem> problems;
     for (const std::string& path : options.decodePaths)
@@ -99,7 +100,7 @@ std::string aimText(const Aim& aim, const VariantResult& row) {
 
 void printVariantsHeading() {
     fmt::print("{:<18}{:<9}{:>7}{:>10}  {:<7}{:>10}{:>8}  {:<15} {:>8}{:>6}  {}\n", "variant", "path", "keys", "median",
-               "beside", "median", "ratio", "aim", "TFLOP/s", "runs", "error / bound");
+               "base", "median", "ratio", "aim", "TFLOP/s", "runs", "error / bound");
 }
 
 void printSubject(const VariantSubject& subject, VkfPath path) {
@@ -203,15 +204,18 @@ private:
 
 void addVariantOptions(CLI::App& command, VariantOptions& options) {
     addShapeOptions(command, options.shape);
-    command.add_option("--paths", options.paths, "list of paths")->delimiter(',')->capture_default_str();
-    command.add_option("--decode-keys", options.decodeKeys, "list of keys of one row of 32 heads over 8")
-        ->delimiter(',')
-        ->capture_default_str();
-    command.add_option("--decode-paths", options.decodePaths, "list of paths of that row")
+    command.add_option("--paths", options.paths, "list of paths of the prefill variants")
         ->delimiter(',')
         ->capture_default_str();
     command
-        .add_option("--only", options.only, "list of variants (default: all); what they are compared with goes along")
+        .add_option("--decode-keys", options.decodeKeys,
+                    "list of numbers of keys for the decode variants (one row, 32 heads over 8 KV heads)")
+        ->delimiter(',')
+        ->capture_default_str();
+    command.add_option("--decode-paths", options.decodePaths, "list of paths of the decode variants")
+        ->delimiter(',')
+        ->capture_default_str();
+    command.add_option("--only", options.only, "list of variants (default: all); their bases are measured too")
         ->delimiter(',');
     addTimedBenchOptions(command, options.device, options.measure, options.report);
 }
@@ -222,7 +226,7 @@ void addBenchVariantsCommand(CLI::App& bench, Action& action, const std::string&
     auto options = std::make_shared<VariantOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
-        "variants", "Masks, windows and terms of the scores, each timed in turn with the plain call of the same path.");
+        "variants", "Masks, windows and score terms, each timed in turn with its base call on the same path.");
     addVariantOptions(*command, *options);
     command->callback([options, &action] {
         action = [options] {

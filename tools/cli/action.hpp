@@ -6,7 +6,7 @@
 
 namespace vkf::tools {
 
-// What the chosen sub-command does. It runs once all flags are parsed; errors are exceptions.
+// The work of the selected sub-command. It runs after all flags are parsed. Errors are exceptions.
 using Action = std::function<void()>;
 
 } // namespace vkf::tools

@@ -6,14 +6,14 @@
 namespace vkf::tools {
 
 void addMaskBlockOption(CLI::App& command, uint32_t& block) {
-    command.add_option("--mask-block", block, "rows and keys of a block of a block mask, a multiple of 16");
+    command.add_option("--mask-block", block, "block size of a block mask, in rows and in keys; a multiple of 16");
 }
 
 void checkDensity(double density, uint32_t maskBlock) {
     if (!(density >= 0 && density <= 1))
-        failInput("--block-density {}: takes a share of the blocks, from 0 to 1", density);
+        failInput("--block-density {}: takes the share of open blocks, from 0 to 1", density);
     if (maskBlock == 0)
-        failInput("--block-density {}: there are no blocks without --mask-block", density);
+        failInput("--block-density {}: needs --mask-block", density);
 }
 
 std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name, VkfProblem& problem) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The flags of a block mask, and block masks from files.
+// The flags of a block mask, and reading a block mask from a file.
 #ifndef VKFLASH_TOOLS_BLOCK_MASK_OPTIONS_HPP
 #define VKFLASH_TOOLS_BLOCK_MASK_OPTIONS_HPP
 
@@ -15,15 +15,17 @@
 
 namespace vkf::tools {
 
-// --mask-block: rows and keys of a block; 0 = not given.
+// Adds --mask-block: the size of a block in rows and in keys. 0 = the flag was not given.
 void addMaskBlockOption(CLI::App& command, uint32_t& block);
 
-// ProgramError if the share of open blocks is none, or there are no blocks.
+// Throws ProgramError if the share of open blocks is not within [0, 1], or if there are no blocks.
 void checkDensity(double density, uint32_t maskBlock);
 
-// The words of a mask from a file, bool or uint8, not 0 = open, of shape [rowBlocks, keyBlocks], with heads in
-// front of these, with sequences in front of those; 1 head or sequence serves all. Sets the problem's strides.
-// ProgramError starts with `name`.
+// Packs a mask from a file into words and sets the problem's strides. The file is bool or uint8, and a value that is
+// not 0 means an open block.
+// Its shape is [rowBlocks, keyBlocks], optionally with heads in front, optionally with sequences in front of the heads.
+// One head serves all heads; one sequence serves all sequences.
+// Throws ProgramError. Its message starts with `name`.
 std::vector<uint32_t> packBlockMask(const Tensor& file, const std::string& name, VkfProblem& problem);
 
 } // namespace vkf::tools

@@ -7,15 +7,15 @@ namespace vkf::tools {
 
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
     command.add_option("--kv-type", options.kvType,
-                       "of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0 or q5_1 (default: that of q)");
+                       "type of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0 or q5_1 (default: the type of q)");
     command.add_option("--page-size", options.pageSize,
-                       "k and v in shuffled pages of that many keys, a power of two (default: not in pages)");
+                       "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
 }
 
 void addCacheOptions(CLI::App& command, CacheOptions& options) {
     addOneTypeCacheOptions(command, options);
-    command.add_option("--k-type", options.kType, "of k alone");
-    command.add_option("--v-type", options.vType, "of v alone");
+    command.add_option("--k-type", options.kType, "type of k only");
+    command.add_option("--v-type", options.vType, "type of v only");
 }
 
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The flags of a cache: types of k and v, and pages.
+// The flags of a cache: types of k and v, and paging.
 #ifndef VKFLASH_TOOLS_CACHE_OPTIONS_HPP
 #define VKFLASH_TOOLS_CACHE_OPTIONS_HPP
 
@@ -14,16 +14,16 @@
 namespace vkf::tools {
 
 struct CacheOptions {
-    std::string kvType;    // empty = that of the other tensors
+    std::string kvType;    // empty = the type of the other tensors
     std::string kType;     // empty = kvType
     std::string vType;     // empty = kvType
     uint32_t pageSize = 0; // 0 = no pages
 };
 
 void addCacheOptions(CLI::App& command, CacheOptions& options);
-// Without types of k and v apart.
+// Adds only --kv-type and --page-size.
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options);
-// Sets types and paging of a problem whose k and v are dense: as many pages as its keys need.
+// Sets types and paging of a problem with dense k and v. It gets as many pages as its keys need.
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem);
 
 } // namespace vkf::tools

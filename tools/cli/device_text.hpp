@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Properties of devices in words.
+// Texts for properties of devices.
 #ifndef VKFLASH_TOOLS_DEVICE_TEXT_HPP
 #define VKFLASH_TOOLS_DEVICE_TEXT_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How the program ends when it cannot do what it was asked: one line on stderr and a status.
+// Errors that end the program, with the exit status.
 #ifndef VKFLASH_TOOLS_ERROR_HPP
 #define VKFLASH_TOOLS_ERROR_HPP
 
@@ -12,9 +12,9 @@
 namespace vkf::tools {
 
 enum ExitStatus {
-    exitDone = 0,     // everything asked for is written and right
-    exitFailed = 1,   // device, memory, disk, or a result that is not right
-    exitBadInput = 2, // flags or files that the caller can put right
+    exitDone = 0,     // all requested results are written and right
+    exitFailed = 1,   // a failure of device, memory or disk, or a wrong result
+    exitBadInput = 2, // flags or files that the caller can correct
 };
 
 class ProgramError : public std::runtime_error {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<const char*, 4> axisNames = {"head dimensions", "rows", "heads", "sequences"};
 
-// A tensor and how messages call it.
+// A tensor, and its name in messages.
 struct Source {
     const Tensor* tensor;
     std::string name;
@@ -47,7 +47,7 @@ void checkTogether(const Source& q, const Source& k, const Source& v) {
         checkShape(*source);
     for (const Source* source : {&k, &v})
         if (source->tensor->shape.size() != q.tensor->shape.size())
-            failInput("{}: shape {} has not as many dimensions as {}, shape {}", source->name,
+            failInput("{}: shape {} and {}, shape {}, differ in the number of dimensions", source->name,
                       shapeText(source->tensor->shape), q.name, shapeText(q.tensor->shape));
     checkSame(q, k, axisBatch);
     checkSame(q, v, axisBatch);
@@ -60,7 +60,7 @@ void checkTogether(const Source& q, const Source& k, const Source& v) {
         failInput("{}: {} query heads are not a multiple of the {} KV heads of {}", q.name, heads, kvHeads, k.name);
 }
 
-// A FormatError of the call gets the file's name in front of it.
+// Adds the file's name to a FormatError of the call.
 template <typename Load> auto named(const std::string& name, Load load) {
     try {
         return load();
@@ -72,7 +72,7 @@ template <typename Load> auto named(const std::string& name, Load load) {
 void checkGiven(const InputFiles& files) {
     const bool arrays = !files.q.empty() || !files.k.empty() || !files.v.empty();
     if (!files.tensors.empty() && arrays)
-        failInput("--tensors {}: takes the place of --q, --k and --v, not both", files.tensors);
+        failInput("--tensors {}: replaces --q, --k and --v; do not give both", files.tensors);
     if (!files.tensors.empty())
         return;
     for (const auto& [flag, path] : {FlagFile{"--q", files.q}, {"--k", files.k}, {"--v", files.v}})
@@ -80,15 +80,15 @@ void checkGiven(const InputFiles& files) {
             failInput("{}: is missing; give --q, --k and --v, or --tensors", flag);
 }
 
-// Shapes of [rows, heads, D] become those of [heads, rows, D], in which everything here counts.
+// Turns shapes of [rows, heads, D] into [heads, rows, D]. All code here uses that order.
 void putHeadsFirst(const TensorNames& names, Inputs& inputs) {
     const std::array<Tensor*, 3> tensors = {&inputs.q, &inputs.k, &inputs.v};
     inputs.rowsFirst = inputs.q.shape.size() == 3;
     for (size_t i = 0; i < tensors.size(); ++i) {
         Shape& shape = tensors[i]->shape;
         if ((shape.size() == 3) != inputs.rowsFirst || (shape.size() == 4 && shape[0] != 1))
-            failInput("{}: has shape {}, packed sequences are [rows, H, D], or [1, H, rows, D], in q, k and v alike",
-                      names[i], shapeText(shape));
+            failInput("{}: has shape {}; packed sequences are all [rows, H, D] or all [1, H, rows, D]", names[i],
+                      shapeText(shape));
         if (inputs.rowsFirst)
             std::swap(shape[0], shape[1]);
     }
@@ -98,7 +98,7 @@ VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) {
     return {type, 0, 0, dim, uint64_t{heads} * dim};
 }
 
-// What of the problem is other if sequences are packed.
+// Sets the fields that differ for packed sequences.
 void setPacked(const Inputs& inputs, VkfProblem& problem) {
     if (inputs.cuSeqlensQ.empty())
         return;
@@ -123,11 +123,12 @@ Tensor loadArray(const FlagFile& file, const std::string& name) {
 }
 
 void addInputOptions(CLI::App& command, InputFiles& files) {
-    command.add_option("--q", files.q, ".npy of [B, H, N, D], [H, N, D] or [N, D], float32 or float16");
-    command.add_option("--k", files.k, ".npy of the keys, with H or fewer heads that divide it");
-    command.add_option("--v", files.v, ".npy of the values");
+    command.add_option("--q", files.q,
+                       ".npy file of the queries: [B, H, N, D], [H, N, D] or [N, D], float32 or float16");
+    command.add_option("--k", files.k, ".npy file of the keys; H is a multiple of its number of heads");
+    command.add_option("--v", files.v, ".npy file of the values");
     command.add_option("--tensors", files.tensors,
-                       ".safetensors with q, k and v in F32, F16 or BF16, in place of those three");
+                       ".safetensors file with tensors q, k and v in F32, F16 or BF16; replaces --q, --k and --v");
     for (const OptionalInput& row : optionalInputs())
         if (row.flag != nullptr)
             command.add_option(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tensors of one attention call from files, checked against each other.
+// Loads the tensors of one attention call from files and checks that they fit each other.
 #ifndef VKFLASH_TOOLS_INPUTS_HPP
 #define VKFLASH_TOOLS_INPUTS_HPP
 
@@ -16,12 +16,12 @@
 
 namespace vkf::tools {
 
-// Empty = not given.
+// Paths of the input files. Empty = not given.
 struct InputFiles {
     std::string q;
     std::string k;
     std::string v;
-    std::string tensors; // one .safetensors with q, k and v
+    std::string tensors; // one .safetensors file with q, k and v
     std::string lengths;
     std::string blockMask;
     std::string sinks;
@@ -38,49 +38,53 @@ struct InputFiles {
 
 void addInputOptions(CLI::App& command, InputFiles& files);
 
-// A flag and its path, as error messages name them.
+// A flag and its file, as error messages name them.
 struct FlagFile {
     const char* flag;
     std::string path;
 };
 
-// Those that were given.
+// The files that the caller gave.
 std::vector<FlagFile> filesGiven(const InputFiles& files);
 
 struct OptionalInput; // optional_inputs.hpp
 
 struct Inputs {
     Tensor q, k, v;
-    std::vector<int32_t> lengths;    // empty if there is no file
-    std::vector<int32_t> documents;  // [batch, keys], of packed keys [keys], alike
+    std::vector<int32_t> lengths; // empty without a file
+    // [batch, keys]; [keys] if sequences are packed.
+    std::vector<int32_t> documents;
     std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
     std::vector<int32_t> cuSeqlensK;
     std::vector<int32_t> probabilityRows;
-    bool rowsFirst = false; // q, k and v, and so o, are [rows, heads, D] in files; shapes here have heads first
+    // q, k, v and o are [rows, heads, D] in files. The shapes in this struct have heads first.
+    bool rowsFirst = false;
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;
     std::optional<Tensor> alibiSlopes;
-    std::optional<Tensor> bias; // in whole words of 4 bytes, as of the mask
+    // The bytes of bias and mask are rounded up to a multiple of 4.
+    std::optional<Tensor> bias;
     std::optional<Tensor> biasFactors;
     std::optional<Tensor> mask;
     std::optional<Tensor> dropoutMask;
-    std::vector<const OptionalInput*> given; // rows of the table whose files were given
+    std::vector<const OptionalInput*> given; // table rows of the given files
     std::string source;                      // for messages: "--q q.npy --k k.npy --v v.npy"
 };
 
-// ProgramError names flag, file and limit.
+// Throws ProgramError with flag, file and limit.
 Inputs loadInputs(const InputFiles& files);
 
-// Shape and input types of the call; o has the type of q.
+// Shape and input types of the call. o has the type of q.
 VkfProblem problemOf(const Inputs& inputs);
 
-// Pointers to the optional inputs that were given, but for the block mask, which is packed first.
+// Sets pointers to the given optional inputs, except the block mask, which must be packed first.
 void handOptional(const Inputs& inputs, host::HostTensors& tensors);
 
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);
 
-// Shape of o, lse or probabilities in files, with as many dimensions as q has; heads come first in lse.
+// Shapes of o, lse and probabilities in files. o and probabilities have as many dimensions as q. lse lacks the last
+// dimension, and its heads come first.
 Shape outputShape(const Inputs& inputs);
 Shape lseShape(const Inputs& inputs);
 Shape probabilitiesShape(const Inputs& inputs);

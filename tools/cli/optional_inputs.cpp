@@ -12,7 +12,7 @@ namespace vkf::tools {
 
 namespace {
 
-// [sequences, heads, rows, keys] of a bias or a mask.
+// The full shape [sequences, heads, rows, keys] of a bias or a mask.
 Shape scoresShape(const Inputs& inputs) {
     const uint32_t heads = extent(inputs.q, axisHead);
     if (inputs.cuSeqlensQ.empty())
@@ -31,7 +31,7 @@ int64_t lengthAt(const Tensor& lengths, size_t index) {
     return value;
 }
 
-// A file, and how messages call it.
+// A file, and its name in messages.
 struct LoadedArray {
     std::string name;
     Tensor tensor;
@@ -50,7 +50,7 @@ void loadLengths(const FlagFile& flagFile, const TensorNames& names, Inputs& inp
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
     if (file.shape != Shape{batch})
-        failInput("{}: has shape {}, one length for each sequence is [{}]", name, shapeText(file.shape), batch);
+        failInput("{}: has shape {}; one length for each sequence is [{}]", name, shapeText(file.shape), batch);
     for (size_t i = 0; i < batch; ++i) {
         const int64_t length = lengthAt(file, i);
         if (length < 0 || length > keys || length > INT32_MAX)
@@ -60,21 +60,21 @@ void loadLengths(const FlagFile& flagFile, const TensorNames& names, Inputs& inp
     }
 }
 
-// Where packed sequences begin, and where the last one ends, among the rows of a tensor.
+// Reads cumulative lengths: the first row of each packed sequence, and the end of the last one.
 std::vector<int32_t> loadStarts(const FlagFile& flagFile, const Tensor& of, const std::string& nameOf) {
     const auto [name, file] = load(flagFile);
     const uint32_t rows = extent(of, axisRow);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; cumulative lengths are int32 or int64", name, elementName(file.type));
     if (file.shape.size() != 1 || file.shape[0] < 2)
-        failInput("{}: has shape {}, cumulative lengths of B sequences are [B + 1]", name, shapeText(file.shape));
+        failInput("{}: has shape {}; cumulative lengths of B sequences are [B + 1]", name, shapeText(file.shape));
     std::vector<int32_t> starts;
     for (size_t i = 0; i < file.shape[0]; ++i) {
         const int64_t least = starts.empty() ? 0 : starts.back();
         const int64_t start = lengthAt(file, i);
         if (start < least || start > rows || (i == 0 && start != 0))
-            failInput("{}: element {} is {}; they start at 0, never fall and are at most {}, the rows of {}", name, i,
-                      start, rows, nameOf);
+            failInput("{}: element {} is {}; the elements start at 0, never fall and are at most {}, the rows of {}",
+                      name, i, start, rows, nameOf);
         starts.push_back(static_cast<int32_t>(start));
     }
     if (starts.back() != static_cast<int64_t>(rows))
@@ -90,15 +90,15 @@ void loadKeyStarts(const FlagFile& file, const TensorNames& names, Inputs& input
     inputs.cuSeqlensK = loadStarts(file, inputs.k, names[1]);
 }
 
-// The document of each key of each sequence; of one row they are those of every sequence.
+// Reads the document of each key of each sequence. A file of one row serves every sequence.
 void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
     const auto [name, file] = load(flagFile);
-    const uint32_t batch = extent(inputs.k, axisBatch); // 1 of packed sequences
+    const uint32_t batch = extent(inputs.k, axisBatch); // 1 for packed sequences
     const uint32_t keys = extent(inputs.k, axisRow);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; documents are int32 or int64", name, elementName(file.type));
     if (file.shape != Shape{batch, keys} && file.shape != Shape{keys})
-        failInput("{}: has shape {}, one document for each key is [{}, {}] or [{}]", name, shapeText(file.shape), batch,
+        failInput("{}: has shape {}; one document for each key is [{}, {}] or [{}]", name, shapeText(file.shape), batch,
                   keys, keys);
     for (size_t i = 0; i < size_t{batch} * keys; ++i) {
         const int64_t document = lengthAt(file, file.shape.size() == 1 ? i % keys : i);
@@ -108,13 +108,13 @@ void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Input
     }
 }
 
-// Rows whose probabilities are wanted.
+// Reads the rows whose probabilities the caller wants.
 void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
     const auto [name, file] = load(flagFile);
     if (file.type != ElementType::i32 && file.type != ElementType::i64)
         failInput("{}: holds {}; row numbers are int32 or int64", name, elementName(file.type));
     if (file.shape.size() != 1 || file.shape[0] == 0)
-        failInput("{}: has shape {}, one or more row numbers are [W]", name, shapeText(file.shape));
+        failInput("{}: has shape {}; one or more row numbers are [W]", name, shapeText(file.shape));
     for (size_t i = 0; i < file.shape[0]; ++i) {
         const int64_t row = lengthAt(file, i);
         if (row < INT32_MIN || row > INT32_MAX)
@@ -123,7 +123,7 @@ void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/,
     }
 }
 
-// A number for each query head.
+// Reads one number for each query head.
 template <std::optional<Tensor> Inputs::*field>
 void loadHeads(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
     auto [name, tensor] = load(file);
@@ -131,11 +131,11 @@ void loadHeads(const FlagFile& file, const TensorNames& /*names*/, Inputs& input
     if (tensor.type != ElementType::f32)
         failInput("{}: holds {}; it must be float32", name, elementName(tensor.type));
     if (tensor.shape != Shape{heads})
-        failInput("{}: has shape {}, one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
+        failInput("{}: has shape {}; one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
     inputs.*field = std::move(tensor);
 }
 
-// A bias or a mask: dimensions of 1, or that are not there, repeat.
+// Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat.
 LoadedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
     auto [name, tensor] = load(file);
     const Shape whole = scoresShape(inputs);
@@ -145,7 +145,7 @@ LoadedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
         fits = count == 1 || count == whole[whole.size() - 1 - i];
     }
     if (!fits)
-        failInput("{}: has shape {}, which cannot be repeated to [B, H, N, K] = {}", name, shapeText(tensor.shape),
+        failInput("{}: has shape {}, which cannot be broadcast to [B, H, N, K] = {}", name, shapeText(tensor.shape),
                   shapeText(whole));
     tensor.bytes.resize((tensor.bytes.size() + 3) / 4 * 4);
     return {std::move(name), std::move(tensor)};
@@ -188,7 +188,7 @@ VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {
     return bias;
 }
 
-// What a row says of the problem.
+// How a table row describes its input in the problem.
 using P = VkfProblem;
 
 template <VkfArrayBits array> void hasArray(const Inputs& /*inputs*/, P& problem) { enable(problem, array); }
@@ -234,51 +234,58 @@ template <auto from, auto to> void same(const T& tensors, R& inputs) { inputs.*t
 using F = InputFiles;
 using I = Inputs;
 
-// Packed sequences come first: other shapes depend on them.
+// Packed sequences come first, because the shapes of other inputs depend on them.
 const std::array rows = {
-    OptionalInput{"--cu-seqlens-q", &F::cuSeqlensQ,
-                  ".npy of [B + 1], int32 or int64: where the rows of each of B packed sequences begin and the last "
-                  "ends; q, k and v are then [rows, H, D] or [1, H, rows, D]",
-                  loadRowStarts, nullptr, numbers<&I::cuSeqlensQ, &T::cuSeqlensQ>,
-                  same<&T::cuSeqlensQ, &R::cuSeqlensQ>},
-    OptionalInput{"--cu-seqlens-k", &F::cuSeqlensK, ".npy of [B + 1], the same of the keys", loadKeyStarts, nullptr,
-                  numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
-    OptionalInput{"--lengths", &F::lengths, ".npy of [B], int32 or int64: keys of each sequence", loadLengths,
-                  hasArray<VKF_ARRAY_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
+    OptionalInput{
+        "--cu-seqlens-q", &F::cuSeqlensQ,
+        ".npy file of [B + 1], int32 or int64: the first row of each of B packed sequences, and the end of the "
+        "last one; q, k and v are then [rows, H, D] or [1, H, rows, D]",
+        loadRowStarts, nullptr, numbers<&I::cuSeqlensQ, &T::cuSeqlensQ>, same<&T::cuSeqlensQ, &R::cuSeqlensQ>},
+    OptionalInput{"--cu-seqlens-k", &F::cuSeqlensK,
+                  ".npy file of [B + 1]: the first key of each sequence, and the end of the last one", loadKeyStarts,
+                  nullptr, numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
+    OptionalInput{"--lengths", &F::lengths, ".npy file of [B], int32 or int64: number of keys of each sequence",
+                  loadLengths, hasArray<VKF_ARRAY_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
                   same<&T::keyLengths, &R::keyLengths>},
     OptionalInput{"--block-mask", &F::blockMask,
-                  ".npy of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: which of R x K blocks of --mask-block "
-                  "rows and keys are open",
+                  ".npy file of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: the open blocks; a block has "
+                  "--mask-block rows and keys",
                   loadBlockMask, nullptr, nullptr, same<&T::blockMask, &R::blockMask>},
-    OptionalInput{"--sinks", &F::sinks, ".npy of [H], float32: a logit for each query head beside those of the keys",
-                  loadHeads<&I::sinks>, hasArray<VKF_ARRAY_SINKS>, floats<&I::sinks, &T::sinks>, same<&T::sinks, &R::sinks>},
-    OptionalInput{"--alibi-slopes", &F::alibiSlopes,
-                  ".npy of [H], float32: how scores of each query head fall with the distance between row and key",
+    OptionalInput{"--sinks", &F::sinks, ".npy file of [H], float32: one more logit for each query head",
+                  loadHeads<&I::sinks>, hasArray<VKF_ARRAY_SINKS>, floats<&I::sinks, &T::sinks>,
+                  same<&T::sinks, &R::sinks>},
+    OptionalInput{"--alibi-slopes", &F::alibiSlopes, ".npy file of [H], float32: the ALiBi slope of each query head",
                   loadHeads<&I::alibiSlopes>, isAlibi, floats<&I::alibiSlopes, &T::alibiSlopes>,
                   same<&T::alibiSlopes, &R::alibiSlopes>},
-    OptionalInput{"--bias", &F::bias,
-                  ".npy of [B, H, N, K], float32 or float16, added to scores; dimensions of 1, or missing, repeat",
-                  loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
+    OptionalInput{
+        "--bias", &F::bias,
+        ".npy file of [B, H, N, K], float32 or float16: added to the scores; dimensions of 1 and missing ones repeat",
+        loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
     OptionalInput{"--bias-factors", &F::biasFactors,
-                  ".npy of [H], float32: a factor for each query head that multiplies --bias", loadBiasFactors,
+                  ".npy file of [H], float32: one factor of --bias for each query head", loadBiasFactors,
                   hasArray<VKF_ARRAY_BIAS_FACTORS>, floats<&I::biasFactors, &T::biasFactors>,
                   same<&T::biasFactors, &R::biasFactors>},
-    OptionalInput{"--mask", &F::mask, ".npy of [B, H, N, K], bool or uint8, likewise: which keys rows see",
-                  loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_ARRAY_MASK>, bytes<&I::mask, &T::mask>, same<&T::mask, &R::mask>},
+    OptionalInput{
+        "--mask", &F::mask,
+        ".npy file of [B, H, N, K], bool or uint8: the keys that each row sees; dimensions repeat as in --bias",
+        loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_ARRAY_MASK>, bytes<&I::mask, &T::mask>,
+        same<&T::mask, &R::mask>},
     OptionalInput{"--documents", &F::documents,
-                  ".npy of [B, K] or [K], int32 or int64: the document of each key; rows see their own alone",
+                  ".npy file of [B, K] or [K], int32 or int64: the document of each key; a row sees only the keys of "
+                  "its document",
                   loadDocuments, hasArray<VKF_ARRAY_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>,
                   same<&T::documentIds, &R::documentIds>},
     OptionalInput{"--dropout-mask", &F::dropoutMask,
-                  ".npy of [B, H, N, K], bool or uint8; dimensions of 1, or missing, repeat: which probabilities "
-                  "--dropout keeps, in place of its generator",
+                  ".npy file of [B, H, N, K], bool or uint8: the probabilities that --dropout keeps, in place of its "
+                  "generator; dimensions repeat as in --bias",
                   loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_ARRAY_DROPOUT_MASK>,
                   bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
     OptionalInput{"--weight-rows", &F::probabilityRows,
-                  ".npy of [W], int32 or int64: the rows of --weights, in any order; one that is none gets zeros",
+                  ".npy file of [W], int32 or int64: the rows of --weights in any order; a number outside of the rows "
+                  "gives zeros",
                   loadProbabilityRows, isProbabilityRows, numbers<&I::probabilityRows, &T::probabilityRows>,
                   same<&T::probabilityRows, &R::probabilityRows>, "--probability-rows"},
-    // --page-rows and --seed make these.
+    // The program makes these from --page-size and --seed.
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::blockTable, &R::blockTable>},
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::dropoutSeed, &R::dropoutSeed>},
 };

@@ -59,7 +59,7 @@ constexpr std::array<Choice<VkfType>, 8> cacheTypes = {{{"f32", VKF_TYPE_F32},
                                                         {"q5_0", VKF_TYPE_Q5_0},
                                                         {"q5_1", VKF_TYPE_Q5_1}}};
 
-// Finite, because no other value has a meaning; zero would silently mean the default.
+// Accepts only finite numbers, because no other value has a meaning.
 float parseFactor(const char* flag, const std::string& text) {
     float value = 0;
     const char* const end = text.data() + text.size();
@@ -87,26 +87,26 @@ VkfWindow parseWindow(const std::string& text) {
 } // namespace
 
 void addMaskOptions(CLI::App& command, MathOptions& options) {
-    // Without a value it means the usual alignment.
+    // The flag without a value selects the usual alignment.
     command
         .add_option_function<std::vector<std::string>>(
             "--causal",
             [&options](const std::vector<std::string>& values) {
                 options.causal = values.empty() || values[0].empty() ? "bottom-right" : values[0];
             },
-            "row i sees keys up to its own: bottom-right (default) or top-left alignment")
+            "a row sees the keys up to its own position; alignment bottom-right (default) or top-left")
         ->expected(0, 1)
         ->type_name("ALIGNMENT");
     command.add_option("--window", options.window,
-                       "keys visible LEFT and RIGHT of a row's own, both inclusive; -1 = no limit");
-    command.add_option("--first-keys", options.firstKeys, "this many first keys are visible beside the window");
+                       "a row sees LEFT keys before and RIGHT keys after its own position; -1 = no limit");
+    command.add_option("--first-keys", options.firstKeys, "this many first keys are visible too; needs --window");
     command.add_option("--alignment", options.alignment,
-                       "where a window's diagonal lies: bottom-right (default) or top-left");
-    command.add_option("--scale", options.scale, "factor of the scores (default 1/sqrt(D))");
+                       "position of the window's diagonal: bottom-right (default) or top-left");
+    command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
     command.add_flag("--alibi", options.alibi,
-                     "scores fall with the distance between row and key, by the usual slopes");
-    command.add_option("--precision", options.precision, "of the products: default or fp32");
+                     "ALiBi with the usual slopes: scores fall with the distance between row and key");
+    command.add_option("--precision", options.precision, "precision of the products: default or fp32");
 }
 
 void addMathOptions(CLI::App& command, MathOptions& options) {
@@ -122,13 +122,13 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     if (!options.alignment.empty()) {
         const auto alignment = parseChoice<VkfAlignment>("--alignment", options.alignment, alignments);
         if (problem.causal && alignment != problem.alignment)
-            failInput("--alignment {}: is not the one that --causal {} asks for", options.alignment, options.causal);
+            failInput("--alignment {}: differs from --causal {}", options.alignment, options.causal);
         problem.alignment = alignment;
     }
     if (!options.window.empty())
         problem.window = parseWindow(options.window);
     if (problem.causal != 0 && problem.window.right > 0)
-        failInput("--window {}: RIGHT must be 0 or -1 beside --causal", options.window);
+        failInput("--window {}: RIGHT must be 0 or -1 with --causal", options.window);
     if (options.firstKeys != 0 && options.window.empty())
         failInput("--first-keys {}: needs a --window", options.firstKeys);
     problem.window.firstKeys = options.firstKeys;
@@ -151,8 +151,8 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
 
 void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
     command.add_option("--dropout", options.probability,
-                       "drop each probability with this chance; the others grow by 1 / (1 - P)");
-    command.add_option("--seed", options.seed, "of --dropout's generator")->capture_default_str();
+                       "drop each probability with chance P; multiply the others by 1 / (1 - P)");
+    command.add_option("--seed", options.seed, "seed of the generator of --dropout")->capture_default_str();
 }
 
 void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
@@ -164,21 +164,20 @@ void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
 }
 
 void addHeadOptions(CLI::App& command, ShapeOptions& options) {
-    command.add_option("--batch", options.batch, "sequences")->capture_default_str();
-    command.add_option("--heads", options.heads, "query heads")->capture_default_str();
-    command.add_option("--kv-heads", options.kvHeads, "KV heads (default: as many)");
-    command.add_option("--keys", options.keys, "keys (default: as many as rows)")->each([&options](const std::string&) {
-        options.keysGiven = true;
-    });
+    command.add_option("--batch", options.batch, "number of sequences")->capture_default_str();
+    command.add_option("--heads", options.heads, "number of query heads")->capture_default_str();
+    command.add_option("--kv-heads", options.kvHeads, "number of KV heads (default: as many as query heads)");
+    command.add_option("--keys", options.keys, "number of keys (default: as many as rows)")
+        ->each([&options](const std::string&) { options.keysGiven = true; });
     command.add_option("--value-dim", options.valueDim, "head dimension of v and o (default: D)");
-    command.add_flag("--lse", options.lse, "also the logarithms of the softmax sums");
+    command.add_flag("--lse", options.lse, "also compute lse, the logarithms of the softmax sums");
 }
 
 void addShapeOptions(CLI::App& command, ShapeOptions& options) {
     addHeadOptions(command, options);
-    command.add_option("--rows", options.rows, "query rows")->capture_default_str();
+    command.add_option("--rows", options.rows, "number of query rows")->capture_default_str();
     command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
-    command.add_option("--type", options.type, "of q, k, v, o: f32, f16 or bf16")->capture_default_str();
+    command.add_option("--type", options.type, "type of q, k, v and o: f32, f16 or bf16")->capture_default_str();
 }
 
 VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
@@ -204,18 +203,18 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
 
 void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
     command.add_option("--device", flags.device,
-                       "number of the device in `vkflash info`, or a part of its name (default: the "
-                       "best)");
-    command.add_flag("--validation", flags.validation, "load the Vulkan validation layer; its messages are failures");
+                       "number of the device in `vkflash info`, or a part of its name (default: the best device)");
+    command.add_flag("--validation", flags.validation,
+                     "load the Vulkan validation layer; any of its messages makes the program fail");
     command
         .add_option("--quirk", flags.quirks,
-                    "list of driver troubles to work around as if they were known here: no-subgroup-shuffle, "
+                    "list of driver faults to work around, known on this driver or not: no-subgroup-shuffle, "
                     "rolled-loops, unknown-matrix-layout, lockstep-subgroups")
         ->delimiter(',');
 }
 
 void addTuningOption(CLI::App& command, std::string& file) {
-    command.add_option("--tuning", file, "file of `vkflash tune` that says which tiles to take");
+    command.add_option("--tuning", file, "file of `vkflash tune` with the tiles to use");
 }
 
 std::string loadTuning(const std::string& file) {
@@ -252,7 +251,7 @@ host::Device openDevice(const DeviceFlags& flags) {
 
 void checkValidation(const host::Device& device) {
     if (device.validationMessageCount() != 0)
-        fail("--validation: {} messages of the validation layer", device.validationMessageCount());
+        fail("--validation: the validation layer reported {} messages", device.validationMessageCount());
 }
 
 VkfType parseType(const char* flag, const std::string& text) { return parseChoice<VkfType>(flag, text, types); }

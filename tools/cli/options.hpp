@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Flags that several sub-commands share, and the way from their text to a VkfProblem. Every refusal
-// is a ProgramError that names the flag, what it was given and what it takes.
+// Flags that several sub-commands share, and their conversion to a VkfProblem. Every refusal is a ProgramError. It
+// names the flag, the given value and the accepted values.
 #ifndef VKFLASH_TOOLS_OPTIONS_HPP
 #define VKFLASH_TOOLS_OPTIONS_HPP
 
@@ -16,26 +16,26 @@
 
 namespace vkf::tools {
 
-// What is computed, apart from shape and types.
+// Everything about the computation except shape and types.
 struct MathOptions {
     std::string causal;    // empty = not causal
-    std::string alignment; // of causal mask and window; empty = bottom-right
+    std::string alignment; // alignment of causal mask and window; empty = bottom-right
     std::string window;
-    uint32_t firstKeys = 0; // beside the window
+    uint32_t firstKeys = 0; // first keys that are visible in addition to the window
     std::string scale;
     std::string softcap;
-    bool alibi = false;     // the usual slopes
-    uint32_t maskBlock = 0; // of a block mask; 0 = none
+    bool alibi = false;     // ALiBi with the usual slopes
+    uint32_t maskBlock = 0; // block size of a block mask; 0 = no block mask
     std::string path = "auto";
     std::string precision = "default";
 };
 
-void addMaskOptions(CLI::App& command, MathOptions& options); // all but the path
+void addMaskOptions(CLI::App& command, MathOptions& options); // all math flags but --path and --mask-block
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
 
 struct DropoutOptions {
-    std::string probability; // empty = none
+    std::string probability; // empty = no dropout
     uint64_t seed = 0;
 };
 
@@ -48,7 +48,7 @@ struct ShapeOptions {
     uint32_t heads = 8;
     uint32_t kvHeads = 0; // 0 = heads
     uint32_t rows = 1024;
-    uint32_t keys = 0; // 0 = rows, unless given
+    uint32_t keys = 0; // used only if keysGiven, because 0 keys are allowed
     uint32_t dim = 64;
     uint32_t valueDim = 0; // 0 = dim
     std::string type = "f16";
@@ -57,30 +57,30 @@ struct ShapeOptions {
     bool lse = false;
 };
 
-void addHeadOptions(CLI::App& command, ShapeOptions& options); // all but rows, head dimension and type
+void addHeadOptions(CLI::App& command, ShapeOptions& options); // all shape flags but rows, head dimension and type
 void addShapeOptions(CLI::App& command, ShapeOptions& options);
 VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
 
 struct DeviceFlags {
     std::string device;
-    std::string tuning; // file; empty = none
+    std::string tuning; // path of the file; empty = none
     bool validation = false;
     std::vector<std::string> quirks;
 };
 
-void addDeviceOptions(CLI::App& command, DeviceFlags& flags); // all but the tuning
+void addDeviceOptions(CLI::App& command, DeviceFlags& flags); // all but --tuning
 void addTuningOption(CLI::App& command, std::string& file);
-// The content of a file given to --tuning; "" if none was.
+// The content of the file given to --tuning. "" if the flag was not given.
 std::string loadTuning(const std::string& file);
-// Validation messages go to stderr as they come; checkValidation fails if there were any.
+// Prints validation messages to stderr as they come. checkValidation fails if there were any.
 host::Device openDevice(const DeviceFlags& flags);
 void checkValidation(const host::Device& device);
 
-// "f32", "f16" or "bf16", given to a flag.
+// Parses "f32", "f16" or "bf16", the value of a flag.
 VkfType parseType(const char* flag, const std::string& text);
-// The same or a block type.
+// Parses a type as above or a block type.
 VkfType parseCacheType(const char* flag, const std::string& text);
-// "auto" or the name of a path, given to a flag.
+// Parses "auto" or the name of a path, the value of a flag.
 VkfPath parsePath(const char* flag, const std::string& text);
 
 const char* precisionName(VkfPrecision precision);

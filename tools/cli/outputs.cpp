@@ -12,7 +12,8 @@ namespace vkf::tools {
 
 namespace {
 
-// One of the results: its flag, its name in a .safetensors file, and the file, empty = not asked for.
+// One result: its flag, its name in a .safetensors file, and the path of the file. An empty path means that the caller
+// does not want the result.
 struct Result {
     const char* flag;
     const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// o, lse and probabilities on their way to files: all of them or none.
+// Writes o, lse and probabilities to files. Either all files are written or none.
 #ifndef VKFLASH_TOOLS_OUTPUTS_HPP
 #define VKFLASH_TOOLS_OUTPUTS_HPP
 
@@ -14,20 +14,20 @@ namespace vkf::tools {
 
 struct OutputFiles {
     std::string o;
-    // Empty = not asked for; the same .safetensors file as o is allowed.
+    // Empty = not wanted. May be the .safetensors file of o.
     std::string lse;
     std::string probabilities;
 };
 
-// Those that the files do not ask for are not used.
+// The results. A tensor without a file is not used.
 struct OutputTensors {
     const Tensor& o;
     const Tensor& lse;
     const Tensor& probabilities;
 };
 
-// Before the work: format, type, folder, and that no output is an input or another output.
-// ProgramError names flag, file and reason.
+// Call it before the work. Checks format, type and folder, and that no output is an input or another output. Throws
+// ProgramError with flag, file and reason.
 void checkOutputs(const OutputFiles& files, ElementType outputType, const InputFiles& inputs);
 
 void writeOutputs(const OutputFiles& files, const OutputTensors& tensors);

@@ -17,8 +17,8 @@
 namespace vkf::tools {
 namespace {
 
-// File names may hold line breaks; the message stays one line. Where stderr is closed there is nobody to
-// tell, and the status says it.
+// Replaces control characters by spaces: file names may hold line breaks, and the message must stay one line. If stderr
+// is closed, the exit status still reports the error.
 ExitStatus report(ExitStatus status, std::string text) {
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
@@ -28,8 +28,8 @@ ExitStatus report(ExitStatus status, std::string text) {
     return status;
 }
 
-// A full disk or a closed pipe must come back as an error from the write, not end the process with
-// half-written files left behind.
+// A full disk or a closed pipe must come back as an error of the write. By default these signals end the process and
+// leave half-written files.
 void turnWriteSignalsIntoErrors() {
 #if !defined(_WIN32)
     std::signal(SIGPIPE, SIG_IGN);
@@ -37,7 +37,7 @@ void turnWriteSignalsIntoErrors() {
 #endif
 }
 
-// CLI11 would say only that a sub-command is missing.
+// CLI11 alone would say only that a sub-command is missing.
 void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
     if (words.empty())
         return;
@@ -52,7 +52,7 @@ void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
     }
     if (!word.starts_with('-'))
-        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command, there are {}", word, names),
+        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command; the sub-commands are {}", word, names),
                                CLI::ExitCodes::ExtrasError);
 }
 
@@ -80,7 +80,7 @@ int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
     return exitDone;
 }
 
-// What the exception in flight comes to. Without fmt, which may throw.
+// Reports the exception in flight and returns its exit status. Does not use fmt, which may throw.
 ExitStatus reportException() {
     try {
         throw;
@@ -93,7 +93,7 @@ ExitStatus reportException() {
         return report(refused ? exitBadInput : exitFailed, error.what());
     } catch (const std::bad_alloc&) {
         return report(exitFailed, "out of host memory");
-    } catch (const std::system_error& error) { // fmt::print on a closed or full stdout
+    } catch (const std::system_error& error) { // from fmt::print if stdout is closed or full
         return report(exitFailed, "standard output: " + error.code().message());
     } catch (const std::exception& error) {
         return report(exitFailed, error.what());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The frame of a program with sub-commands. Its contract: status 0 only if all that was asked for is written and right;
-// otherwise one line on stderr.
+// Runs a program with sub-commands. The exit status is 0 only if all requested results are written and right. Otherwise
+// the program prints one line to stderr.
 #ifndef VKFLASH_TOOLS_PROGRAM_HPP
 #define VKFLASH_TOOLS_PROGRAM_HPP
 
@@ -15,13 +15,13 @@
 
 namespace vkf::tools {
 
-// Adds one sub-command, which sets the action when it is chosen.
+// Adds one sub-command. The sub-command sets `action` when the command line selects it.
 using AddCommand = std::function<void(CLI::App& program, Action& action)>;
 
-// Parses the command line, runs the chosen sub-command and reports what it throws. Returns the exit status.
+// Parses the command line, runs the selected sub-command and reports what it throws. Returns the exit status.
 int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands);
 
-// The words of the command line, for reports.
+// The words of the command line, joined by spaces, for reports.
 std::string commandLine(int argc, char** argv);
 
 } // namespace vkf::tools

@@ -7,8 +7,8 @@
 
 namespace vkf::tools {
 
-// A bar on stderr for work that takes long: drawn only if stderr is a terminal and two seconds have
-// passed, erased when the object goes out of scope.
+// A progress bar on stderr for long work. It appears only if stderr is a terminal and two seconds have passed. The
+// destructor erases it.
 class Progress {
 public:
     explicit Progress(std::string label);
@@ -18,8 +18,8 @@ public:
     Progress& operator=(Progress&&) = delete;
     ~Progress();
 
-    void update(double share); // 0 to 1
-    void hide();               // until the next update, for a line on stdout
+    void update(double share); // share of the work that is done, 0 to 1
+    void hide();               // erases the bar until the next update, for a line on stdout
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -10,7 +10,7 @@ namespace vkf::tools {
 
 namespace {
 
-// The largest unit that leaves at least one; the first unit if none does.
+// Uses the largest unit that gives a number of at least 1, or the first unit if none does.
 std::string scaled(double value, double step, std::span<const char* const> units) {
     size_t unit = 0;
     while (value >= step && unit + 1 < units.size()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers for people.
+// Formats numbers for people.
 #ifndef VKFLASH_TOOLS_TEXT_HPP
 #define VKFLASH_TOOLS_TEXT_HPP
 

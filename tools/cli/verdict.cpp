@@ -42,7 +42,8 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
     Progress progress("checking on the CPU");
     VkfReferenceOptions options = referenceOptions(plan, progress);
     if (sampleRows != 0) {
-        // Odd, so that the rows stand at all places of a kernel's tiles; the last row is the one that sees most.
+        // The stride is odd, so the rows have different positions in the kernel's tiles. The last row is included,
+        // because it sees the most keys.
         options.rowStride = std::max(1U, problem.queryRows / sampleRows) | 1U;
         options.rowBegin = problem.queryRows == 0 ? 0 : (problem.queryRows - 1) % options.rowStride;
     }

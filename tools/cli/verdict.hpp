@@ -10,8 +10,8 @@
 
 namespace vkf::tools {
 
-// Compares o and lse with the fp64 reference on the CPU, with a progress bar. sampleRows = 0: every
-// query row, else about so many rows of each head, spread evenly.
+// Compares o and lse with the fp64 reference on the CPU, with a progress bar. With sampleRows = 0 it checks every query
+// row, else about that many evenly spread rows of each head.
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
                         uint32_t sampleRows = 0);
 
@@ -22,10 +22,10 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);
 
-// Error and bound of o, and of lse if there is one, a line each.
+// Error and bound of o, and of lse if there is one. One line each.
 std::string verdictText(const VkfVerdict& verdict, bool lse);
 
-// ProgramError with the worst element if it did not pass.
+// Throws ProgramError with the worst element if the verdict is not passed.
 void requirePassed(const VkfVerdict& verdict, const std::string& what);
 void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& what);
 

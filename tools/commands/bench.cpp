@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench: how fast each path is on a grid of shapes; and the way to the benches of one purpose.
+// vkflash bench: measures each path on a grid of shapes. Its sub-commands are benches for one purpose each.
 #include <memory>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct BenchOptions {
     ReportOptions report;
 };
 
-// One of the grid's problems, and how much of its block mask is open, if it has one.
+// One problem of the grid, with the share of open blocks of its block mask.
 struct GridSubject {
     VkfProblem problem;
     double blockDensity;
@@ -93,18 +93,20 @@ void benchAll(const BenchOptions& options) {
     writeReport(options.report, "grid", device.summary(), {{"results", std::move(results)}});
 }
 
-// `bench --rows 512 prefill` would look as if prefill had taken the rows.
+// `bench --rows 512 prefill` would look as if the flag applied to prefill.
 void requireNoneBefore(const CLI::App& bench) {
     for (const CLI::Option* option : bench.get_options())
         if (option->count() != 0)
-            failInput("{}: stands before \"{}\"; flags of that bench follow its name", option->get_name(),
+            failInput("{}: stands before \"{}\"; put the flags of that bench after its name", option->get_name(),
                       bench.get_subcommands().front()->get_name());
 }
 
 void addBenchOptions(CLI::App& command, BenchOptions& options) {
     addGridOptions(command, options.grid);
     addMaskBlockOption(command, options.grid.math.maskBlock);
-    command.add_option("--block-density", options.blockDensities, "list of shares of open blocks (default: 1)")
+    command
+        .add_option("--block-density", options.blockDensities,
+                    "list of shares of open blocks of the block mask (default: 1)")
         ->delimiter(',');
     addTimedBenchOptions(command, options.device, options.measure, options.report);
 }
@@ -115,14 +117,14 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     auto options = std::make_shared<BenchOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand(
-        "bench", "Times of each path on a grid of shapes, each result checked. Where a GPU tells its clock, runs "
-                 "over 3 % below the highest do not count.");
+        "bench", "Times each path on a grid of shapes and checks each result. Where the GPU's clock is known, runs "
+                 "more than 3 % below the highest clock do not count.");
     addBenchOptions(*command, *options);
     for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
                            addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
-    // CLI11 calls this after the callback of the sub-command, if there is one.
+    // CLI11 calls this callback after the callback of the sub-command, if there is one.
     command->callback([options, command, &action] {
         if (command->get_subcommands().empty())
             action = [options] { benchAll(*options); };

@@ -18,7 +18,7 @@ void addDemoCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
 void addStudyCommand(CLI::App& program, Action& action);
-// The command line goes into the bench's report.
+// The report of a bench contains the command line.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash demo: the sample tensors and a larger generated problem, on the best device: right or not,
-// and how long next to the unfused computation.
+// vkflash demo: computes the sample tensors and a larger generated problem on the best device. Checks the results and
+// compares the time with the unfused computation.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ struct DemoSubject {
     std::string title;
     VkfProblem problem;
     host::HostTensors tensors;
-    uint32_t sampleRows = 0; // rows of each head checked on the CPU; 0 = all
+    uint32_t sampleRows = 0; // number of rows of each head to check on the CPU; 0 = all
 };
 
 std::string problemText(const VkfProblem& problem) {
@@ -107,8 +107,9 @@ void showSamples(host::Device& device, const std::string& folder) {
     show(device, subject);
 }
 
-// As large as a device of the kind computes, both ways, in well under a second. On a CPU the kernels of
-// the sample tensors serve again: its driver compiles them on their first run, which takes longest of all.
+// A shape that a device of this kind computes in well under a second, fused and unfused.
+// On a CPU the shape reuses the kernels of the sample tensors, because compiling a kernel takes longer there than
+// running it.
 DemoSubject generatedSubject(host::DeviceKind kind) {
     const bool cpu = kind == host::DeviceKind::cpu;
     const bool discrete = kind == host::DeviceKind::discrete;
@@ -148,7 +149,8 @@ void addDemoCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<DemoOptions>();
     options->samples = VKFLASH_SAMPLES_DIR;
     CLI::App* command = program.add_subcommand(
-        "demo", "Sample tensors on the best device: right, how fast, and against the unfused way.");
+        "demo",
+        "Computes sample tensors on the best device, checks them, and compares the time with the unfused path.");
     command->add_option("--samples", options->samples, "folder with q.npy, k.npy and v.npy");
     addDeviceOptions(*command, options->device);
     command->callback([options, &action] { action = [options] { demo(*options); }; });

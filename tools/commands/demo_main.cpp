@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The program `vkflash` with its demo alone, which compiles in a fraction of the time: ./dev demo is the first command
+// The program `vkflash` with only the demo. It compiles in a fraction of the time, and ./dev demo is the first command
 // that people run.
 #include "cli/program.hpp"
 #include "commands/commands.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash info: the devices of this machine, what vkflash can do on each, and what this build holds.
+// vkflash info: lists the devices of this machine with what vkflash can do on each, and the content of this build.
 #include <memory>
 #include <vector>
 
@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct Availability {
     std::string name;
-    std::string missing; // empty = there
+    std::string missing; // reason; empty = available
 };
 
 std::vector<Availability> shaderVariants() {
@@ -36,7 +36,7 @@ std::vector<Availability> shaderVariants() {
     return variants;
 }
 
-// Each path is asked with an ordinary problem in the type it is made for.
+// Checks each path with an ordinary problem in 16-bit types, or in fp32 if the device has no 16-bit storage.
 std::vector<Availability> pathsOf(const host::Device& device) {
     const host::DeviceSummary& summary = device.summary();
     auto problem = make<VkfProblem>();
@@ -58,7 +58,7 @@ std::vector<Availability> pathsOf(const host::Device& device) {
     return paths;
 }
 
-// The matrices of path coopmat in one type, and which way scores take in it.
+// The matrices of path coopmat for one type, and whether their element layout is known.
 struct Matrices {
     VkfType type;
     VkfMatrixInfo info;
@@ -78,8 +78,8 @@ struct DeviceReport {
     host::DeviceSummary summary;
     std::vector<Availability> paths; // empty if the device is not usable
     std::vector<Matrices> matrices;
-    std::string reason;         // why not
-    uint32_t tuningEntries = 0; // of the tuning file for this device
+    std::string reason;         // why the device is not usable
+    uint32_t tuningEntries = 0; // entries of the tuning file for this device
 };
 
 std::vector<DeviceReport> deviceReports(const std::string& tuning) {
@@ -173,7 +173,7 @@ void print(const DeviceReport& report, bool tuned) {
     for (const auto& [type, info] : report.matrices)
         fmt::print("    matrices    {} {}x{}x{}, {}\n", vkfTypeName(type), info.rows, info.columns, info.depth,
                    info.layoutKnown ? "scores in registers"
-                                    : "scores through shared memory: this driver's layout of elements is not known");
+                                    : "scores through shared memory: this driver's element layout is not known");
     if (tuned)
         fmt::print("    tuning      {} entries of the file are for this device\n", report.tuningEntries);
     if (report.paths.empty())
@@ -193,7 +193,7 @@ void info(const InfoOptions& options) {
     const std::string version = fmt::format("{}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
     const std::vector<Availability> variants = shaderVariants();
     if (!options.json) {
-        // What the build holds is worth knowing on a machine without Vulkan, too.
+        // The content of the build is useful on a machine without Vulkan, too.
         fmt::print("vkflash {}\n\nshaders in this build\n", version);
         printEntries(variants, "    ");
     }
@@ -215,9 +215,10 @@ void info(const InfoOptions& options) {
 
 void addInfoCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App* command = program.add_subcommand("info", "Devices, limits, features, and which paths run and why not.");
+    CLI::App* command =
+        program.add_subcommand("info", "Lists devices, limits and features, and which paths run or why they do not.");
     addTuningOption(*command, options->tuning);
-    command->add_flag("--json", options->json, "for programs");
+    command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { info(*options); }; });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The program `vkflash`: each sub-command has a file of its name beside this one.
+// The program `vkflash`. Each sub-command has a file of its name in this folder.
 #include "cli/program.hpp"
 #include "commands/commands.hpp"
 

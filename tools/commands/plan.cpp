@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash plan: what would be done for a shape, without doing it.
+// vkflash plan: describes the plan for a shape without running it.
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -81,16 +81,17 @@ void plan(const PlanOptions& options) {
 
 void addPlanCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PlanOptions>();
-    CLI::App* command = program.add_subcommand("plan", "What would be done for a shape, without doing it.");
+    CLI::App* command = program.add_subcommand("plan", "Describes the plan for a shape without running it.");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_flag("--explain", options->explain,
-                      "why: the tiles that formulas allow and the library considered, and the bytes moved");
-    command->add_flag("--json", options->json, "for programs");
+    command->add_flag(
+        "--explain", options->explain,
+        "also explain the plan: tiles that the papers' formulas allow, tiles that the library considered, bytes moved");
+    command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { plan(*options); }; });
 }
 

@@ -39,11 +39,12 @@ uint32_t elementBytesOf(const host::Plan& plan) { return static_cast<uint32_t>(v
 std::vector<VkfTileCandidate> candidatesOf(const host::Plan& plan) {
     std::vector<VkfTileCandidate> candidates(vkfGetPlanTileCount(plan.handle()), make<VkfTileCandidate>());
     for (uint32_t i = 0; i < candidates.size(); ++i)
-        static_cast<void>(vkfGetPlanTile(plan.handle(), i, &candidates[i], nullptr)); // each number is there
+        static_cast<void>(
+            vkfGetPlanTile(plan.handle(), i, &candidates[i], nullptr)); // every number below the count is valid
     return candidates;
 }
 
-// The algorithms as the papers count them, with the tiles that the device and the plan would give them.
+// The algorithms as the papers count them, with the tile of Algorithm 1 for the device or the tile of the plan.
 std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan& plan) {
     const TrafficShape shape = trafficShape(plan.problem());
     const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(plan));
@@ -56,7 +57,7 @@ std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan&
         {fmt::format("this plan, path {}", vkfPathName(plan.info().path)), planTraffic(plan.problem(), plan.info())}};
 }
 
-// "supported", or what vkfCheckSupport says.
+// "supported", or the message of vkfCheckSupport.
 std::string verdictOnPath(const host::Device& device, const host::Plan& plan, VkfPath path) {
     VkfProblem problem = plan.problem();
     problem.path = path;
@@ -94,8 +95,8 @@ std::string formulasText(const host::Device& device, const host::Plan& plan) {
     }
     const VkfPlanInfo& info = plan.info();
     const TileSize own = {info.tileRows, info.tileKeys};
-    text += fmt::format("  this plan's {}x{} would take {} and {} by them; its kernel stages pieces in {} and holds "
-                        "the rest in registers\n",
+    text += fmt::format("  by these formulas this plan's tile of {}x{} takes {} and {}; its kernel stages pieces in {} "
+                        "and keeps the rest in registers\n",
                         own.rows, own.keys, bytesText(static_cast<double>(stagedBytes(own, dims, elementBytes))),
                         bytesText(static_cast<double>(wholeTileBytes(own, dims, elementBytes))),
                         bytesText(info.sharedMemoryBytes));
@@ -119,7 +120,8 @@ std::string candidatesText(const host::Plan& plan) {
 }
 
 std::string trafficText(const host::Device& device, const host::Plan& plan) {
-    std::string text = "\nBytes between device memory and the chip, before caches; all but this plan without a mask\n";
+    std::string text =
+        "\nBytes between device memory and the chip, without caches; only \"this plan\" counts the mask\n";
     for (const PlanTraffic& algorithm : trafficOf(device, plan)) {
         text += fmt::format("  {:<48}{:>12}  ", algorithm.name, bytesText(algorithm.traffic.total()));
         for (const TrafficEntry& entry : algorithm.traffic.entries) {
@@ -165,39 +167,39 @@ Json trafficJson(const PlanTraffic& algorithm) {
     return {{"algorithm", algorithm.name}, {"bytes", algorithm.traffic.total()}, {"entries", std::move(entries)}};
 }
 
-// Why a tile does not serve, without whether it was taken all the same.
+// Why a tile is not good, whether the plan uses it or not.
 std::string objectionText(const VkfTileCandidate& c) {
     switch (c.reason) {
     case VKF_TILE_DIMENSIONS:
-        return fmt::format("for head dimensions {} {}", c.value > c.limit ? "up to" : "from", c.limit);
+        return fmt::format("made for head dimensions {} {}", c.value > c.limit ? "up to" : "from", c.limit);
     case VKF_TILE_OUTPUT_TYPE:
-        return "for fp32 outputs";
+        return "made for fp32 outputs";
     case VKF_TILE_MASK:
-        return fmt::format("for masked problems of at most {} keys", c.limit);
+        return fmt::format("made for masked problems of at most {} keys", c.limit);
     case VKF_TILE_INVOCATIONS:
-        return fmt::format("{} invocations, a workgroup has {} at most", c.value, c.limit);
+        return fmt::format("{} invocations, a workgroup has at most {}", c.value, c.limit);
     case VKF_TILE_SHARED_MEMORY:
         return fmt::format("needs {} bytes of shared memory, there are {}", c.value, c.limit);
     case VKF_TILE_SUBGROUPS:
         return c.value > c.limit && c.value < c.workgroupSize
                    ? fmt::format("{} invocations share a row, a subgroup has {}", c.value, c.limit)
-                   : fmt::format("{} invocations are not whole subgroups of {}", c.value, c.limit);
+                   : fmt::format("{} invocations are not a multiple of the subgroup size {}", c.value, c.limit);
     case VKF_TILE_PARTS:
-        return fmt::format("{} parts of rows, over the limit of {}", c.value, c.limit);
+        return fmt::format("{} partial results, over the limit of {}", c.value, c.limit);
     case VKF_TILE_BLOCKS:
-        return fmt::format("does not go with blocks of {} of the block mask", c.limit);
+        return fmt::format("does not fit blocks of {} of the block mask", c.limit);
     case VKF_TILE_FEW_ROWS:
-        return fmt::format("{} rows of a KV head, for more than {}", c.value, c.limit);
+        return fmt::format("{} rows of a KV head, made for more than {}", c.value, c.limit);
     case VKF_TILE_MANY_KEYS:
-        return fmt::format("for few keys: larger tiles make {} workgroups, {} are enough", c.value, c.limit);
+        return fmt::format("made for few keys: larger tiles give {} workgroups, {} are enough", c.value, c.limit);
     case VKF_TILE_LAYOUT:
-        return "the device's matrices are not laid out as it fills them";
+        return "the kernel cannot fill matrices of the device's element layout";
     case VKF_TILE_REGISTERS:
-        return fmt::format("{} registers an invocation, over {} compilers spill", c.value, c.limit);
+        return fmt::format("{} registers an invocation, compilers spill above {}", c.value, c.limit);
     case VKF_TILE_HALF_EMPTY:
-        return fmt::format("half empty: {} rows, fewer than {} are wanted", c.value, c.limit);
+        return fmt::format("half empty: {} rows, should be fewer than {}", c.value, c.limit);
     case VKF_TILE_FEW_WORKGROUPS:
-        return fmt::format("{} workgroups, {} keep a large device busy", c.value, c.limit);
+        return fmt::format("{} workgroups, a large device needs {} to be busy", c.value, c.limit);
     case VKF_TILE_NOT_NEEDED:
         return "not needed";
     default:

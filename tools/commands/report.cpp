@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash report: the results of benches as one page for people.
+// vkflash report: writes the results of benches as one HTML page.
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -49,10 +49,12 @@ void writePage(const PageOptions& options) {
 
 void addReportCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PageOptions>();
-    CLI::App* command = program.add_subcommand("report", "The results of benches as one HTML page.");
-    command->add_option("--results", options->results, "folder of what benches wrote with --json, and of logs (.txt)")
+    CLI::App* command = program.add_subcommand("report", "Writes the results of benches as one HTML page.");
+    command
+        ->add_option("--results", options->results,
+                     "folder with reports of benches (written with --json) and logs (.txt)")
         ->capture_default_str();
-    command->add_option("-o,--output", options->output, "the page")->capture_default_str();
+    command->add_option("-o,--output", options->output, "path of the page")->capture_default_str();
     command->callback([options, &action] { action = [options] { writePage(*options); }; });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash run: attention on tensors from files.
+// vkflash run: computes attention on tensors from files.
 #include <cstdio>
 #include <memory>
 
@@ -25,13 +25,13 @@ struct RunOptions {
     CacheOptions cache;
     DropoutOptions dropout;
     DeviceFlags device;
-    std::string outputType; // empty = q's
+    std::string outputType; // empty = the type of q
     bool verify = false;
 };
 
 VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     if (inputs.blockMask.has_value() != (options.math.maskBlock != 0))
-        failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
+        failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
     if (options.math.alibi && has(problem, VKF_ARRAY_ALIBI_SLOPES))
@@ -51,7 +51,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     enable(problem, VKF_ARRAY_PROBABILITIES, !options.outputs.probabilities.empty());
     if (!has(problem, VKF_ARRAY_PROBABILITIES) && problem.probabilityRowCount != 0)
         failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.probabilityRows);
-    // Whether the files or the flag are at fault is the difference between any path and this one.
+    // If any path accepts the problem, --path is at fault. Otherwise the files are.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
     VkfMessage message{};
@@ -62,24 +62,24 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     return problem;
 }
 
-// Zeroed memory for a result.
+// Allocates zeroed memory for a result.
 Tensor allocate(ElementType type, Shape shape, const char* flag) {
     const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(type));
     if (!bytes)
-        failInput("{}: an output of shape {} does not fit 64 bits", flag, shapeText(shape));
+        failInput("{}: the size of an output of shape {} does not fit 64 bits", flag, shapeText(shape));
     return {type, std::move(shape), std::vector<std::byte>(*bytes)};
 }
 
 void run(const RunOptions& options) {
     if (options.outputs.o.empty())
-        failInput("-o: is missing; give the file that the result goes to");
+        failInput("-o: is missing; give the file for the result");
     const Inputs inputs = loadInputs(options.inputs);
     VkfProblem problem = makeProblem(options, inputs);
     const std::vector<uint32_t> blockMask =
         inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem)
                          : std::vector<uint32_t>();
     const std::vector<int32_t> blockTable = shuffledPages(problem);
-    // The file's k or v as it is, or in `cache` as the flags want it.
+    // Returns k or v of the file as it is, or stores it in `cache` with the types and pages of the flags.
     const auto inCache = [&](VkfTensorRole role, const Tensor& tensor, std::vector<std::byte>& cache) {
         const VkfType type = vkfTypeOf(tensor.type);
         if (vkf::layoutOf(problem, role).type == type && !has(problem, VKF_ARRAY_BLOCK_TABLE))
@@ -144,15 +144,16 @@ void run(const RunOptions& options) {
 
 void addRunCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<RunOptions>();
-    CLI::App* command = program.add_subcommand("run", "Attention on tensors from files.");
+    CLI::App* command = program.add_subcommand("run", "Computes attention on tensors from files.");
     addInputOptions(*command, options->inputs);
     command->add_option("-o,--output", options->outputs.o,
-                        "where the result goes: .npy, or .safetensors with a tensor named o");
+                        "file for the result: .npy, or .safetensors with a tensor named o");
     command->add_option("--lse", options->outputs.lse,
-                        "where the logarithms of the softmax sums go; may be the .safetensors file of -o");
+                        "file for lse, the logarithms of the softmax sums; may be the .safetensors file of -o");
     command->add_option("--weights,--probabilities", options->outputs.probabilities,
-                        "where the probabilities go; may be the .safetensors file of -o");
-    command->add_option("--output-type", options->outputType, "f32, f16 or bf16 (default: that of q)");
+                        "file for the probabilities; may be the .safetensors file of -o");
+    command->add_option("--output-type", options->outputType,
+                        "type of the result: f32, f16 or bf16 (default: the type of q)");
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);
     addMaskBlockOption(*command, options->math.maskBlock);
@@ -161,7 +162,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     addTuningOption(*command, options->device.tuning);
     command->add_flag(
         "--verify", options->verify,
-        "compare o, lse and probabilities with the CPU reference before writing; above the bound is a failure");
+        "compare o, lse and probabilities with the CPU reference before writing; fail if an error is above its bound");
     command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 

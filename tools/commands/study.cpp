@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash study: the way to the studies of one question each.
+// vkflash study: the parent command of the studies. Each study answers one question.
 #include "study/studies.hpp"
 
 namespace vkf::tools {
 
 void addStudyCommand(CLI::App& program, Action& action) {
-    CLI::App* command = program.add_subcommand("study", "What the algorithms do, step by step, on the CPU reference.");
+    CLI::App* command = program.add_subcommand("study", "Shows on the CPU reference what the algorithms compute.");
     for (const auto add : {addStudyAlgorithmsCommand, addStudyRecomputeCommand})
         add(*command, action);
     command->require_subcommand(1);

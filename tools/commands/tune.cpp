@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash tune: measures other tiles than the library's own choice on this device, and writes down where one is
-// faster, for --tuning and VkfContextCreateInfo::tuning.
+// vkflash tune: measures other tiles than the library's own choice on this device. Writes the faster ones to a file for
+// --tuning and VkfContextCreateInfo::tuning.
 #include <memory>
 #include <vector>
 
@@ -22,11 +22,11 @@ struct TuneCommandOptions {
     PrefillShapes shapes = {.rows = {512, 1024, 2048, 4096}, .types = {"f16", "f32"}};
     TunerOptions tuner;
     DeviceFlags device;
-    std::string output; // file; empty = none
+    std::string output; // path of the file; empty = none
     bool quick = false;
 };
 
-// What --quick changes, unless its own flag says otherwise.
+// Applies --quick. A flag that the caller gave keeps its value.
 void makeQuick(const CLI::App& command, TuneCommandOptions& options) {
     PrefillShapes& shapes = options.shapes;
     const PrefillShapes small = {
@@ -83,7 +83,7 @@ void writeTuning(const std::string& path, const host::DeviceSummary& device, con
     }
 }
 
-// Entries of the problems that were tuned; a problem that the device cannot do is told and left out.
+// Tunes the problems and returns the entries. Prints and leaves out a problem that the device cannot run.
 std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions& options,
                                  const std::vector<VkfProblem>& problems) {
     std::vector<std::string> entries;
@@ -141,15 +141,15 @@ void tune(const TuneCommandOptions& options) {
 void addTuneCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<TuneCommandOptions>();
     CLI::App* command = program.add_subcommand(
-        "tune", "Measures other tiles on this device and writes those that are faster to a file for --tuning.");
-    command->add_option("-o,--output", options->output, "where the tiles go; without it they are only shown");
+        "tune", "Measures other tiles on this device and writes the faster ones to a file for --tuning.");
+    command->add_option("-o,--output", options->output, "file for the tiles; without it the program only shows them");
     addPrefillShapeOptions(*command, options->shapes);
     addDeviceOptions(*command, options->device);
-    command->add_flag("--quick", options->quick, "small shapes and few runs, to try it out or on a software driver");
+    command->add_flag("--quick", options->quick, "use small shapes and few runs, for a trial or for a software driver");
     command->add_option("--seconds", options->tuner.seconds, "wall time of each comparison")->capture_default_str();
-    command->add_option("--margin", options->tuner.margin, "by which a tile must be faster to be taken")
+    command->add_option("--margin", options->tuner.margin, "share by which a tile must be faster to be taken")
         ->capture_default_str();
-    command->add_option("--sample-rows", options->tuner.sampleRows, "rows of each head to check; 0 = all")
+    command->add_option("--sample-rows", options->tuner.sampleRows, "number of rows of each head to check; 0 = all")
         ->capture_default_str();
     command->callback([options, command, &action] {
         if (options->quick)

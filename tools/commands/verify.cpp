@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash verify: random tensors of a given shape, computed on the device and compared with the CPU.
+// vkflash verify: computes random tensors of a given shape on the device and compares the result with the CPU
+// reference.
 #include <memory>
 #include <optional>
 
@@ -52,17 +53,18 @@ void verify(const VerifyOptions& options) {
 void addVerifyCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<VerifyOptions>();
     CLI::App* command = program.add_subcommand(
-        "verify", "Random tensors of a shape, computed on the device and compared with the CPU.");
+        "verify", "Computes random tensors of a shape on the device and compares the result with the CPU reference.");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
-    command->add_option("--block-density", options->blockDensity, "share of the blocks that are open (default 0.5)");
+    command->add_option("--block-density", options->blockDensity,
+                        "share of open blocks of the block mask (default: 0.5)");
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_flag("--random-lengths", options->randomLengths, "a random number of keys a sequence");
-    command->add_option("--seed", options->seed, "of the random numbers")->capture_default_str();
-    command->add_option("--sample-rows", options->sampleRows, "check about so many rows of each head (default: all)");
+    command->add_flag("--random-lengths", options->randomLengths, "use a random number of keys for each sequence");
+    command->add_option("--seed", options->seed, "seed of the random numbers")->capture_default_str();
+    command->add_option("--sample-rows", options->sampleRows, "check about this many rows of each head (default: all)");
     command->callback([options, &action] { action = [options] { verify(*options); }; });
 }
 

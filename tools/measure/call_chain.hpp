@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Short calls one after the other in a submission, as the layers of a model make them.
+// Runs short calls one after the other in one submission, as the layers of a model do.
 #ifndef VKFLASH_TOOLS_CALL_CHAIN_HPP
 #define VKFLASH_TOOLS_CALL_CHAIN_HPP
 
@@ -11,20 +11,22 @@
 
 namespace vkf::tools {
 
-// Small caches take turns over so many sets that together they pass any device's caches.
+// Calls with small caches take turns over at most this many sets of buffers. Together the sets are larger than the
+// caches of any device.
 inline constexpr size_t mostChainSets = 256;
 
 class CallChain {
 public:
-    // `record` records one call with the buffers of a set; device and clock must outlive the chain.
+    // `record` records one call with the buffers of one set. Device and clock must outlive the chain.
     CallChain(host::Device& device, GpuClock& clock, size_t sets, std::function<void(VkCommandBuffer, size_t)> record)
         : device_(device), clock_(clock), sets_(sets), record_(std::move(record)) {}
 
-    // Records `calls` calls with a barrier after each and returns the seconds of one.
+    // Records `calls` calls with a barrier after each. Returns the seconds of one call.
     ClockSample run(size_t calls);
-    // Runs a few and says how many make a submission whose own beginning and end are lost in it, far from any watchdog.
+    // Runs a few calls, then returns the number of calls for a submission. Its fixed cost is then small, and it stays
+    // far below any watchdog's limit.
     size_t callsOfSubmission();
-    size_t last() const noexcept { return next_; } // set that was used last
+    size_t last() const noexcept { return next_; } // the set of the last call
 
 private:
     host::Device& device_;
@@ -34,7 +36,7 @@ private:
     std::function<void(VkCommandBuffer, size_t)> record_;
 };
 
-// All steps of a plan. Throws host::Error.
+// Records all steps of a plan. Throws host::Error.
 void recordAttention(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings);
 
 } // namespace vkf::tools

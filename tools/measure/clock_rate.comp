@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Counts the cycles of a chain of operations that wait for each other. With the time that it took, that is the clock
-// of the multiprocessor.
+// Counts the cycles of a chain of dependent operations. Cycles divided by the measured time give the clock of the
+// multiprocessor.
 #version 460
 #extension GL_ARB_shader_clock : require
 #extension GL_EXT_buffer_reference : require
@@ -25,8 +25,8 @@ layout(push_constant, std430) uniform PushConstants {
 void main() {
     Result result = Result(params.result);
     uint begin = clock2x32ARB().x;
-    // The chain starts from the first reading and the second one stands in a branch that waits for the chain, so that
-    // no compiler moves them together.
+    // The chain depends on the first reading, and the second reading is in a branch that depends on the chain.
+    // Therefore no compiler can move the readings together.
     float value = float(begin & 0xffu);
     for (uint turn = 0; turn < VKF_CLOCK_RATE_TURNS; turn++) {
         [[unroll]] for (uint i = 0; i < 16; i++) {

@@ -9,7 +9,7 @@ namespace vkf::tools {
 
 namespace {
 
-// A counter of fewer than 32 bits that wraps around looks like one that is faster than any device.
+// If a counter has fewer than 32 bits and wraps around, the result looks faster than any device.
 constexpr double impossibleClock = 1e10;
 
 } // namespace

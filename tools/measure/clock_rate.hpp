@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A kernel that takes some 20 microseconds on one multiprocessor and tells how many cycles of its clock they were.
+// A kernel that runs for some 20 microseconds on one multiprocessor and counts the cycles of its clock.
 #ifndef VKFLASH_TOOLS_CLOCK_RATE_HPP
 #define VKFLASH_TOOLS_CLOCK_RATE_HPP
 
@@ -10,12 +10,13 @@ namespace vkf::tools {
 
 class ClockRate {
 public:
-    // Of a device that hasShaderClock(), which must outlive this. Throws host::Error.
+    // The device must have hasShaderClock() and must outlive this object. Throws host::Error.
     explicit ClockRate(host::Device& device);
 
     void record(VkCommandBuffer commands) const;
-    // Hz, of the submission before, in which the kernel took so many seconds between two timestamps. A few per cent
-    // low: the start of the kernel is in the time. 0 where counter or timestamps tell nothing.
+    // Clock in Hz during the last submission. `seconds` is the kernel's time between two timestamps.
+    // The result is a few per cent low, because the time contains the start of the kernel. 0 if counter or timestamps
+    // give nothing.
     double clock(double seconds) const;
 
 private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double leastShareOfClock = 0.97;
 constexpr size_t enoughSamples = 10;
-constexpr size_t enoughShare = 3; // one of so many
+constexpr size_t enoughShare = 3; // one run of this many
 
 double medianOf(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

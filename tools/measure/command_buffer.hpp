@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A command buffer of the program's own, for what host::Device::submit does not do: recording without submitting, and
-// submitting again what was recorded once.
+// A command buffer of the program. It does what host::Device::submit does not do: record without submitting, and submit
+// one recording several times.
 #ifndef VKFLASH_TOOLS_COMMAND_BUFFER_HPP
 #define VKFLASH_TOOLS_COMMAND_BUFFER_HPP
 
@@ -11,17 +11,18 @@ namespace vkf::tools {
 
 class CommandBuffer {
 public:
-    // For the queue that the device submits to; the device must outlive it.
+    // For the queue that the device submits to. The device must outlive this object.
     explicit CommandBuffer(const host::Device& device);
     CommandBuffer(const CommandBuffer&) = delete;
     CommandBuffer& operator=(const CommandBuffer&) = delete;
     ~CommandBuffer();
 
-    // What was recorded before is dropped.
+    // Begins a recording and drops the earlier one.
     VkCommandBuffer begin();
     void end();
-    // Submits what was recorded, and returns the seconds of wall time that the call itself took, when the device is
-    // done. Nobody else may submit meanwhile. ProgramError if the device is lost or takes longer than a minute.
+    // Submits the recording, waits until the device has finished, and returns the wall time of the submitting call
+    // alone in seconds.
+    // Nobody else may submit meanwhile. Throws ProgramError if the device is lost or takes longer than a minute.
     double submit();
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A compute shader of the program's own, beside those of the library: its pipeline, and the way to record it.
+// A compute shader of the program, separate from the library's shaders. Makes its pipeline and records it.
 #ifndef VKFLASH_TOOLS_COMPUTE_SHADER_HPP
 #define VKFLASH_TOOLS_COMPUTE_SHADER_HPP
 
@@ -14,19 +14,19 @@
 
 namespace vkf::tools {
 
-// SPIR-V of a variant of tools/measure/shaders.json, by its name. ProgramError if this build lacks it.
+// SPIR-V of the named variant in tools/measure/shaders.json. Throws ProgramError if this build lacks it.
 std::vector<uint32_t> toolShader(std::string_view name);
 
 class ComputeShader {
 public:
-    // Compiles the SPIR-V for the device, which must outlive the shader. Its only parameters are push constants.
-    // Throws host::Error.
+    // Compiles the SPIR-V for the device, which must outlive the shader. Push constants are the shader's only
+    // parameters. Throws host::Error.
     ComputeShader(const host::Device& device, std::span<const uint32_t> spirv, uint32_t pushBytes);
     ~ComputeShader();
     ComputeShader(const ComputeShader&) = delete;
     ComputeShader& operator=(const ComputeShader&) = delete;
 
-    // Binds, pushes and dispatches.
+    // Records binding, push constants and dispatch.
     void record(VkCommandBuffer commands, const void* push, uint32_t workgroups) const;
 
 private:
@@ -34,11 +34,11 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Copies the first `bytes` of a buffer to another place in it, past their end.
+// Copies the first `bytes` bytes of a buffer to offset `to` in it. `to` is at least `bytes`.
 void recordCopy(const host::Device& device, VkCommandBuffer commands, const host::Buffer& buffer, uint64_t to,
                 uint64_t bytes);
 
-// Everything written by compute shaders before is visible to those after.
+// Makes earlier writes of compute shaders visible to later compute shaders.
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands);
 
 } // namespace vkf::tools

@@ -7,7 +7,7 @@ namespace vkf::tools {
 
 namespace {
 
-// The counter that a CPU lends to its shaders says nothing about the speed of other threads.
+// A CPU device also has a counter, but it says nothing about the speed of other threads.
 bool isGpu(host::DeviceKind kind) {
     return kind == host::DeviceKind::discrete || kind == host::DeviceKind::integrated ||
            kind == host::DeviceKind::virtualGpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Submissions whose time comes with the clock that the GPU had.
+// Submits work and measures its time together with the GPU's clock.
 #ifndef VKFLASH_TOOLS_GPU_CLOCK_HPP
 #define VKFLASH_TOOLS_GPU_CLOCK_HPP
 
@@ -14,14 +14,14 @@ namespace vkf::tools {
 
 class GpuClock {
 public:
-    // The device must outlive this.
+    // The device must outlive this object.
     explicit GpuClock(host::Device& device);
 
-    // As host::Device::submit, with the clock measured behind it in the same submission, where that can be done: on a
-    // GPU whose shaders can read their clock. The seconds are those of what was recorded alone.
+    // Like host::Device::submit, but also measures the clock after the work, in the same submission. That needs a GPU
+    // whose shaders can read their clock. The seconds contain only the recorded work.
     ClockSample submit(const std::function<void(VkCommandBuffer)>& record);
 
-    double highest() const noexcept { return highest_; } // Hz, of all submissions so far; 0 = not known
+    double highest() const noexcept { return highest_; } // Hz, over all submissions so far; 0 = not known
 
 private:
     host::Device& device_;

@@ -9,8 +9,8 @@
 
 namespace vkf::tools {
 
-// Bytes of device-local memory that this process uses by the driver's count, everything that the driver keeps for
-// itself included. Nothing without VK_EXT_memory_budget.
+// Bytes of device-local memory of this process by the driver's count. The count includes everything that the driver
+// keeps for itself. Empty without VK_EXT_memory_budget.
 std::optional<uint64_t> deviceMemoryInUse(const host::Device& device);
 
 } // namespace vkf::tools

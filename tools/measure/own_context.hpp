@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contexts and plans on an opened device beside the one that the device comes with: with a pipeline cache or tuning
-// of their own.
+// Contexts and plans on an open device, in addition to the device's own context. They have their own pipeline cache or
+// tuning.
 #ifndef VKFLASH_TOOLS_OWN_CONTEXT_HPP
 #define VKFLASH_TOOLS_OWN_CONTEXT_HPP
 
@@ -12,16 +12,16 @@
 
 namespace vkf::tools {
 
-// host::Error if the call failed.
+// Throws host::Error if the call failed.
 void check(VkfResult result, const VkfMessage& message);
-// ProgramError if the call failed.
+// Throws ProgramError if the call failed.
 void check(VkResult result, const char* call);
 
 template <typename Function> Function load(const host::Device& device, const char* name) {
     return reinterpret_cast<Function>(device.getInstanceProcAddr()(device.instance(), name));
 }
 
-// An empty pipeline cache that is filled by use.
+// A pipeline cache that is empty at first. Plans fill it.
 class PipelineCache {
 public:
     explicit PipelineCache(const host::Device& device);
@@ -36,7 +36,7 @@ private:
     VkPipelineCache cache_ = VK_NULL_HANDLE;
 };
 
-// All of these throw host::Error where the library refuses.
+// These functions throw host::Error if the library refuses.
 Context createContext(const host::Device& device, const PipelineCache& cache, std::string_view tuning);
 Plan createPlan(const Context& context, const VkfProblem& problem);
 VkfPlanInfo planInfo(const Plan& plan);

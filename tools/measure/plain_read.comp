@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads two arrays of 16-byte words once and does nothing with them: the yardstick of `vkflash bench decode`.
-// An invocation has READS loads in flight.
+// Reads two arrays of 16-byte words once and does nothing with them. `vkflash bench decode` compares its calls with it.
+// An invocation has VKF_READS loads in flight.
 #version 460
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -33,7 +33,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < VKF_READS; i++) {
         all_bits &= read[i];
     }
-    // Never true of the arrays that are read; the compiler does not know.
+    // Never true for the arrays of the bench, but the compiler does not know that.
     if (all_bits == uvec4(0xffffffffu)) {
         words.word[begin] = uvec4(0);
     }

@@ -20,8 +20,8 @@ using PlainReadCount = uint32_t;
 
 struct PlainReadParams {
     PlainReadAddress array[2];
-    PlainReadCount words[2];   /* of 16 bytes, in each array */
-    PlainReadCount workgroups; /* for the first array; the others read the second */
+    PlainReadCount words[2];   /* 16-byte words in each array */
+    PlainReadCount workgroups; /* workgroups for the first array; the others read the second array */
     PlainReadCount reserved;
 };
 

@@ -11,7 +11,7 @@ namespace vkf::tools {
 
 namespace {
 
-// The longest run that is submitted as a whole, far from any watchdog.
+// Runs up to this many seconds are one submission. That is far below any watchdog's limit.
 constexpr double longestSubmission = 0.5;
 
 void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
@@ -24,9 +24,9 @@ void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bind
 } // namespace
 
 void addMeasureOptions(CLI::App& command, MeasureOptions& options) {
-    command.add_option("--runs", options.timing.maxRuns, "most runs of each")->capture_default_str();
+    command.add_option("--runs", options.timing.maxRuns, "maximum number of runs of each call")->capture_default_str();
     command.add_option("--seconds", options.timing.seconds, secondsHelp)->capture_default_str();
-    command.add_option("--sample-rows", options.sampleRows, "rows of each head to check; 0 = all")
+    command.add_option("--sample-rows", options.sampleRows, "number of rows of each head to check; 0 = all")
         ->capture_default_str();
 }
 
@@ -74,7 +74,7 @@ BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& m
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
     PlanRuns runs(clock, plan.handle(), plan.info().stepCount);
-    runs.run(memory.bindings(0)); // step by step, safe on any device
+    runs.run(memory.bindings(0)); // the first run goes step by step, which is safe on any device
     result.oneSubmission = runs.oneSubmission();
 
     size_t set = 0;
@@ -86,7 +86,7 @@ BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& m
     };
     result.timing = measure(run, options.timing, clock.highest());
     requireTime(result.timing.median, device);
-    // The last run's set: what was timed is what is checked.
+    // Checks the set of the last timed run, so the check is about what was timed.
     result.verdict = verifyResult(problem, memory.download(set), result.plan, options.sampleRows);
     return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One shape of a bench run: planned, warmed up, timed and checked. A time counts only if the same run's result is
+// Measures one shape of a bench: plan, warm-up, times and check. A time counts only if the result of the same run is
 // right.
 #ifndef VKFLASH_TOOLS_BENCH_MEASURE_HPP
 #define VKFLASH_TOOLS_BENCH_MEASURE_HPP
@@ -19,34 +19,38 @@ namespace vkf::tools {
 
 struct MeasureOptions {
     TimingOptions timing = {.warmUps = 3, .maxRuns = 50, .seconds = 1};
-    uint32_t sampleRows = 16; // of each head, to check; 0 = all
-    double blockDensity = 1;  // share of open blocks, if there is a block mask
+    // Number of rows of each head to check. 0 = all.
+    uint32_t sampleRows = 16;
+    // Share of open blocks, if the problem has a block mask.
+    double blockDensity = 1;
 };
 
-// --runs, --seconds and --sample-rows.
+// Adds --runs, --seconds and --sample-rows.
 void addMeasureOptions(CLI::App& command, MeasureOptions& options);
 
 struct BenchResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
-    double operations = 0;   // that the rate counts; the plan's, but for what a block mask closes, unless whoever asked
-                             // counts otherwise
-    double blockDensity = 1; // as asked for
+    // Operations for the rate. The plan's number, but without the closed blocks of a block mask. The caller may replace
+    // it.
+    double operations = 0;
+    double blockDensity = 1; // the density from the options
     Timing timing;
-    bool oneSubmission = false; // all steps of a run, as an application records them
+    bool oneSubmission = false; // all steps of a run are one submission, as applications record them
     size_t sets = 0;
-    uint64_t tensorBytes = 0; // of one set
+    uint64_t tensorBytes = 0; // bytes of one set
     VkfVerdict verdict{};
 
     double teraflops() const { return operations / timing.median * 1e-12; }
 };
 
-// A plan that runs again and again: whole, once its first run has shown that no submission takes long.
+// Runs a plan again and again. The first run goes step by step. If that run takes at most half a second, each later run
+// is one submission.
 class PlanRuns {
 public:
     PlanRuns(GpuClock& clock, VkfPlan plan, uint32_t steps) : clock_(&clock), plan_(plan), steps_(steps) {}
 
-    ClockSample run(const VkfBindings& bindings); // GPU seconds, and the lowest clock of the submissions
+    ClockSample run(const VkfBindings& bindings); // device seconds of the run, and the lowest clock of its submissions
     bool oneSubmission() const { return oneSubmission_; }
 
 private:
@@ -56,21 +60,21 @@ private:
     bool oneSubmission_ = false;
 };
 
-// Whether a refusal is about one shape on one path and leaves the others: not built for it, or too large.
+// True if an error is about one shape on one path and others may still work: the path does not support it, or it is too
+// large.
 bool isOfOneShape(VkfResult result);
 
-// Sets of buffers to take turns over, at most.
+// Maximum number of sets of buffers over which runs take turns.
 inline constexpr size_t mostBufferSets = 16;
 
-// afterRun is called after each of many runs. Throws what planning and running throw; the verdict is the
-// caller's to judge.
+// Calls afterRun after each of many runs. Throws what planning and running throw. The caller judges the verdict.
 BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun);
 
-// GPU seconds of one step of a plan, in a submission of its own.
+// Device seconds of one step of a plan, which is a submission of its own.
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step);
 
-// ProgramError if the device's timestamps tell nothing.
+// Throws ProgramError if no time was measured.
 void requireTime(double seconds, const host::Device& device);
 
 } // namespace vkf::tools

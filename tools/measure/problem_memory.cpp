@@ -17,8 +17,8 @@ namespace {
 
 constexpr double rotatedBytes = 512.0 * 1024 * 1024;
 
-// Generating billions of numbers takes longer than using them, so some of them are repeated. Their count is a prime, or
-// one of blocks: no row of a tensor is another one, and no tile looks like its neighbour.
+// Generating billions of numbers takes longer than using them, so the inputs repeat some numbers. The count is a prime,
+// or a prime number of blocks. Therefore no row of a tensor equals another row, and no tile looks like its neighbour.
 constexpr uint64_t repeatedElements = 1048573;
 constexpr uint64_t repeatedBlocks = 32749;
 
@@ -35,7 +35,7 @@ uint64_t lseElements(const VkfProblem& problem) {
     return has(problem, VKF_ARRAY_LSE) ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
 }
 
-// A block that follows itself, on the device: what is there is doubled until there is enough.
+// Fills a buffer on the device with repetitions of a block. Each copy doubles the filled part.
 void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
     uint64_t done = std::min<uint64_t>(block.size(), bytes);
     device.upload(to, block.data(), done);
@@ -45,7 +45,7 @@ void repeat(host::Device& device, std::span<const std::byte> block, const host::
     }
 }
 
-// Whether the buffer is a new one. The old one goes first: both may not fit.
+// Returns true if it created a new buffer. It frees the old one first, because both together may not fit.
 bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
     if (buffer.size() >= bytes)
         return false;
@@ -75,7 +75,7 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + scratchBytes));
     const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
     count_ = std::clamp<size_t>(wanted, 1, mostSets);
-    sets_.resize(std::max(sets_.size(), count_)); // the next shape may need as many as the last
+    sets_.resize(std::max(sets_.size(), count_)); // never shrinks; the next shape may need as many sets as the last one
     for (size_t i = 0; i < count_; ++i)
         fill(i, scratchBytes);
 }
@@ -85,7 +85,7 @@ void BenchMemory::generate(size_t input, const VkfTensorLayout& layout) {
     const uint64_t elements = std::min(repeatedOf(layout.type), layout.elements);
     if (there.type == layout.type && there.block.size() >= vkfStoredBytes(layout.type, elements))
         return;
-    // Longer inputs start with the shorter ones, so what sets hold of the same type stays right.
+    // A longer input starts with the shorter one. Sets of the same type therefore stay valid.
     if (there.type != layout.type)
         for (Set& set : sets_)
             set.inputs[input] = {};
@@ -104,15 +104,15 @@ void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
     ensureRoom(device_, set.o, bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)));
     ensureRoom(device_, set.lse, lseElements(problem_) * sizeof(float));
     poison(index);
-    // May be gigabytes for one path, in the way of the next.
+    // Scratch may take gigabytes for one path. The next path may need that memory.
     if (set.scratch.size() != scratchBytes)
         set.scratch = {};
     ensureRoom(device_, set.scratch, scratchBytes);
 }
 
-// An element that is not written must not pass for the right one of an earlier run.
+// An element that the kernel does not write must not pass for the right value of an earlier run.
 void BenchMemory::poison(size_t set) {
-    constexpr uint32_t notANumber = 0xffffffff; // in every type
+    constexpr uint32_t notANumber = 0xffffffff; // NaN in every type
     device_.fill(sets_[set].o, notANumber);
     device_.fill(sets_[set].lse, notANumber);
 }

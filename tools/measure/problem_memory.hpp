@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of problems that are measured one after the other. Inputs are generated once: element i of a
-// tensor is the same number in every problem, so that what is there already serves the next shape. They repeat a block
-// of elements, on the device too, and are in the host's memory as a whole only if somebody asks for that: caches may
-// have gigabytes.
+// The memory of problems that are measured one after the other.
+// Element i of a tensor is the same number in every problem, so generated inputs also serve the next shape. Inputs
+// repeat a block of elements, on the device too.
+// The host has a whole input only if a caller asks for it, because caches may have gigabytes.
 #ifndef VKFLASH_TOOLS_BENCH_MEMORY_HPP
 #define VKFLASH_TOOLS_BENCH_MEMORY_HPP
 
@@ -18,36 +18,36 @@ namespace vkf::tools {
 
 class BenchMemory {
 public:
-    // valuesInKeys: v is a view of k, at its address.
+    // valuesInKeys = true: v is a view of k at the same address.
     explicit BenchMemory(host::Device& device, bool valuesInKeys = false)
         : device_(device), valuesInKeys_(valuesInKeys) {}
 
-    // Inputs, outputs full of NaN, and scratch, in `sets()` copies. Problems with key lengths
-    // are not for this class. blockDensity is the share of open blocks, if there is a block mask.
+    // Prepares inputs, outputs full of NaN, and scratch in `sets()` copies. Does not support problems with key lengths.
+    // blockDensity is the share of open blocks, if the problem has a block mask.
     void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity = 1);
     // Fills the outputs of a set with NaN again.
     void poison(size_t set);
 
-    // A time that lives off what the last run left in the cache is nobody's: runs take turns over sets
-    // that together are larger than the caches of today's devices.
+    // A time that depends on what the last run left in a cache is useless. Therefore runs take turns over sets that
+    // together are larger than the caches of today's devices.
     size_t sets() const noexcept { return count_; }
     VkfBindings bindings(size_t set) const;
     // The inputs on the host, with the outputs of one set.
     host::HostTensors download(size_t set);
-    // The same without q, k and v.
+    // The outputs of one set, without q, k and v.
     host::HostTensors downloadOutputs(size_t set);
-    // Part of q, k or v; of block types whole blocks.
+    // A part of q, k or v. For a block type it consists of whole blocks.
     std::vector<std::byte> inputRange(VkfTensorRole role, uint64_t firstElement, uint64_t elements) const;
 
     const std::vector<uint32_t>& blockMask() const noexcept { return blockMask_; } // the same in all sets
-    uint64_t tensorBytes() const noexcept { return tensorBytes_; }                 // of one set, scratch left out
+    uint64_t tensorBytes() const noexcept { return tensorBytes_; }                 // bytes of one set without scratch
 
 private:
-    // What the same tensor of every set holds. Only ever grows, unless its type changes.
+    // One input tensor; it has the same content in every set. It only grows, unless its type changes.
     struct Input {
         VkfType type = VKF_TYPE_FORCE_INT32;
-        std::vector<std::byte> block; // repeated
-        std::vector<std::byte> bytes; // as much of it as was asked for
+        std::vector<std::byte> block; // the block that repeats
+        std::vector<std::byte> bytes; // the part of the tensor that a caller asked for
     };
     struct Set {
         std::array<host::Buffer, 3> inputs; // q, k, v
@@ -56,7 +56,7 @@ private:
 
     void generate(size_t input, const VkfTensorLayout& layout);
     void fill(size_t set, uint64_t scratchBytes);
-    // Which of inputs_ a tensor is.
+    // Index of a tensor in inputs_.
     size_t inputOf(size_t role) const { return valuesInKeys_ && role == VKF_TENSOR_V ? size_t{VKF_TENSOR_K} : role; }
 
     host::Device& device_;
@@ -67,7 +67,8 @@ private:
     host::Buffer blockMaskBuffer_;
     std::vector<int32_t> blockTable_;
     host::Buffer blockTableBuffer_;
-    std::vector<Set> sets_; // those past count_ wait for smaller shapes
+    // Sets past count_ are kept for smaller shapes.
+    std::vector<Set> sets_;
     size_t count_ = 0;
     std::vector<std::byte> o_;
     std::vector<float> lse_;

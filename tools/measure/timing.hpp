@@ -15,42 +15,47 @@ namespace vkf::tools {
 
 struct TimingOptions {
     size_t warmUps = 1;
-    double warmSeconds = 0; // of wall time that warming up takes at least: clocks rise slowly
+    // Minimum wall time of the warm-up, because clocks rise slowly.
+    double warmSeconds = 0;
     size_t maxRuns = 21;
-    double seconds = 0.5; // of wall time, after which no further run starts; at least one is made. Where too few runs
-                          // were at full clock, they go on up to three times as long, however many
+    // Wall time after which no further run starts. There is at least one run. If too few runs were at full clock,
+    // measuring goes on for up to three times this time, with any number of runs.
+    double seconds = 0.5;
 };
 
-// Of --seconds, where measuring goes by these options.
-inline constexpr const char* secondsHelp = "most wall time of each; three times that while the GPU's clock is low";
+// Help text of --seconds where these options control the measurement.
+inline constexpr const char* secondsHelp =
+    "maximum wall time of each measurement; three times that while the GPU's clock is low";
 
-// Before the work: that the numbers given with --runs and --seconds are some.
+// Call it before the work. Throws ProgramError if --runs or --seconds makes no sense.
 void checkTiming(size_t maxRuns, double seconds);
 
-// Of the runs that count.
+// Statistics of the runs that count.
 struct Timing {
     double median = 0;
     double least = 0;
     double most = 0;
-    double spread = 0; // of the middle half of the runs, as a share of the median
+    // Width of the middle half of the runs, relative to the median.
+    double spread = 0;
     size_t runs = 0;
-    double clock = 0;       // Hz, median; 0 = not known
-    size_t leftOut = 0;     // further runs, below the full clock
-    bool fullClock = false; // false: too few were at it, so all count; or it is not known
+    double clock = 0;   // Hz, median; 0 = not known
+    size_t leftOut = 0; // further runs that were below full clock
+    // False if the clock is not known, or if too few runs were at full clock. All runs count then.
+    bool fullClock = false;
 };
 
-// Of at least one run.
+// Needs at least one run.
 Timing timingOf(std::vector<double> times);
-// Of those that count by their clocks.
+// Takes only the runs that count by their clocks.
 Timing timingOf(std::span<const ClockSample> samples, double highestClock);
 
-// "  1905 MHz, 12 runs left out"; empty where the clock is not known.
+// "  1905 MHz, 12 runs left out". Empty where the clock is not known.
 std::string clockText(const Timing& timing);
 
-// Whether another run may start. Its time begins with it.
+// Decides whether another run may start. Its time begins when the object is created.
 class TimeBudget {
 public:
-    // As TimingOptions says.
+    // The limits are those of TimingOptions.
     TimeBudget(size_t maxRuns, double seconds) : maxRuns_(maxRuns), seconds_(seconds) {}
     bool allowsAnother(size_t runs, bool enoughAtFullClock) const;
 
@@ -61,12 +66,13 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
-// `run` does the work once and returns its seconds, with the clock. highestClock is what the process has seen before.
+// `run` does the work once and returns its seconds with the clock. highestClock is the highest clock that the process
+// has seen before.
 Timing measure(const std::function<ClockSample()>& run, const TimingOptions& options, double highestClock);
-// The same of several that take turns, so that what else happens to the device happens to all alike. At least one.
+// Measures several works that take turns, so that all have the same conditions. Needs at least one.
 std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> runs, const TimingOptions& options,
                                   double highestClock);
-// `run` returns its seconds alone; all count.
+// `run` returns only its seconds. All runs count.
 Timing measure(const std::function<double()>& run, const TimingOptions& options);
 
 } // namespace vkf::tools

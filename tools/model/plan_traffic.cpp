@@ -10,12 +10,12 @@ namespace vkf::tools {
 namespace {
 
 constexpr double floatBytes = 4;
-constexpr double stateBytes = 2 * floatBytes; // of a row's m and l
-constexpr uint32_t wordElements = 4;          // that rows in scratch are padded to
+constexpr double stateBytes = 2 * floatBytes; // m and l of one row
+constexpr uint32_t wordElements = 4;          // rows in scratch are padded to a multiple of this
 
 uint32_t valueDimOf(const VkfProblem& problem) { return problem.valueDim != 0 ? problem.valueDim : problem.headDim; }
 
-// Of one element; those of block types are fractions.
+// Bytes of one element. A fraction for block types.
 double bytesOf(VkfType type) {
     const uint32_t elements = vkfBlockElements(type);
     return static_cast<double>(vkfStoredBytes(type, elements)) / elements;
@@ -23,7 +23,7 @@ double bytesOf(VkfType type) {
 
 int64_t roundUp(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 
-// A number of VkfPlanInfo::tile, or what to take where it is not there.
+// A number from VkfPlanInfo::tile, or `otherwise` if it is not there.
 uint32_t tileNumber(const VkfPlanInfo& plan, std::string_view name, uint32_t otherwise) {
     std::string_view text = plan.tile;
     while (!text.empty()) {
@@ -37,14 +37,14 @@ uint32_t tileNumber(const VkfPlanInfo& plan, std::string_view name, uint32_t oth
     return otherwise;
 }
 
-// [begin, end) of keys; none where it ends before it begins.
+// Keys [begin, end). Empty if end <= begin.
 struct Reach {
     int64_t begin;
     int64_t end;
 
     bool empty() const { return begin >= end; }
     double keys() const { return empty() ? 0 : static_cast<double>(end - begin); }
-    // In whole chunks, the last of which ends at `most`.
+    // Extends the range to whole chunks. The last chunk ends at `most`.
     Reach inChunks(int64_t chunk, int64_t most) const {
         return empty() ? Reach{0, 0} : Reach{begin / chunk * chunk, std::min(roundUp(end, chunk), most)};
     }
@@ -61,11 +61,11 @@ Reach reachOf(const VkfProblem& p, int64_t firstRow, int64_t lastRow) {
     return {begin, end};
 }
 
-// What the tiles of a plan meet, summed up over the row tiles of one head.
+// Sums over the row tiles of one head.
 struct TileSums {
     double rows = 0;
-    double keys = 0;      // of the tiles of keys that a row tile reaches
-    double rowVisits = 0; // rows, counted for each tile of keys that they meet
+    double keys = 0;      // keys of the key tiles that a row tile reaches
+    double rowVisits = 0; // each row counts once for each key tile that it meets
 };
 
 TileSums sumTiles(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows, uint32_t tileKeys) {
@@ -86,13 +86,14 @@ TileSums sumTiles(const VkfProblem& problem, uint32_t packedHeads, uint32_t tile
     return sums;
 }
 
-// Numbers that the three kernels of path standard share. Those on cooperative matrices store whole matrices of S.
+// Numbers that the three kernels of path standard share. Kernels on cooperative matrices store whole matrices of S.
 struct StandardTile {
     int64_t matrixRows;
     int64_t matrixColumns;
-    int64_t chunkKeys;   // of P v, in which P is written and read
-    int64_t softmaxKeys; // scores that the softmax keeps of its row
-    int64_t keysOfP;     // to which a row of P is padded
+    // Chunk of keys of the product P v. P is written and read in such chunks.
+    int64_t chunkKeys;
+    int64_t softmaxKeys; // scores of a row that the softmax keeps in registers
+    int64_t keysOfP;     // keys of a row of P with padding
 };
 
 StandardTile standardTile(const VkfProblem& problem, const VkfPlanInfo& plan) {
@@ -107,7 +108,7 @@ StandardTile standardTile(const VkfProblem& problem, const VkfPlanInfo& plan) {
     return tile;
 }
 
-// What path standard moves beside q, k and o, summed up over the row tiles of one head.
+// Traffic of path standard apart from q, k and o. Sums over the row tiles of one head.
 struct StandardSums {
     double scoresWritten = 0;
     double scoresRead = 0;
@@ -133,7 +134,8 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
         sums.probabilitiesWritten += count * written.keys();
         sums.probabilitiesRead += count * chunks.keys();
         sums.values += Reach{chunks.begin, std::min<int64_t>(chunks.end, problem.keys)}.keys();
-        // Of the keys that a row sees, words of four; once more for P where a row does not stay in registers.
+        // S is read in words of four keys, for the keys that a row sees. If a row does not fit in registers, the
+        // softmax reads it a second time for P.
         const double reads = written.keys() <= static_cast<double>(tile.softmaxKeys) ? 1 : 2;
         for (int64_t row = first; row < end; ++row)
             sums.scoresRead +=
@@ -145,7 +147,7 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
 struct Counted {
     const VkfProblem& problem;
     const VkfPlanInfo& plan;
-    double heads; // whose row tiles are counted
+    double heads; // heads whose row tiles are counted
     TileSums sums;
 };
 
@@ -159,7 +161,7 @@ double valuesRead(const Counted& c, double rows) {
     return c.heads * rows * valueDimOf(c.problem) * bytesOf(c.problem.v.type);
 }
 
-// What every path writes at its end.
+// The outputs that every path writes at its end.
 void addOutputs(const Counted& c, Traffic& traffic) {
     const double rows = c.heads * c.sums.rows;
     traffic.entries.push_back({"o", 0, rows * valueDimOf(c.problem) * bytesOf(c.problem.o.type)});
@@ -167,7 +169,7 @@ void addOutputs(const Counted& c, Traffic& traffic) {
         traffic.entries.push_back({"lse", 0, rows * floatBytes});
 }
 
-// Where probabilities are made from lse, q and k are read once more, at least.
+// If the probabilities come from lse, q and k are read at least once more.
 void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
     const bool fromLse = path != VKF_PATH_STANDARD || has(p, VKF_ARRAY_PROBABILITY_ROWS);
     const double rows = static_cast<double>(p.batch) * p.queryHeads *
@@ -179,14 +181,14 @@ void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
 }
 
 Traffic fusedPlan(const Counted& c) {
-    // Path scalar may hold some columns of q at a time; the other kernels keep all.
+    // Path scalar may hold only some columns of q at a time. The other kernels keep all columns.
     const uint32_t columns4 = (c.problem.headDim + 3) / 4;
     const bool keepsQueries = columns4 <= tileNumber(c.plan, "chunkDim4", columns4);
     const double rows = keepsQueries ? c.sums.rows * std::max(c.plan.kvSplits, 1U) : c.sums.rowVisits;
     Traffic traffic{{{"q", queriesRead(c, rows), 0}, {"k", keysRead(c), 0}, {"v", valuesRead(c, c.sums.keys), 0}}};
     if (c.plan.scratchBytes != 0) {
         const auto scratch = static_cast<double>(c.plan.scratchBytes);
-        traffic.entries.push_back({"parts", scratch, scratch});
+        traffic.entries.push_back({"partial results", scratch, scratch});
     }
     addOutputs(c, traffic);
     return traffic;
@@ -207,8 +209,8 @@ Traffic standardPlan(const Counted& c) {
     return traffic;
 }
 
-// A tile of rows writes its state for each tile of keys, and reads it for each but the first; the division reads it
-// once more.
+// A row tile writes its state for each key tile, and reads it for each key tile but the first. The final division reads
+// it once more.
 Traffic keyOuterPlan(const Counted& c) {
     const double o = c.heads * static_cast<double>(roundUp(valueDimOf(c.problem), wordElements)) * floatBytes;
     const double ml = c.heads * stateBytes;

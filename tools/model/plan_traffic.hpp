@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes that the kernels of a plan move, counted before caches: what a plan asks of the memory, beside what the
-// papers' formulas (traffic.hpp) say of its algorithm.
+// Bytes that the kernels of a plan read and write, counted without caches. The papers' formulas (traffic.hpp) count the
+// algorithm instead.
 #ifndef VKFLASH_TOOLS_PLAN_TRAFFIC_HPP
 #define VKFLASH_TOOLS_PLAN_TRAFFIC_HPP
 
@@ -9,10 +9,16 @@
 
 namespace vkf::tools {
 
-// q once, or once for each tile of keys where a workgroup does not keep it; k and v of the tiles that a row tile's
-// mask reaches, once for each row tile of each query head; o and lse once; parts of split keys once each way. Path
-// standard: S, P, and m and l as its three kernels read and write them, P in the type of the product. Path key_outer:
-// o, m and l in and out for each tile of keys that rows meet. Key lengths count as whole and block masks as open.
+// Counted per array:
+// - q: once, or once for each key tile if a workgroup does not keep it. With key splits once for each split.
+// - k, v: the key tiles that a row tile's mask reaches, once for each row tile of each head. Query heads count, or KV
+//   heads if their query heads share row tiles.
+// - o, lse: once.
+// - partial results of key splits: once in each direction.
+// - path standard: S, P, m and l as its three kernels read and write them. P has the type of the product.
+// - path key_outer: o, m and l are read and written for each key tile that a row meets.
+//
+// All keys count although key lengths may be shorter, and all blocks of a block mask count as open.
 Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 
 } // namespace vkf::tools

@@ -7,7 +7,7 @@ namespace vkf::tools {
 
 namespace {
 
-// A problem's value dimension may be 0, for the head dimension.
+// A value dimension of 0 means the head dimension.
 uint32_t valueDimOf(const VkfProblem& problem) { return problem.valueDim != 0 ? problem.valueDim : problem.headDim; }
 
 double bytesOf(VkfType type) { return static_cast<double>(vkfTypeBytes(type)); }
@@ -47,7 +47,7 @@ Traffic standardTraffic(const TrafficShape& shape) {
     const double v = shape.heads * shape.keys * shape.dims.value * shape.elementBytes;
     const double o = shape.heads * shape.rows * shape.dims.value * shape.elementBytes;
     const double s = shape.heads * shape.rows * shape.keys * shape.scoreBytes;
-    const double p = shape.heads * shape.rows * shape.keys * shape.weightBytes;
+    const double p = shape.heads * shape.rows * shape.keys * shape.probabilityBytes;
     return {{{"q", q, 0}, {"k", k, 0}, {"v", v, 0}, {"S", s, s}, {"P", p, p}, {"o", 0, o}}};
 }
 
@@ -58,7 +58,7 @@ Traffic keyOuterTraffic(const TrafficShape& shape, TileSize tile) {
     const double v = shape.heads * shape.keys * shape.dims.value * shape.elementBytes;
     const double o = shape.heads * shape.rows * shape.dims.value * shape.stateBytes;
     const double ml = 2 * shape.heads * shape.rows * shape.stateBytes;
-    // The first state, empty, is written before the loop.
+    // The initial empty state is written before the loop.
     return {{{"q", steps * q, 0},
              {"k", k, 0},
              {"v", v, 0},
@@ -79,7 +79,7 @@ Traffic queryOuterTraffic(const TrafficShape& shape, TileSize tile) {
 Traffic standardTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     TrafficShape shape = trafficShape(problem);
     shape.scoreBytes = sizeof(float);
-    shape.weightBytes = bytesOf(plan.productType);
+    shape.probabilityBytes = bytesOf(plan.productType);
     return standardTraffic(shape);
 }
 
@@ -91,7 +91,7 @@ Traffic queryOuterTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     Traffic traffic = queryOuterTraffic(trafficShape(problem), {plan.tileRows, plan.tileKeys});
     traffic.entries[0].read *= plan.kvSplits; // q
     const auto scratch = static_cast<double>(plan.scratchBytes);
-    traffic.entries.push_back({"parts", scratch, scratch});
+    traffic.entries.push_back({"partial results", scratch, scratch});
     return traffic;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Fields of a result; a result without one is not drawn.
+// Fields of a result. A result without one of them is not drawn.
 struct Point {
     std::string type, path;
     bool causal;
@@ -53,7 +53,7 @@ std::vector<Point> pointsOf(const Json& results) {
     return points;
 }
 
-// Lines of one plot by name; a name has the same style in all plots of a bench.
+// Collects the lines of one plot by name. A name has the same style in all plots of a bench.
 class Lines {
 public:
     explicit Lines(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -93,7 +93,7 @@ std::vector<Json> peersOf(const Json& result) {
     return peers;
 }
 
-// Ours first.
+// Names of the lines, ours first.
 std::vector<std::string> namesOf(const std::vector<Point>& points) {
     std::set<std::string> ours, others;
     for (const Point& point : points) {
@@ -116,7 +116,7 @@ size_t lengths(const std::vector<Point>& points) {
 }
 
 std::string figure(const std::vector<Plot>& plots) {
-    std::map<size_t, PlotLine> lines; // of all plots, by style
+    std::map<size_t, PlotLine> lines; // lines of all plots, by style
     std::string svg;
     for (const Plot& plot : plots) {
         svg += "<div>" + svgPlot(plot) + "</div>\n";
@@ -132,7 +132,7 @@ std::string figure(const std::vector<Plot>& plots) {
 
 std::string rateText(double teraflops) { return fmt::format("{:.4g} TFLOP/s", teraflops); }
 
-// TFLOP/s over N, a plot for each D, mask and way to choose the number of sequences.
+// TFLOP/s over N. One plot for each D, mask and rule for the number of sequences.
 std::string prefillFigures(const BenchFile& file) {
     const std::vector<Point> points = pointsOf(file.content["results"]);
     const std::vector<std::string> names = namesOf(points);
@@ -172,7 +172,7 @@ double memoryOf(const Json& result) {
     return peak > 0 ? peak : numberOf(result, "tensorBytes") + numberOf(result, "scratchBytes");
 }
 
-// Time and memory over N, two plots for each type, D and mask.
+// Time and memory over N. Two plots for each type, D and mask.
 std::string studyFigures(const std::vector<Point>& points) {
     const std::vector<std::string> names = namesOf(points);
     using Key = std::tuple<std::string, double, bool>; // type, D, causal
@@ -194,7 +194,7 @@ std::string studyFigures(const std::vector<Point>& points) {
     return "<h4>Time</h4>\n" + figure(times) + "<h4>Memory</h4>\n" + figure(memories);
 }
 
-// Predicted bytes of each algorithm at the largest N that all of a type and D reached, as bars.
+// Predicted bytes of each algorithm as bars, at the largest N that the most algorithms of a type and D reached.
 std::string ledger(const std::vector<Point>& points) {
     using Key = std::tuple<std::string, double>;                  // type, D
     std::map<Key, std::map<double, std::vector<Point>>> byLength; // N to results
@@ -229,7 +229,7 @@ std::string ledger(const std::vector<Point>& points) {
     if (html.empty())
         return "";
     return "<h4>Traffic ledger</h4>\n<p>Bytes between chip and memory, predicted from the order of the loops and the "
-           "tile without any cache, beside the time measured and the bandwidth that both imply.</p>\n"
+           "tile, without caches. The measured time and the bytes give the bandwidth.</p>\n"
            "<div class=\"plots\">\n" +
            html + "</div>\n";
 }

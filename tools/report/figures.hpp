@@ -8,7 +8,7 @@
 
 namespace vkf::tools {
 
-// The plots of a bench's results as HTML; "" for a bench without, or with a single length.
+// The plots of a bench's results as HTML. "" for a bench without plots or with a single length.
 std::string figuresOf(const BenchFile& file);
 
 } // namespace vkf::tools

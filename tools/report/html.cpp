@@ -53,7 +53,7 @@ std::string escapeHtml(std::string_view text) {
 }
 
 std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows) {
-    // Scrolled by the keyboard too, hence the tab stop.
+    // The tab stop lets the keyboard scroll the table.
     std::string html =
         "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" + row(heading, "th") + "</thead>\n<tbody>\n";
     for (const auto& cells : rows)

@@ -8,15 +8,15 @@
 
 namespace vkf::tools {
 
-// Text as it may stand between tags and in quoted attributes. Control characters, which HTML forbids, become U+FFFD.
+// Escapes text for use between tags and in quoted attributes. HTML forbids control characters; they become U+FFFD.
 std::string escapeHtml(std::string_view text);
 
 struct HtmlCell {
     std::string html;
-    bool number = false; // stands right
+    bool number = false; // aligned to the right
 };
 
-// Scrolls inside itself where the page is narrower.
+// A table that scrolls inside itself if the page is narrower.
 std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows);
 
 } // namespace vkf::tools

@@ -25,13 +25,13 @@ struct Kind {
     const char* what;
 };
 
-// In the order of the page. Others follow, under their own names.
+// In the order of the page. Benches of other names follow under their own names.
 constexpr Kind kinds[] = {
     {"prefill", "Prefill",
      "As many query rows as keys, on the shapes on which attention kernels are usually compared."},
     {"decode", "Decode", "Few query rows against a long cache."},
     {"study", "Study", "Every algorithm on the same inputs over the length of the sequence."},
-    {"variants", "Variants", "Masks, windows and terms of the scores, each in turn with the plain call of its path."},
+    {"variants", "Variants", "Masks, windows and score terms. Each runs in turn with its base call on the same path."},
     {"grid", "Paths", "Each path on a grid of shapes."},
     {"long", "One long sequence", "Step by step, each step a submission of its own."},
     {"step", "One token", "The attention of all layers for a new token, appends included."},
@@ -44,7 +44,7 @@ size_t orderOf(const std::string& bench) {
         std::begin(kinds));
 }
 
-// The date without the time of day.
+// The date without the time.
 std::string dayOf(const BenchFile& file) { return file.head("date").substr(0, 10); }
 
 std::string anchorOf(size_t number) { return fmt::format("results-{}", number); }
@@ -56,7 +56,7 @@ bool everyOneIsCausal(const Json& results) {
     });
 }
 
-// What kind of bench, and what tells it from others of its kind.
+// The kind of bench, and what distinguishes it from others of its kind.
 std::string titleOf(const BenchFile& file) {
     const std::string bench = file.head("bench");
     const size_t order = orderOf(bench);
@@ -106,7 +106,7 @@ std::string textSection(const TextFile& file) {
                        escapeHtml(file.name), escapeHtml(file.text));
 }
 
-// Devices with the newest results first, then in the order of `kinds`, then by date.
+// Order: devices with the newest results first, then the order of `kinds`, then the date.
 std::vector<const BenchFile*> inOrder(const ResultFiles& files) {
     std::map<std::string, std::string> newest; // device to date
     for (const BenchFile& file : files.benches)

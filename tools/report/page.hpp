@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Results as one HTML page that needs nothing from outside: style and pictures are in it, scripts there are none.
+// Makes one HTML page from results. The page contains its style and pictures, loads nothing, and has no scripts.
 #ifndef VKFLASH_TOOLS_REPORT_PAGE_HPP
 #define VKFLASH_TOOLS_REPORT_PAGE_HPP
 

@@ -27,7 +27,7 @@ Json parsed(const std::string& name, const std::string& text) {
     try {
         return Json::parse(text);
     } catch (const Json::parse_error& error) {
-        throw ResultError(fmt::format("{}: is no JSON, at byte {}", name, error.byte));
+        throw ResultError(fmt::format("{}: is not valid JSON (byte {})", name, error.byte));
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The files of a folder of results, as a report shows them.
+// Reads the files of a folder of results for the report.
 #ifndef VKFLASH_TOOLS_REPORT_RESULT_FILES_HPP
 #define VKFLASH_TOOLS_REPORT_RESULT_FILES_HPP
 
@@ -13,9 +13,10 @@
 
 namespace vkf::tools {
 
-// What a bench wrote with --json. Head and results have been checked: strings, and a list of objects.
+// A report that a bench wrote with --json. The reader has checked it: head fields are strings, and results are a list
+// of objects.
 struct BenchFile {
-    std::string name; // without folder
+    std::string name; // file name without folder
     nlohmann::ordered_json content;
 
     std::string head(const char* field) const { return content.at(field).get<std::string>(); }
@@ -27,16 +28,16 @@ struct TextFile {
 };
 
 struct ResultFiles {
-    std::vector<BenchFile> benches; // by name
-    std::vector<TextFile> texts;    // .txt, and JSON that is no bench's; by name
+    std::vector<BenchFile> benches; // sorted by name
+    std::vector<TextFile> texts;    // .txt files and JSON files that are no bench reports; sorted by name
 };
 
-// A folder or file that cannot be used. The text is a line that names it.
+// A folder or file that cannot be used. The text is one line with its name.
 class ResultError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// ResultError if there is no such folder, nothing in it, or a JSON file in it is not what it should be.
+// Throws ResultError if the folder does not exist, has no results, or has an unexpected JSON file.
 ResultFiles loadResults(const std::filesystem::path& folder);
 
 } // namespace vkf::tools

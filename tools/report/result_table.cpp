@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of every bench that times whole calls, at the end.
+// The last columns of every bench that times whole calls.
 constexpr Column lastColumns[] = {
     {"clock, MHz", "clock_mhz", CellKind::number},
     {"runs left out", "runs_left_out", CellKind::number},
@@ -99,7 +99,7 @@ constexpr auto variantColumns = timedColumns({
     {"path", "path"},
     {"median", "medianSeconds", CellKind::time},
     {"spread", "spread", CellKind::share},
-    {"beside", "base"},
+    {"base", "base"},
     {"its median", "baseSeconds", CellKind::time},
     {"time", "timeRatio", CellKind::ratio},
     {"rate", "rateRatio", CellKind::ratio},
@@ -212,7 +212,7 @@ HtmlCell cellOf(const Json& value, CellKind kind) {
     return {"–", false};
 }
 
-// Whether every result says the same, so that a column would say nothing.
+// True if all results have the same value. The column is then not needed.
 bool isCommon(const Json& results, const Column& column) {
     const Json& first = fieldOf(results[0], column.field);
     return results.size() > 1 && std::all_of(results.begin(), results.end(), [&](const Json& result) {
@@ -220,7 +220,7 @@ bool isCommon(const Json& results, const Column& column) {
            });
 }
 
-// Lists and objects have no place in a cell.
+// Leaves out lists and objects, because they do not fit in a cell.
 std::vector<Column> plainFields(const Json& results) {
     std::vector<Column> columns;
     for (const auto& [field, value] : results[0].items())
@@ -288,7 +288,8 @@ std::string peerTable(const Json& results) {
         for (const double ratio : {list.front(), median, list.back()})
             rows.back().push_back({fmt::format("{:.2f}×", ratio), true});
     }
-    return "<h4>Beside others</h4>\n<p>Our speed over theirs on the same shape: above 1 is faster.</p>\n" +
+    return "<h4>Compared with others</h4>\n<p>Our rate divided by theirs on the same shape. Above 1, vkflash is "
+           "faster.</p>\n" +
            htmlTable({{"other", false}, {"shapes", true}, {"least", true}, {"median", true}, {"most", true}}, rows);
 }
 

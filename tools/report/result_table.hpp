@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The results of a bench as a table. What all of them have in common stands above it once.
+// Shows the results of a bench as a table. Values that all results share stand above the table once.
 #ifndef VKFLASH_TOOLS_REPORT_RESULT_TABLE_HPP
 #define VKFLASH_TOOLS_REPORT_RESULT_TABLE_HPP
 
@@ -19,13 +19,13 @@ struct Column {
     CellKind kind = CellKind::plain;
 };
 
-// Of a bench that has columns of its own, else none.
+// The columns for this bench. Empty if the bench has no columns of its own.
 std::span<const Column> columnsOf(const std::string& bench);
 
-// The columns given; all plain fields of the results if none are.
+// Uses the given columns, or all plain fields of the results if there are none.
 std::string resultTable(const nlohmann::ordered_json& results, std::span<const Column> columns);
 
-// Least, median and most of the ratios to each of those that the results were compared with; "" if there are none.
+// Minimum, median and maximum of the ratios to each other implementation. "" if there are none.
 std::string peerTable(const nlohmann::ordered_json& results);
 
 } // namespace vkf::tools

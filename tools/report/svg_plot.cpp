@@ -15,12 +15,12 @@ namespace vkf::tools {
 
 namespace {
 
-// The frame of the curves within the picture, in the units of its view box.
+// The frame of the curves within the picture, in units of the view box.
 constexpr double width = 400, height = 280;
 constexpr double left = 58, right = 388, top = 32, bottom = 234;
 
 struct Tick {
-    double at; // in units of the axis: as it is, or its logarithm
+    double at; // value on the axis, or its logarithm
     std::string text;
 };
 
@@ -47,7 +47,7 @@ Axis linearAxis(double most) {
     return axis;
 }
 
-// Powers of `base`, thinned until they do not touch.
+// Ticks at powers of `base`. Leaves out ticks until the labels do not touch.
 Axis logAxis(double least, double most, double base, std::string (*text)(double)) {
     Axis axis;
     const auto power = [&](double value) { return std::log(value) / std::log(base); };
@@ -83,7 +83,7 @@ std::string shortCount(double count) {
     return fmt::format("{:.6g}", count);
 }
 
-// The lengths themselves are the ticks, as far as there is room.
+// The ticks are the lengths themselves, as far as there is room.
 Axis lengthAxis(const std::set<double>& lengths) {
     Axis axis{std::log(*lengths.begin()), std::log(*lengths.rbegin()), {}};
     if (axis.from == axis.to) {
@@ -107,7 +107,7 @@ double yOf(const Axis& axis, double at) { return bottom - (at - axis.from) / (ax
 
 constexpr size_t styles = 6;
 
-// Round each point; the line's style gives colour and dash.
+// A marker at a point. The style of the line gives colour and dash.
 std::string marker(size_t style, double x, double y, const std::string& inside) {
     const auto polygon = [&](const char* points) {
         return fmt::format(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line plots as SVG that stands inside an HTML page: colours come from the page's style, so that they follow dark and
-// light; every line has a marker and a dash of its own as well, for readers and printers without colours.
+// Line plots as SVG inside an HTML page. The page's style gives the colours, so they follow dark and light mode. Every
+// line also has its own marker and dash, for readers and printers without colours.
 #ifndef VKFLASH_TOOLS_REPORT_SVG_PLOT_HPP
 #define VKFLASH_TOOLS_REPORT_SVG_PLOT_HPP
 
@@ -11,20 +11,20 @@
 namespace vkf::tools {
 
 struct PlotPoint {
-    double x, y;      // above 0
-    std::string text; // shown on the point
+    double x, y;      // coordinates; above 0
+    std::string text; // tooltip of the point
 };
 
 struct PlotLine {
     std::string name;
-    size_t style = 0; // the same in every plot of a page for the same name
-    bool ours = true; // solid and strong, else dashed
+    size_t style = 0; // equal in every plot of a page for the same name
+    bool ours = true; // ours = solid and strong, else dashed
     std::vector<PlotPoint> points;
 };
 
 enum class PlotScale { linear, logSeconds, logBytes };
 
-// x is the length of a sequence, on a scale of powers of two.
+// x is the length of a sequence, on a logarithmic scale.
 struct Plot {
     std::string title;
     std::string xLabel;
@@ -33,10 +33,10 @@ struct Plot {
     std::vector<PlotLine> lines;
 };
 
-// An <svg> element; "" if there is no point.
+// An <svg> element. "" if there is no point.
 std::string svgPlot(const Plot& plot);
 
-// A list of the names with a piece of each line.
+// A list of the names, each with a sample of its line.
 std::string svgLegend(const std::vector<PlotLine>& lines);
 
 } // namespace vkf::tools

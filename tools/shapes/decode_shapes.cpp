@@ -49,19 +49,24 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
 } // namespace
 
 void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
-    command.add_option("--keys", shapes.keys, "list of keys of a sequence")->delimiter(',')->capture_default_str();
-    command.add_option("--batch", shapes.batches, "list of sequences")->delimiter(',')->capture_default_str();
-    command.add_option("--rows", shapes.rows, "list of query rows")->delimiter(',')->capture_default_str();
+    command.add_option("--keys", shapes.keys, "list of numbers of keys of a sequence")
+        ->delimiter(',')
+        ->capture_default_str();
+    command.add_option("--batch", shapes.batches, "list of numbers of sequences")
+        ->delimiter(',')
+        ->capture_default_str();
+    command.add_option("--rows", shapes.rows, "list of numbers of query rows")->delimiter(',')->capture_default_str();
     command.add_option("--types", shapes.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
     command.add_option("--paths", shapes.paths, "list of paths")->delimiter(',')->capture_default_str();
-    command.add_option("--heads", shapes.heads, "query heads")->capture_default_str();
-    command.add_option("--kv-heads", shapes.kvHeads, "KV heads")->capture_default_str();
+    command.add_option("--heads", shapes.heads, "number of query heads")->capture_default_str();
+    command.add_option("--kv-heads", shapes.kvHeads, "number of KV heads")->capture_default_str();
     command.add_option("--dim", shapes.dim, "head dimension D")->capture_default_str();
     command.add_option("--value-dim", shapes.valueDim, "head dimension of v and o (default: D)");
     command.add_flag("--shared-kv", shapes.valuesInKeys, "v is the first columns of k, as in latent attention");
-    command.add_option("--splits", shapes.splits, "parts that the keys are split into (default: the library's choice)");
-    command.add_option("--tokens", shapes.tokens,
-                       "most keys of all sequences together (default: 1048576, or the most of one sequence)");
+    command.add_option("--splits", shapes.splits, "number of key splits (default: the library's choice)");
+    command.add_option(
+        "--tokens", shapes.tokens,
+        "limit for the keys of all sequences together (default: 1048576, or the largest value of --keys)");
     command.add_option("--causal", shapes.causal, "yes or no")->capture_default_str();
     addOneTypeCacheOptions(command, shapes.cache);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The shapes of decoding: few query rows against long caches of grouped heads.
+// The shapes of decoding: few query rows against long caches, with several query heads for each KV head.
 #ifndef VKFLASH_TOOLS_DECODE_SHAPES_HPP
 #define VKFLASH_TOOLS_DECODE_SHAPES_HPP
 
@@ -20,8 +20,9 @@ struct DecodeShapes {
     uint32_t dim = 128;
     uint32_t valueDim = 0;     // 0 = dim
     bool valuesInKeys = false; // v is the first columns of k
-    uint32_t splits = 0;       // 0 = the library's choice
-    uint64_t tokens = 0;       // most keys of all sequences together; 0 = 2^20, or the most of one if those are more
+    uint32_t splits = 0;       // key splits; 0 = the library's choice
+    // Limit for the keys of all sequences together. 0 = the larger of 2^20 and the longest sequence.
+    uint64_t tokens = 0;
     std::vector<uint32_t> keys = {1024, 4096, 16384, 65536, 131072};
     std::vector<uint32_t> batches = {1, 8, 64};
     std::vector<uint32_t> rows = {1, 4, 16};
@@ -33,8 +34,8 @@ struct DecodeShapes {
 
 void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes);
 
-// One problem for each shape and path; shapes of more keys than `tokens` are left out. ProgramError names the flag
-// that makes no sense. Not checked by vkfCheckProblem: a path that cannot do one shape may do the next.
+// Makes one problem for each shape and path. Leaves out shapes with more keys than `tokens`. Throws ProgramError with
+// the flag that makes no sense. Does not call vkfCheckProblem: a path that refuses one shape may accept the next.
 std::vector<VkfProblem> decodeProblems(const DecodeShapes& shapes);
 
 } // namespace vkf::tools

@@ -11,7 +11,7 @@ namespace vkf::tools {
 
 namespace {
 
-// "no", "yes" or "both", given to a flag.
+// Parses "no", "yes" or "both", the value of a flag.
 std::vector<bool> choices(const char* flag, const std::string& text) {
     if (text == "no")
         return {false};
@@ -31,7 +31,7 @@ void checkNumbers(const PrefillShapes& shapes) {
             failInput("--rows {}: does not divide the {} rows of --tokens", rows, shapes.tokens);
 }
 
-// Numbers of sequences of a length: --tokens' worth and one, once if these are the same.
+// The numbers of sequences for a length: what --tokens gives, and one. Equal numbers occur once.
 std::vector<uint32_t> batches(const PrefillShapes& shapes, uint32_t rows) {
     std::vector<uint32_t> list;
     for (const bool one : choices("--batch-one", shapes.batchOne)) {
@@ -42,7 +42,7 @@ std::vector<uint32_t> batches(const PrefillShapes& shapes, uint32_t rows) {
     return list;
 }
 
-// Of all paths, in the order of the flag.
+// Adds the problem for all paths, in the order of the flag.
 void addProblems(const PrefillShapes& shapes, VkfProblem problem, std::vector<VkfProblem>& problems) {
     for (const std::string& path : shapes.paths) {
         problem.path = parsePath("--paths", path);
@@ -54,13 +54,17 @@ void addProblems(const PrefillShapes& shapes, VkfProblem problem, std::vector<Vk
 
 void addPrefillShapeOptions(CLI::App& command, PrefillShapes& shapes) {
     command.add_option("--dims", shapes.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command.add_option("--rows", shapes.rows, "list of rows, as many keys")->delimiter(',')->capture_default_str();
+    command.add_option("--rows", shapes.rows, "list of numbers of rows; there are as many keys")
+        ->delimiter(',')
+        ->capture_default_str();
     command.add_option("--types", shapes.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
     command.add_option("--paths", shapes.paths, "list of paths")->delimiter(',')->capture_default_str();
     command.add_option("--causal", shapes.causal, "no, yes or both")->capture_default_str();
-    command.add_option("--batch-one", shapes.batchOne, "one sequence: no = --tokens / rows, yes = one, or both")
+    command
+        .add_option("--batch-one", shapes.batchOne,
+                    "one sequence only: no = --tokens / rows sequences, yes = one sequence, both = measure both")
         ->capture_default_str();
-    command.add_option("--tokens", shapes.tokens, "sequences x rows")->capture_default_str();
+    command.add_option("--tokens", shapes.tokens, "rows of all sequences together")->capture_default_str();
     command.add_option("--width", shapes.width, "heads x head dimension")->capture_default_str();
     addOneTypeCacheOptions(command, shapes.cache);
 }

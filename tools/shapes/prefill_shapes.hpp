@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The shapes on which attention kernels are usually compared: as many sequences as make a fixed number of
-// tokens, as many heads as make a fixed width.
+// The shapes on which attention kernels are usually compared. The number of sequences gives a fixed number of tokens,
+// and the number of heads gives a fixed width.
 #ifndef VKFLASH_TOOLS_PREFILL_SHAPES_HPP
 #define VKFLASH_TOOLS_PREFILL_SHAPES_HPP
 
@@ -29,8 +29,8 @@ struct PrefillShapes {
 
 void addPrefillShapeOptions(CLI::App& command, PrefillShapes& shapes);
 
-// One problem for each shape and path, paths of a shape beside each other. ProgramError names the flag that makes no
-// sense. Not checked by vkfCheckProblem: a path that cannot do one shape may do the next.
+// Makes one problem for each shape and path. The paths of a shape follow each other. Throws ProgramError with the flag
+// that makes no sense. Does not call vkfCheckProblem: a path that refuses one shape may accept the next.
 std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes);
 
 } // namespace vkf::tools

@@ -4,7 +4,7 @@
 namespace vkf::tools {
 
 void addGridOptions(CLI::App& command, ProblemGrid& grid) {
-    command.add_option("--rows", grid.rows, "list of query rows")->delimiter(',')->capture_default_str();
+    command.add_option("--rows", grid.rows, "list of numbers of query rows")->delimiter(',')->capture_default_str();
     command.add_option("--dims", grid.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
     command.add_option("--types", grid.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
     command.add_option("--paths", grid.paths, "list of paths")->delimiter(',')->capture_default_str();
@@ -13,7 +13,7 @@ void addGridOptions(CLI::App& command, ProblemGrid& grid) {
 }
 
 std::vector<VkfProblem> problemsOf(const ProblemGrid& grid) {
-    // Refused here, by the flags that gave them.
+    // Checked here, because the errors then name these flags.
     for (const std::string& type : grid.types)
         parseType("--types", type);
     for (const std::string& path : grid.paths)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lists of shapes, types and paths, and the problems that they make together.
+// A grid of problems from lists of shapes, types and paths.
 #ifndef VKFLASH_TOOLS_PROBLEM_GRID_HPP
 #define VKFLASH_TOOLS_PROBLEM_GRID_HPP
 
@@ -14,7 +14,7 @@
 namespace vkf::tools {
 
 struct ProblemGrid {
-    ShapeOptions shape{}; // what the lists leave
+    ShapeOptions shape{}; // everything that has no list
     MathOptions math{};
     std::vector<uint32_t> rows;
     std::vector<uint32_t> dims;
@@ -24,7 +24,7 @@ struct ProblemGrid {
 
 void addGridOptions(CLI::App& command, ProblemGrid& grid);
 
-// Paths of a shape beside each other. ProgramError if one makes no sense.
+// The paths of a shape follow each other. Throws ProgramError if a value makes no sense.
 std::vector<VkfProblem> problemsOf(const ProblemGrid& grid);
 
 } // namespace vkf::tools

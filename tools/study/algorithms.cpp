@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash study algorithms: every algorithm of docs/algorithm.md on one problem, on the CPU: all give one answer.
+// vkflash study algorithms: runs every algorithm of docs/algorithm.md on one problem on the CPU. All must give one
+// result.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -32,7 +33,7 @@ struct NamedAlgorithm {
     VkfReferenceAlgorithm algorithm;
 };
 
-// The first is what the others are held against.
+// The others are compared with the first one.
 constexpr std::array<NamedAlgorithm, 6> subjects = {{{"direct", VKF_REFERENCE_DIRECT},
                                                      {"standard", VKF_REFERENCE_STANDARD},
                                                      {"online, row by row", VKF_REFERENCE_ONLINE},
@@ -40,12 +41,12 @@ constexpr std::array<NamedAlgorithm, 6> subjects = {{{"direct", VKF_REFERENCE_DI
                                                      {"tiled, queries outer", VKF_REFERENCE_TILED},
                                                      {"recomputed from lse", VKF_REFERENCE_RECOMPUTE}}};
 
-// In fp64 the orders of summation differ by less, at the magnitude of the largest number.
+// Limit for the difference in fp64, relative to the largest number. Different orders of summation differ by less.
 constexpr double agreement = 1e-12;
 
 struct Difference {
-    double largest = 0;   // of the two results
-    double magnitude = 1; // of the numbers compared, 1 at least
+    double largest = 0;   // largest difference of the two results
+    double magnitude = 1; // largest magnitude of the compared numbers; at least 1
 };
 
 Difference differenceOf(const std::vector<double>& a, const std::vector<double>& b) {
@@ -91,7 +92,7 @@ std::vector<Outcome> compareAll(StudyInputs& inputs, const AlgorithmsOptions& op
 
 void printText(const StudyInputs& inputs, const AlgorithmsOptions& options, const std::vector<Outcome>& outcomes) {
     fmt::print("problem  {}\ntiles    {} query rows x {} keys\n\n", inputs.text(), options.tileRows, options.tileKeys);
-    fmt::print("{:<22}{:>12}{:>22}{:>22}\n", "algorithm, fp64", "time, CPU", "o: off direct by", "lse: off by");
+    fmt::print("{:<22}{:>12}{:>22}{:>22}\n", "algorithm, fp64", "time, CPU", "o: error to direct", "lse: error");
     for (const Outcome& outcome : outcomes)
         fmt::print("{:<22}{:>12}{:>22.2g}{:>22.2g}\n", outcome.name, timeText(outcome.seconds), outcome.o.largest,
                    outcome.lse.largest);
@@ -125,13 +126,14 @@ void study(const AlgorithmsOptions& options) {
 
 void addStudyAlgorithmsCommand(CLI::App& group, Action& action) {
     auto options = std::make_shared<AlgorithmsOptions>();
-    CLI::App* command = group.add_subcommand("algorithms", "Every algorithm on one problem, on the CPU.");
+    CLI::App* command =
+        group.add_subcommand("algorithms", "Runs every algorithm on one problem on the CPU and compares the results.");
     addStudyInputOptions(*command, options->inputs);
     addMaskOptions(*command, options->inputs.math);
-    command->remove_option(command->get_option("--precision")); // all are fp64
-    command->add_option("--tile-rows", options->tileRows, "query rows of a tile, Br")->capture_default_str();
-    command->add_option("--tile-keys", options->tileKeys, "keys of a tile, Bc")->capture_default_str();
-    command->add_flag("--json", options->json, "for programs");
+    command->remove_option(command->get_option("--precision")); // all algorithms here are fp64
+    command->add_option("--tile-rows", options->tileRows, "query rows of a tile (Br)")->capture_default_str();
+    command->add_option("--tile-keys", options->tileKeys, "keys of a tile (Bc)")->capture_default_str();
+    command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { study(*options); }; });
 }
 

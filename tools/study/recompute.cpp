@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash study recompute: P of standard attention beside P recomputed from lse, one number a row, which is all that
-// a backward pass needs to keep.
+// vkflash study recompute: compares P of standard attention with P recomputed from lse. lse is one number a row, and a
+// backward pass needs to keep nothing else of P.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,20 +29,21 @@ struct RecomputeOptions {
     bool json = false;
 };
 
-// P is held in fp64, some rows of every head at a time.
+// P is held in fp64, for some rows of every head at a time.
 constexpr uint64_t mostBytesOfProbabilities = uint64_t{64} << 20;
-// In fp64 two ways to the same probability differ by less.
+// In fp64, two ways to compute the same probability differ by less.
 constexpr double agreementOfLse = 1e-12;
 
-// An lse that was kept, and how P recomputed from it compares with P.
+// One kept lse, and the errors of P recomputed from it.
 struct Kept {
     std::string name;
     std::vector<double> lse;
-    double lseError = 0;   // largest, against the reference's in fp64
+    double lseError = 0;   // largest |lse - lse of the fp64 reference|
     double difference = 0; // largest |P' - P|
-    double rowSum = 0;     // largest |sum of a row of P' - 1|, or of one that sees no key - 0
+    // Largest |sum of a row of P' - 1|. For a row that sees no key, largest |sum|.
+    double rowSum = 0;
 
-    // A probability is off by the factor that lse is off by, as an exponent.
+    // An error x of lse multiplies a probability by exp(x).
     double bound() const { return std::expm1(lseError) + agreementOfLse; }
 };
 
@@ -77,16 +78,16 @@ std::vector<double> rounded(const std::vector<double>& lse) {
     return result;
 }
 
-// The device's own lse, its result checked; nothing if there is no device and none was asked for.
+// The lse of the device, after a check of its result. Empty if there is no device and the caller asked for none.
 struct DeviceLse {
-    std::string device; // or why there is none
+    std::string device; // name of the device, or why there is none
     std::optional<std::vector<double>> lse;
 };
 
 std::optional<host::Device> openIfThere(const DeviceFlags& flags, std::string* reason) {
     try {
         return openDevice(flags);
-    } catch (const host::Error& error) { // a device that was asked for is a ProgramError
+    } catch (const host::Error& error) { // a missing device that the caller asked for is a ProgramError
         *reason = fmt::format("none: {}", error.what());
         return std::nullopt;
     }
@@ -111,7 +112,7 @@ DeviceLse computeOnDevice(StudyInputs& inputs, const DeviceFlags& flags) {
     return result;
 }
 
-// The probabilities of every chunks-th row from `chunk` on, of every head.
+// The probabilities of every head for the rows `chunk`, `chunk` + `chunks`, `chunk` + 2 `chunks`, ...
 std::vector<double> probabilitiesOf(StudyInputs& inputs, const std::vector<double>* lse, uint32_t chunk,
                                     uint32_t chunks) {
     const VkfProblem& p = inputs.problem();
@@ -141,11 +142,11 @@ void compareAll(StudyInputs& inputs, std::vector<Kept>& all) {
     }
 }
 
-// What a forward pass keeps for the backward pass, in bytes.
+// Bytes that a forward pass keeps for the backward pass.
 struct Bytes {
     double lse; // fp32
-    double ml;  // fp32, two numbers a row
-    double p;   // in the type of q
+    double ml;  // fp32, two numbers for each row
+    double p;   // P in the type of q
 };
 
 Bytes bytesOf(const StudyInputs& inputs) {
@@ -161,8 +162,8 @@ void printText(const StudyInputs& inputs, const std::string& device, const std::
     fmt::print("or       m and l, 8 bytes a row   {:>10}\n", bytesText(bytes.ml));
     fmt::print("not P, in {:<4}                    {:>10}\n\n", vkfTypeName(inputs.problem().q.type),
                bytesText(bytes.p));
-    fmt::print("{:<28}{:>14}{:>14}{:>14}{:>18}\n", "P recomputed from", "lse off by", "P off by", "bound",
-               "row sums off by");
+    fmt::print("{:<28}{:>14}{:>14}{:>14}{:>18}\n", "P recomputed from", "lse error", "P error", "bound",
+               "row sum error");
     for (const Kept& kept : all)
         fmt::print("{:<28}{:>14.2g}{:>14.2g}{:>14.2g}{:>18.2g}\n", kept.name, kept.lseError, kept.difference,
                    kept.bound(), kept.rowSum);
@@ -200,7 +201,7 @@ void study(const RecomputeOptions& options) {
     compareAll(inputs, all);
     for (const Kept& kept : all)
         if (!(kept.difference <= kept.bound()))
-            fail("{}: P recomputed from it is off by {:.3g}, the bound is {:.3g}", kept.name, kept.difference,
+            fail("{}: the error of P recomputed from it is {:.3g}, the bound is {:.3g}", kept.name, kept.difference,
                  kept.bound());
     options.json ? printJson(inputs, device.device, all) : printText(inputs, device.device, all);
 }
@@ -210,12 +211,12 @@ void study(const RecomputeOptions& options) {
 void addStudyRecomputeCommand(CLI::App& group, Action& action) {
     auto options = std::make_shared<RecomputeOptions>();
     CLI::App* command =
-        group.add_subcommand("recompute", "P recomputed from lse beside P, and the bytes that either takes.");
+        group.add_subcommand("recompute", "Compares P recomputed from lse with P, and the bytes of both.");
     addStudyInputOptions(*command, options->inputs);
     addMathOptions(*command, options->inputs.math);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->add_flag("--json", options->json, "for programs");
+    command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { study(*options); }; });
 }
 

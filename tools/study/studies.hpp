@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The studies under `vkflash study`: what the algorithms do, on the CPU reference. Each adds its sub-command.
+// The studies under `vkflash study`. They show on the CPU reference what the algorithms compute. Each adds its
+// sub-command.
 #ifndef VKFLASH_TOOLS_STUDY_COMMANDS_HPP
 #define VKFLASH_TOOLS_STUDY_COMMANDS_HPP
 

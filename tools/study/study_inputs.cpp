@@ -24,11 +24,12 @@ void addStudyInputOptions(CLI::App& command, StudyInputOptions& options) {
     options.shape.heads = 2;
     addInputOptions(command, options.files);
     addShapeOptions(command, options.shape);
-    command.remove_option(command.get_option("--lse")); // always
+    command.remove_option(command.get_option("--lse")); // a study always computes lse
     addMaskBlockOption(command, options.math.maskBlock);
-    command.add_flag("--random-lengths", options.randomLengths, "a random number of keys a sequence");
-    command.add_option("--block-density", options.blockDensity, "share of the blocks that are open (default 0.5)");
-    command.add_option("--seed", options.seed, "of the random numbers")->capture_default_str();
+    command.add_flag("--random-lengths", options.randomLengths, "use a random number of keys for each sequence");
+    command.add_option("--block-density", options.blockDensity,
+                       "share of open blocks of the block mask (default: 0.5)");
+    command.add_option("--seed", options.seed, "seed of the random numbers")->capture_default_str();
 }
 
 StudyInputs::StudyInputs(const StudyInputOptions& options) {
@@ -53,11 +54,11 @@ StudyInputs::StudyInputs(const StudyInputOptions& options) {
 void StudyInputs::load(const StudyInputOptions& options) {
     for (const char* flag : randomFlags)
         if (options.command->get_option(flag)->count() != 0)
-            failInput("{}: is about random tensors, and {} {} is given", flag, filesGiven(options.files)[0].flag,
+            failInput("{}: is about random tensors, but {} {} is given", flag, filesGiven(options.files)[0].flag,
                       filesGiven(options.files)[0].path);
     files_ = loadInputs(options.files);
     if (files_->blockMask.has_value() != (options.math.maskBlock != 0))
-        failInput("{}: is missing; a block mask takes --block-mask and --mask-block",
+        failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
                   files_->blockMask ? "--mask-block" : "--block-mask");
     problem_ = problemOf(*files_);
     applyMathOptions(options.math, problem_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The problem of a study: tensors from files, with the flags of `run`, or random ones, with those of `verify`.
+// The problem of a study: tensors from files with the flags of `run`, or random tensors with the flags of `verify`.
 #ifndef VKFLASH_TOOLS_STUDY_INPUTS_HPP
 #define VKFLASH_TOOLS_STUDY_INPUTS_HPP
 
@@ -22,21 +22,21 @@ struct StudyInputOptions {
     uint64_t seed = 1;
     bool randomLengths = false;
     std::optional<double> blockDensity;
-    const CLI::App* command = nullptr; // whose flags they are
+    const CLI::App* command = nullptr; // the command of these flags
 };
 
-// All but masks and scores, which a study takes as far as it needs them.
+// Adds all flags except those of masks and scores. Each study adds the ones that it needs.
 void addStudyInputOptions(CLI::App& command, StudyInputOptions& options);
 
 class StudyInputs {
 public:
-    // ProgramError names flag, file and limit.
+    // Throws ProgramError with flag, file and limit.
     explicit StudyInputs(const StudyInputOptions& options);
     StudyInputs(const StudyInputs&) = delete;
     StudyInputs& operator=(const StudyInputs&) = delete;
 
     const VkfProblem& problem() const { return problem_; } // with lse
-    host::HostTensors tensors();                           // o and lse are scratch
+    host::HostTensors tensors();                           // o and lse are scratch memory
     VkfReferenceInputs reference();
     uint64_t rows() const { return uint64_t{problem_.batch} * problem_.queryHeads * problem_.queryRows; }
     uint32_t valueDim() const { return problem_.valueDim != 0 ? problem_.valueDim : problem_.headDim; }
@@ -48,12 +48,12 @@ private:
     VkfProblem problem_{};
     std::optional<Inputs> files_;
     std::optional<RandomTensors> random_;
-    std::vector<uint32_t> blockMask_; // of files
+    std::vector<uint32_t> blockMask_; // from a file
     std::vector<std::byte> o_;
     std::vector<float> lse_;
 };
 
-// The fp64 algorithms of the reference, with a progress bar.
+// The results of an fp64 algorithm of the reference. runReference shows a progress bar.
 struct ReferenceResult {
     std::vector<double> o;
     std::vector<double> lse;

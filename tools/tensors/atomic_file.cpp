@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void failWrite(const char* what) { throw WriteError(fmt::format("{}: {}", what, std::strerror(errno))); }
 
-// A symbolic link is followed, so that the file it points to is replaced and the link stays.
+// Follows a symbolic link: the file behind it is replaced, and the link stays.
 fs::path resolved(const fs::path& target) {
     std::error_code error;
     if (!fs::is_symlink(target, error))
@@ -47,13 +47,13 @@ void syncToDisk(std::FILE* file) {
     if (_commit(_fileno(file)) != 0)
         failWrite("cannot be flushed to disk");
 #else
-    // Some file systems have no fsync and say so by EINVAL; the rename is all they can promise.
+    // Some file systems have no fsync and report EINVAL. On these, the rename is the only guarantee.
     if (fsync(fileno(file)) != 0 && errno != EINVAL)
         failWrite("cannot be flushed to disk");
 #endif
 }
 
-// Makes the rename itself durable. Not all file systems can; the file is complete either way.
+// Makes the rename durable. Not all file systems can do it, but the file is complete in any case.
 void syncFolder([[maybe_unused]] const fs::path& folder) {
 #if !defined(_WIN32)
     const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -73,7 +73,7 @@ void checkWritable(const fs::path& target) {
     if (fs::is_directory(status))
         throw WriteError("is a directory");
     if (fs::exists(status) && !fs::is_regular_file(status))
-        throw WriteError("is not a regular file, and the output replaces a file as a whole");
+        throw WriteError("is not a regular file; the output can only replace a whole file");
     const fs::path folder = folderOf(real);
     if (!fs::is_directory(folder, error))
         throw WriteError(fmt::format("there is no folder {}", folder.string()));
@@ -85,7 +85,7 @@ void checkWritable(const fs::path& target) {
 
 AtomicFile::AtomicFile(const fs::path& target) : target_(resolved(target)) {
     checkWritable(target_);
-    // The names that other running processes of this program use are theirs; "x" refuses what exists.
+    // Other running processes of this program use other names. Mode "x" refuses a name that exists.
     for (int attempt = 0; attempt < 100 && file_ == nullptr; ++attempt) {
         temporary_ =
             folderOf(target_) / fmt::format(".{}.{}-{}.tmp", target_.filename().string(), processNumber(), attempt);
@@ -111,7 +111,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
     if (bytes.empty())
-        return; // data() may be null, which fwrite does not take
+        return; // data() may be null, which fwrite does not accept
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
         failWrite("cannot be written");
 }

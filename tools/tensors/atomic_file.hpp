@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Output files that are complete or absent: written beside their target, flushed to disk, then
-// renamed over it. Whatever stood there before stays until that moment.
+// Output files that are complete or absent. A file is written next to its target, flushed to disk, and then renamed
+// over the target. An older target stays until the rename.
 #ifndef VKFLASH_TOOLS_ATOMIC_FILE_HPP
 #define VKFLASH_TOOLS_ATOMIC_FILE_HPP
 
@@ -15,16 +15,16 @@
 
 namespace vkf::tools {
 
-// The text names what failed and the system's reason, not the file.
+// The text names what failed and the system's reason. It does not name the file.
 class WriteError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// WriteError if an AtomicFile of this path could not be committed, as far as that can be seen before
-// the work: a directory in its place, a missing or read-only folder, a device.
+// Call it before the work. Throws WriteError if a commit to this path could not succeed, as far as that can be known:
+// the path is a directory or a device, or its folder is missing or read-only.
 void checkWritable(const std::filesystem::path& target);
 
-// One output. Destroyed without commit it leaves nothing behind.
+// One output. If it is destroyed without commit, it leaves nothing behind.
 class AtomicFile {
 public:
     explicit AtomicFile(const std::filesystem::path& target);
@@ -37,15 +37,15 @@ public:
     void write(std::span<const std::byte> bytes);
     void write(std::string_view text);
 
-    // Puts all files in their places or none of them, as far as renaming can: if a later rename fails,
-    // the targets renamed before it are removed.
+    // Renames all files to their targets, or none of them, as far as renaming can guarantee it. If a later rename
+    // fails, the targets of the earlier renames are removed.
     static void commit(std::span<AtomicFile> files);
 
 private:
     void flush();
 
     std::filesystem::path target_;
-    std::filesystem::path temporary_; // empty once renamed
+    std::filesystem::path temporary_; // empty after the rename
     std::FILE* file_ = nullptr;
 };
 

@@ -9,12 +9,12 @@ namespace vkf::tools {
 
 namespace {
 
-// First word of the mask that a head of a sequence has.
+// Index of the first word of the mask of one head of one sequence.
 uint64_t firstWord(const VkfProblem& problem, uint64_t batch, uint64_t head) {
     return batch * problem.blockMask.batchStride + head * problem.blockMask.headStride;
 }
 
-// Keys [begin, end) that a row sees but for the block mask.
+// Keys [begin, end) that a row sees without the block mask.
 struct Keys {
     int64_t begin, end;
 };

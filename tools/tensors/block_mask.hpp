@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Block masks at random, and what a block mask leaves to compute.
+// Random block masks, and the number of pairs that a block mask leaves.
 #ifndef VKFLASH_TOOLS_BLOCK_MASK_HPP
 #define VKFLASH_TOOLS_BLOCK_MASK_HPP
 
@@ -11,13 +11,13 @@
 
 namespace vkf::tools {
 
-// A mask of its own for each head of each sequence. The problem has its shape and maskBlock.
+// Sets the strides for a separate mask for each head of each sequence. The problem already has its shape and maskBlock.
 void separateBlockMasks(VkfProblem& problem);
 
-// Words as vkfBlockMaskLayout tells, each block open with the probability `density`.
+// The words of a mask in the layout of vkfBlockMaskLayout. Each block is open with probability `density`.
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint64_t seed);
 
-// (query row, key) pairs of all heads that open blocks, causal mask and window leave.
+// Number of (query row, key) pairs of all heads that the block mask, the causal mask and the window leave.
 double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask);
 
 } // namespace vkf::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// K and V as caches keep them: their types may differ from that of q, and they may lie in pages.
+// Stores k and v as caches do: their types may differ from the type of q, and they may be in pages.
 #ifndef VKFLASH_TOOLS_CACHE_HPP
 #define VKFLASH_TOOLS_CACHE_HPP
 
@@ -12,11 +12,13 @@
 
 namespace vkf::tools {
 
-// The block table of a problem with paging: all its pages, shuffled; the same for the same problem. Else empty.
+// The block table of a problem with paging: all its pages, shuffled. Equal problems get equal tables. Empty without
+// paging.
 std::vector<int32_t> shuffledPages(const VkfProblem& problem);
 
-// k or v, dense [batch, kvHeads, keys, dim] of a type with single elements, as the problem has it. What is past the
-// last key in its page is NaN.
+// Converts k or v to the type and the pages of the problem. `dense` is [batch, kvHeads, keys, dim] in a type that is no
+// block type.
+// The rest of a page after the last key is NaN.
 std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, VkfType type, const std::byte* dense,
                                const std::vector<int32_t>& blockTable);
 

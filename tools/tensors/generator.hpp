@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Random numbers: the same for the same seed on every machine.
+// Random numbers. A seed gives the same numbers on every machine.
 #ifndef VKFLASH_TOOLS_GENERATOR_HPP
 #define VKFLASH_TOOLS_GENERATOR_HPP
 
@@ -14,8 +14,8 @@ public:
     explicit Generator(uint64_t seed) : state_(seed) {}
 
     uint64_t next();
-    // The sum of four uniform numbers from one draw: as good as normal here, and the same bits on
-    // every platform, which std::normal_distribution is not.
+    // The sum of four uniform numbers from one draw. It is close enough to normal here. Unlike
+    // std::normal_distribution, it gives the same bits on every platform.
     double nextNormal();
 
 private:

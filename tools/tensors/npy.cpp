@@ -34,8 +34,8 @@ struct Header {
     std::optional<Shape> shape;
 };
 
-// The header is a Python dict literal. Only the literals that NumPy writes there are understood:
-// plain strings, True and False, tuples of non-negative integers.
+// The header is a Python dict literal. This parser accepts only the literals that NumPy writes there: plain strings,
+// True and False, tuples of non-negative integers.
 class HeaderParser {
 public:
     explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -79,7 +79,7 @@ private:
 
     std::string_view parseDescr() {
         if (peek() == '[')
-            throw FormatError("holds records (a structured array); save each field on its own");
+            throw FormatError("holds records (a structured array); save each field as an array of its own");
         return parseString();
     }
 
@@ -107,7 +107,7 @@ private:
         fail("lacks True or False for fortran_order");
     }
 
-    // "()", "(3,)", "(3, 4)" and "(3, 4, )"; as in Python, "(3)" is no tuple.
+    // Accepts "()", "(3,)", "(3, 4)" and "(3, 4, )". As in Python, "(3)" is no tuple.
     Shape parseShape() {
         Shape shape;
         bool comma = true;
@@ -173,7 +173,7 @@ private:
     size_t position_ = 0;
 };
 
-// The header's text, and the data behind it.
+// The header's text, and the data after it.
 struct Parts {
     std::string_view header;
     std::span<const std::byte> data;
@@ -211,7 +211,7 @@ Parts split(std::span<const std::byte> file) {
 ElementType elementTypeOf(std::string_view descr) {
     if (!descr.empty() && descr[0] == '>')
         throw FormatError(fmt::format("is big-endian ('{}'); save it as little-endian", descr));
-    // Single bytes have no order, which NumPy writes as '|'.
+    // Types of one byte have no byte order. NumPy writes '|' for them.
     for (const Descriptor& known : descriptors)
         if (descr.size() > 1 && descr.substr(1) == known.code &&
             (descr[0] == '<' || descr[0] == '=' || (descr[0] == '|' && elementBytes(known.type) == 1)))
@@ -232,7 +232,7 @@ TensorView parseNpy(std::span<const std::byte> file) {
     TensorView tensor;
     tensor.type = elementTypeOf(*header.descr);
     tensor.shape = *header.shape;
-    // Arrays of one dimension or none are the same in both orders, and NumPy marks them as either.
+    // Both orders are equal for arrays of one dimension or none. NumPy marks such arrays as either.
     if (*header.fortranOrder && tensor.shape.size() > 1)
         throw FormatError("is in Fortran order; save it in C order (numpy.ascontiguousarray)");
 
@@ -260,7 +260,7 @@ std::string npyHeader(ElementType type, const Shape& shape) {
     std::string header =
         fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
                     elementBytes(type) == 1 ? '|' : '<', code, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-    // The format asks for data at a multiple of 64 bytes and a newline at the header's end.
+    // The format requires that the data start at a multiple of 64 bytes and that the header end with a newline.
     const size_t preamble = lengthOffset + 2;
     const size_t unpadded = preamble + header.size() + 1;
     header.append((64 - unpadded % 64) % 64, ' ');

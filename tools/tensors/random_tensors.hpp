@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Generated problems: the same numbers for the same seed on every machine.
+// Generated problems. A seed gives the same numbers on every machine.
 #ifndef VKFLASH_TOOLS_RANDOM_TENSORS_HPP
 #define VKFLASH_TOOLS_RANDOM_TENSORS_HPP
 
@@ -13,14 +13,14 @@
 
 namespace vkf::tools {
 
-// Elements are close to normally distributed (mean 0, deviation 1), so that scores look like those of a model
-// at initialisation.
+// Elements with an almost normal distribution (mean 0, deviation 1). Scores then look like those of a model at
+// initialisation.
 std::vector<std::byte> normalBlock(VkfType type, uint64_t elements, uint64_t seed);
 
-// Bytes [first, first + to.size()) of a block that follows itself.
+// Copies bytes [first, first + to.size()) of an endless repetition of the block.
 void repeatBlock(std::span<const std::byte> block, uint64_t first, std::span<std::byte> to);
 
-// The host memory of one call, of such elements.
+// The host memory of one call with such elements.
 struct RandomTensors {
     std::vector<std::byte> q, k, v, o;
     std::vector<float> lse;
@@ -28,10 +28,10 @@ struct RandomTensors {
     std::vector<uint32_t> blockMask;
     std::vector<int32_t> blockTable;
 
-    // o and lse are filled with NaN, so that an element that is not written is found. blockDensity is the share of
+    // Fills o and lse with NaN, so that a check finds an element that was not written. blockDensity is the share of
     // open blocks, if the problem has a block mask.
     RandomTensors(const VkfProblem& problem, uint64_t seed, double blockDensity = 1);
-    // Pointers into this object.
+    // Returns pointers into this object.
     host::HostTensors pointers(const VkfProblem& problem);
 };
 

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t lengthBytes = 8;
-constexpr uint64_t maxHeaderBytes = 100'000'000; // as in the format's own implementation
+constexpr uint64_t maxHeaderBytes = 100'000'000; // the limit of the format's own implementation
 constexpr int maxDepth = 3;                      // header, entry, list
 
 struct Dtype {
@@ -31,14 +31,14 @@ constexpr std::array<Dtype, 5> dtypes = {{{"F32", ElementType::f32},
                                           {"I32", ElementType::i32},
                                           {"I64", ElementType::i64}}};
 
-// An entry's place in the data, for the check that all of it is covered once.
+// Position of an entry in the data. The reader checks that entries cover all data once.
 struct Extent {
     uint64_t begin;
     uint64_t end;
     std::string name;
 };
 
-// Names come from the file: shown without control characters and not at any length.
+// Names come from the file. This text has no control characters and a limited length.
 std::string shown(std::string_view name) {
     std::string text(name.substr(0, 40));
     std::replace_if(
@@ -46,7 +46,7 @@ std::string shown(std::string_view name) {
     return fmt::format("'{}{}'", text, name.size() > 40 ? "..." : "");
 }
 
-// nlohmann::json keeps the last of two equal keys and nests without bound; the callback refuses both.
+// nlohmann::json keeps the last of two equal keys and has no limit for the depth. The callback refuses both.
 Json parseHeader(std::string_view text) {
     std::vector<std::set<std::string>> keys(maxDepth + 1);
     const Json::parser_callback_t check = [&keys](int depth, Json::parse_event_t event, Json& parsed) {
@@ -183,7 +183,7 @@ std::string safetensorsHeader(std::span<const NamedView> tensors) {
         offset = end;
     }
     std::string text = header.dump();
-    text.append((8 - text.size() % 8) % 8, ' '); // data aligned for every type
+    text.append((8 - text.size() % 8) % 8, ' '); // aligns the data for every type
     const uint64_t length = text.size();
     std::string bytes(sizeof(length), '\0');
     std::memcpy(bytes.data(), &length, sizeof(length));

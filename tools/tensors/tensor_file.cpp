@@ -32,7 +32,7 @@ constexpr std::array<ElementTraits, 7> elementTraits = {
 
 const ElementTraits& traitsOf(ElementType type) { return elementTraits.at(static_cast<size_t>(type)); }
 
-// A file of this size or more could only be read into swap; refused before it drags the machine down.
+// The program refuses a file of this size or more. Reading it would use swap and slow down the machine.
 uint64_t physicalMemoryBytes() {
 #if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
     const long pages = sysconf(_SC_PHYS_PAGES);
@@ -83,7 +83,7 @@ std::optional<uint64_t> tensorBytes(const Shape& shape, uint64_t bytesOfElement)
     uint64_t bytes = bytesOfElement;
     bool empty = false;
     for (const uint64_t extent : shape) {
-        // The other dimensions of an empty tensor must still describe something addressable.
+        // The other dimensions of an empty tensor must still have a product that fits 64 bits.
         if (extent == 0) {
             empty = true;
             continue;
@@ -115,7 +115,7 @@ std::vector<std::byte> readFile(const std::filesystem::path& path) {
                                                       : std::string("became shorter while it was read"));
         return bytes;
     } catch (const std::bad_alloc&) {
-        throw FormatError(fmt::format("has {} bytes, more memory than could be had", size));
+        throw FormatError(fmt::format("has {} bytes, but that much memory cannot be allocated", size));
     }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors in files. Readers and writers of the formats work on bytes alone (npy.hpp,
-// safetensors.hpp), so that tests and fuzzers need no file system; this header adds the common types
-// and the way from a path to a tensor.
+// Tensors in files. The readers and writers of the formats (npy.hpp, safetensors.hpp) work on bytes, so tests and
+// fuzzers need no file system. This header has the common types and loads a tensor from a path.
 #ifndef VKFLASH_TOOLS_TENSOR_FILE_HPP
 #define VKFLASH_TOOLS_TENSOR_FILE_HPP
 
@@ -20,8 +19,8 @@ namespace vkf::tools {
 
 static_assert(std::endian::native == std::endian::little, "tensor files are little-endian and are used as they are");
 
-// A file that is not what its format says. The text is one sentence without the file's name: the
-// caller knows flag and file.
+// A file does not follow its format. The text is one sentence without the file's name, because the caller knows flag
+// and file.
 class FormatError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -33,23 +32,24 @@ const char* elementName(ElementType type); // "f32"
 
 using Shape = std::vector<uint64_t>;
 
-// The most dimensions a tensor may have, as in NumPy.
+// The maximum number of dimensions of a tensor, as in NumPy.
 inline constexpr size_t maxRank = 32;
 
 // "[1, 4, 256, 64]"
 std::string shapeText(const Shape& shape);
 
-// Elements times bytes of each; nothing if that does not fit 64 bits (dimensions of zero aside).
+// Number of elements times bytes of an element. Empty if the product does not fit 64 bits. Dimensions of zero do not
+// count in this check.
 std::optional<uint64_t> tensorBytes(const Shape& shape, uint64_t bytesOfElement);
 
-// A tensor inside a file's bytes: valid as long as they are.
+// A tensor inside the bytes of a file. Valid as long as these bytes are.
 struct TensorView {
     ElementType type = ElementType::f32;
     Shape shape;
-    std::span<const std::byte> data; // of any alignment
+    std::span<const std::byte> data; // any alignment
 };
 
-// A tensor of its own, aligned for its elements.
+// A tensor with its own memory, aligned for its elements.
 struct Tensor {
     ElementType type = ElementType::f32;
     Shape shape;
@@ -60,17 +60,16 @@ struct Tensor {
 
 enum class FileFormat { npy, safetensors };
 
-// From the extension; nothing if it is neither.
+// The format by the extension. Empty for other extensions.
 std::optional<FileFormat> formatOf(const std::filesystem::path& path);
 
-// The whole file. FormatError if it is a directory, a pipe, unreadable, or larger than the machine's
-// memory.
+// Reads a whole file. Throws FormatError if it is a directory, a pipe, unreadable, or larger than the machine's memory.
 std::vector<std::byte> readFile(const std::filesystem::path& path);
 
 Tensor loadNpy(const std::filesystem::path& path);
 
-// The tensors of those names, in that order. FormatError if one is absent or of a type that is not
-// among ElementType.
+// The tensors with these names, in this order. Throws FormatError if one is absent or has a type that is not in
+// ElementType.
 std::vector<Tensor> loadSafetensors(const std::filesystem::path& path, std::span<const std::string> names);
 
 } // namespace vkf::tools

@@ -16,7 +16,7 @@ struct ScalarTile {
 
 struct CoopmatTile {
     uint32_t subgroups, rowTiles, keyTiles;
-    uint32_t mostDim; // beyond it o and q of a subgroup's rows fill the registers of any GPU
+    uint32_t mostDim; // with larger dimensions, o and q of a subgroup's rows fill the registers of any GPU
 };
 
 constexpr std::array scalarTiles = {
@@ -34,13 +34,13 @@ constexpr std::array matrixTiles = {
     CoopmatTile{1, 1, 1, 256},
 };
 
-// Splits for more workgroups than this, or of fewer keys, cost more than any device gains from them.
+// More workgroups by splits, or splits with fewer keys, cost more than any device gains.
 constexpr uint64_t mostSplitWorkgroups = 1024;
 constexpr uint32_t leastSplitKeys = 64;
 
 std::string withSplits(const std::string& tile, uint32_t splits) { return fmt::format("{} splits={}", tile, splits); }
 
-// With whole keys, and with as many parts of them as the library would choose.
+// Adds the tile without key splits, and with the number of splits that the library would choose.
 void addTile(const std::string& tile, const VkfPlanInfo& builtIn, std::vector<std::string>& tiles) {
     tiles.push_back(withSplits(tile, 1));
     if (builtIn.kvSplits > 1)
@@ -68,7 +68,7 @@ std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInf
     std::vector<std::string> tiles;
     if (plan.path != VKF_PATH_COOPMAT && plan.path != VKF_PATH_SCALAR)
         return tiles;
-    const std::string tile = plan.tile; // splits=1 may be left out
+    const std::string tile = plan.tile; // the text may lack splits=1
     const uint64_t workgroups =
         (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch * problem.queryHeads;
     for (const uint32_t splits : {1U, 2U, 3U, 4U, 6U, 8U, 16U})

@@ -22,14 +22,15 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Tiles of the first comparison whose numbers of splits are looked at in the second.
+// Number of tiles of the first comparison that enter the second one with other numbers of splits.
 constexpr size_t mostFinalists = 3;
-// A tile that takes so many times as long as the fastest in its first runs is not run again.
+// A tile whose first runs take this many times as long as the fastest tile is not run again.
 constexpr double hopeless = 1.4;
-// A tile that took so many times as long as the built-in one among all the others need not be compared with it alone.
+// In the comparison of all tiles, the best one took this many times as long as the built-in one. A comparison of the
+// two alone is not needed then.
 constexpr double unlikely = 1.05;
 
-// The order of runs is that of the list, then the reverse, and so on: clocks that rise or fall favour nobody.
+// Runs in the order of the list, then in the reverse order, and so on. Rising or falling clocks then favour no tile.
 template <typename List, typename Function> void toAndFro(List& list, size_t round, const Function& function) {
     for (size_t i = 0; i < list.size(); ++i)
         function(*list[round % 2 == 0 ? i : list.size() - 1 - i]);
@@ -50,7 +51,7 @@ Tuner::Contestant Tuner::contestant(const VkfProblem& problem, const std::string
     return made;
 }
 
-// Those of the tiles that fit and are not the built-in one. Compilers are slow and run side by side.
+// Makes plans for the tiles that fit and differ from the built-in one. Compilers are slow, so several threads compile.
 std::vector<Tuner::Contestant> Tuner::contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
                                                   const ProblemClass& like, const VkfPlanInfo& builtIn) {
     std::vector<std::optional<Contestant>> made(tiles.size());
@@ -103,7 +104,7 @@ void Tuner::warmUp(Contestant& contestant) {
     while (secondsSince(start) < options_.warmSeconds);
 }
 
-// Fills in the times of each, run in turns.
+// Measures the times of each tile. The tiles take turns.
 void Tuner::compare(const std::vector<Contestant*>& contestants) {
     std::vector<Contestant*> left = contestants;
     warmUp(*left.front());
@@ -127,7 +128,8 @@ void Tuner::compare(const std::vector<Contestant*>& contestants) {
         toAndFro(left, round, [&](Contestant& one) { one.times.push_back(runOnce(one)); });
 }
 
-// By the margin, at the median of pairs of runs. A pair has the lower clock of the two.
+// True if the candidate is faster by the margin at the median of pairs of runs. A pair has the lower clock of its two
+// runs.
 bool Tuner::isFaster(Contestant& candidate, Contestant& builtIn, double margin) {
     candidate.times.clear();
     builtIn.times.clear();
@@ -147,7 +149,7 @@ bool Tuner::isFaster(Contestant& candidate, Contestant& builtIn, double margin) 
     return medianOf(ratios) >= 1 + margin;
 }
 
-// Whether it is not slower at the ends of the class that would get its tile.
+// True if the candidate is not slower at both ends of the class that would get its tile.
 bool Tuner::isFasterAlike(const ProblemClass& like, const Contestant& candidate, const Contestant& builtIn) {
     for (const VkfProblem& problem : like.corners()) {
         const auto planned = [&](const Context& context) {
@@ -175,7 +177,7 @@ void Tuner::checkResult(const VkfProblem& problem, Contestant& contestant) {
                   contestant.info.description);
 }
 
-// Compares all of them with the built-in choice; the fastest first.
+// Compares all candidates with the built-in choice. Sorts the fastest to the front.
 void Tuner::rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Contestant>& candidates) {
     std::vector<Contestant*> all = {&builtIn};
     for (Contestant& one : candidates)
@@ -186,7 +188,7 @@ void Tuner::rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Con
                      [&](const Contestant& a, const Contestant& b) { return medianOf(a.times) < medianOf(b.times); });
 }
 
-// In two rounds: all tiles, then the best of them with other numbers of splits.
+// Two rounds: first all tiles, then the best of them with other numbers of splits.
 std::vector<Tuner::Contestant> Tuner::rankedCandidates(const VkfProblem& problem, const ProblemClass& like,
                                                        Contestant& builtIn) {
     std::vector<Contestant> candidates =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Looks for a tile that serves a problem, and those like it, better than the library's own choice.
+// Looks for a tile that runs a problem, and problems like it, faster than the library's own choice.
 #ifndef VKFLASH_TOOLS_TUNER_HPP
 #define VKFLASH_TOOLS_TUNER_HPP
 
@@ -16,38 +16,43 @@
 namespace vkf::tools {
 
 struct TunerOptions {
-    double warmSeconds = 0.05; // wall time of runs before each comparison: clocks rise slowly
-    double seconds = 0.15;     // wall time of each comparison
-    size_t maxRuns = 21;       // of each tile in a comparison
-    double margin = 0.03;      // by which another tile must be faster, twice, to be taken
-    uint32_t sampleRows = 4;   // of each head, to check
+    // Wall time of runs before each comparison, because clocks rise slowly.
+    double warmSeconds = 0.05;
+    double seconds = 0.15; // wall time of each comparison
+    size_t maxRuns = 21;   // runs of each tile in a comparison
+    // Share by which a tile must be faster to be taken. The tuner measures it twice.
+    double margin = 0.03;
+    uint32_t sampleRows = 4; // number of rows of each head to check
 };
 
-// Plans as the library makes them on its own, and with a tile of one's own.
+// The plan of the library's own choice, and the plan of the best other tile.
 struct TuneResult {
     VkfProblem problem{};
     VkfPlanInfo builtIn{};
-    VkfPlanInfo best{}; // of the candidates; the built-in plan if there are none
+    // The best candidate, or the built-in plan if there is no candidate.
+    VkfPlanInfo best{};
     double builtInSeconds = 0;
     double bestSeconds = 0;
-    bool taken = false; // whether the best is better enough
-    bool alike = false; // and no worse in problems alike, so that the entry is for these too
-    std::string entry;  // for a tuning file; empty if the built-in choice stays
+    bool taken = false; // the best is faster by the margin
+    // The best is also not slower for the class of similar problems. The entry then covers the class.
+    bool alike = false;
+    // Line for a tuning file. Empty if the built-in choice stays.
+    std::string entry;
 
     double ratio() const { return builtInSeconds / bestSeconds; }
 };
 
 class Tuner {
 public:
-    // afterRun is called after each of many runs.
+    // Calls afterRun after each of many runs.
     Tuner(host::Device& device, const TunerOptions& options, std::function<void()> afterRun);
 
-    // Throws what planning and running throw, and ProgramError where a result is wrong: the built-in plan's and that
-    // of a tile that would be taken are checked.
+    // Throws what planning and running throw. Checks the results of the built-in plan and of a tile that would be
+    // taken, and throws ProgramError if one is wrong.
     TuneResult tune(const VkfProblem& problem);
 
 private:
-    // A way to compute a problem.
+    // One way to compute a problem.
     struct Contestant {
         Context context;
         Plan plan;
@@ -61,7 +66,7 @@ private:
                                         const ProblemClass& like, const VkfPlanInfo& builtIn);
     void prepare(const VkfProblem& problem, const std::vector<Contestant*>& contestants);
     ClockSample runOnce(Contestant& contestant);
-    double medianOf(const std::vector<ClockSample>& samples) const; // of those at full clock
+    double medianOf(const std::vector<ClockSample>& samples) const; // median of the samples at full clock
     bool enoughOf(const std::vector<Contestant*>& contestants) const;
     void warmUp(Contestant& contestant);
     void compare(const std::vector<Contestant*>& contestants);
@@ -77,7 +82,8 @@ private:
     GpuClock clock_;
     PipelineCache cache_;
     BenchMemory memory_;
-    size_t set_ = 0; // of buffers, of the last run
+    // The set of buffers of the last run.
+    size_t set_ = 0;
 };
 
 } // namespace vkf::tools

@@ -21,7 +21,7 @@ ProblemClass::ProblemClass(const VkfProblem& measured, VkfPath path)
     : measured_(measured), path_(path), rows_(around(measured.queryRows)), keys_(around(measured.keys)),
       heads_(around(measured.batch * measured.queryHeads)) {}
 
-// So that the classes of numbers a factor of two apart touch and do not overlap.
+// Classes of numbers that differ by a factor of two touch and do not overlap.
 ProblemClass::Range ProblemClass::around(uint32_t number) {
     const double factor = std::numbers::sqrt2;
     const auto least = static_cast<uint32_t>(number / factor) + 1;

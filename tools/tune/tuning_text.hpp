@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tuning files, written. The library reads them; src/tiles/tuning_file.hpp describes them.
+// Writes tuning files. The library reads them; src/tiles/tuning_file.hpp describes them.
 #ifndef VKFLASH_TOOLS_TUNING_TEXT_HPP
 #define VKFLASH_TOOLS_TUNING_TEXT_HPP
 
@@ -12,17 +12,17 @@
 
 namespace vkf::tools {
 
-// Problems that count as one when tiles are chosen: of the same types, dimensions and kind of mask, rows, keys and
-// heads within a factor of the square root of two of those that were measured.
+// Problems that share one choice of tiles. They have equal types, dimensions and kind of mask. Their rows, keys and
+// heads are within a factor of the square root of two of the measured ones.
 class ProblemClass {
 public:
     ProblemClass(const VkfProblem& measured, VkfPath path);
 
-    // The problems of the very size that was measured.
+    // The class that holds only the measured size.
     ProblemClass narrowed() const;
-    // Its smallest and its largest problem.
+    // The smallest and the largest problem of the class.
     std::vector<VkfProblem> corners() const;
-    // A line that gives the class a tile, with a remark for people.
+    // The line that gives the class a tile, with a remark for people.
     std::string entry(const std::string& tile, const std::string& remark = {}) const;
 
 private:
@@ -38,7 +38,7 @@ private:
     Range rows_, keys_, heads_;
 };
 
-// A file's text: what it is and for which device, then the entries.
+// The text of a file: version and device, then the entries.
 std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries);
 
 } // namespace vkf::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Arguments of all kernels; each uses some. In C++ they are in kernels.hpp.
+// Arguments of all kernels. Each kernel uses some of them. kernels.hpp has them in C++.
 #extension GL_EXT_buffer_reference : require
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats {
@@ -14,10 +14,10 @@ layout(push_constant, std430) uniform Arguments {
     Floats weight;
     Floats source;
     Floats target;
-    Ints tokens;  // all of the sequence; a step's first row stands at lengths.at[0]
+    Ints tokens;  // all tokens of the sequence; the first row of a step is at lengths.at[0]
     Ints lengths;
-    uint width;   // of a row of source; of embed, of target
-    uint outputs; // of a row of target
+    uint width;   // columns of a row of source; for embed, of target
+    uint outputs; // columns of a row of target
     uint rows;
-    uint add;     // to what target holds
+    uint add;     // 1 = add to the content of target
 };

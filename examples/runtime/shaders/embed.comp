@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// target = row of weight that the token names.
+// target = the row of weight for each token.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "arguments.glsl"

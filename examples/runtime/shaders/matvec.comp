@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// target = weight source, row by row; a workgroup makes one number.
+// target = weight * source, row by row. A workgroup computes one number.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "arguments.glsl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The most likely token after the last row becomes the next of the sequence, and the row's logits are kept under
-// its position. One workgroup.
+// Appends the most likely token after the last row to the sequence. Stores the logits of that row under its position.
+// Runs as one workgroup.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "arguments.glsl"

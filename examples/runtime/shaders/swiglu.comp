@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// target = silu(gate) * up, where a row of source is the row of the gate and then that of up.
+// target = silu(gate) * up. A row of source holds the row of gate and then the row of up.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "arguments.glsl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A C++17 program that computes attention over one key on the CPU: o is v, whatever q and k are.
+// A C++17 program that computes attention over one key on the CPU. o is v for all q and k.
 #include <vkflash/reference.h>
 #include <vkflash/vkflash.hpp>
 

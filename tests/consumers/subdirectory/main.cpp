@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lists the shader variants that were compiled into the library; a build without any is no use.
+// Lists the shader variants that were compiled into the library. It fails if there are none.
 #include <vkflash/inspect.h>
 
 #include <cstdint>
