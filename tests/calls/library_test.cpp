@@ -89,14 +89,51 @@ TEST_CASE("device requirements come with a feature chain and name what is needed
     auto requirements = vkf::make<VkfDeviceRequirements>();
     REQUIRE(vkfGetDeviceRequirements(&query, &requirements, nullptr) == VKF_SUCCESS);
     CHECK((requirements.usableFeatures & requirements.neededFeatures) == requirements.neededFeatures);
-    CHECK(requirements.features.pNext == &requirements.storage16);
-    CHECK(requirements.bufferDeviceAddress.bufferDeviceAddress == VK_TRUE);
+    const auto* chain = static_cast<const VkBaseInStructure*>(requirements.features);
+    CHECK(chain->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+    bool hasAddresses = false;
+    for (; chain != nullptr; chain = chain->pNext) {
+        if (chain->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES) {
+            hasAddresses =
+                reinterpret_cast<const VkPhysicalDeviceBufferDeviceAddressFeatures*>(chain)->bufferDeviceAddress != 0;
+        }
+    }
+    CHECK(hasAddresses);
+    vkfFreeDeviceRequirements(&requirements);
+    CHECK(requirements.features == nullptr);
+    CHECK(requirements.extensions == nullptr);
+    vkfFreeDeviceRequirements(&requirements); // again
+    vkfFreeDeviceRequirements(nullptr);
 
     VkfMessage message{};
     requirements.structSize = 3;
     CHECK(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_ERROR_STRUCT_SIZE);
     CHECK(vkfGetDeviceRequirements(&query, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfGetDeviceRequirements(nullptr, &requirements, &message) == VKF_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("device requirements leave out the features that the application does not want", "[library]") {
+    VkfDeviceQuery query = queryOf(testDevice());
+    auto requirements = vkf::make<VkfDeviceRequirements>();
+    VkfMessage message{};
+    query.withoutFeatures = VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_COOPERATIVE_MATRIX;
+    REQUIRE(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_SUCCESS);
+    CHECK((requirements.usableFeatures & (query.withoutFeatures | VKF_FEATURE_BFLOAT16_MATRIX)) == 0);
+    for (const auto* chain = static_cast<const VkBaseInStructure*>(requirements.features); chain != nullptr;
+         chain = chain->pNext) {
+        CHECK(chain->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+        CHECK(chain->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+    }
+    vkfFreeDeviceRequirements(&requirements);
+    query.withoutFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
+    CHECK(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(message.text) == "withoutFeatures has bits 0x1, which cannot be left out");
+    query.withoutFeatures = 1U << 20;
+    CHECK(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    query.withoutFeatures = 0;
+    query.reserved = 1;
+    CHECK(vkfGetDeviceRequirements(&query, &requirements, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(requirements.features == nullptr);
 }
 
 TEST_CASE("a context refuses null handles and features that the device lacks", "[library]") {
@@ -434,7 +471,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
                  {VKF_PATH_DECODE, VKF_TYPE_F16, 8},  {VKF_PATH_DECODE, VKF_TYPE_F16, 264}};
     for (const auto& [path, type, dim] : cases) {
         VkfProblem problem = problemOf({1, 2, 2, 128, 128, dim, 0, type});
-        enable(problem, VKF_ARRAY_LSE, false);
+        vkf::enable(problem, VKF_ARRAY_LSE, false);
         problem.path = path;
         if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
             continue;
@@ -477,7 +514,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
 TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
-    enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_ARRAY_LSE, false);
     problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one whole tile
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);

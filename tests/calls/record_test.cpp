@@ -93,8 +93,8 @@ struct Fixture {
     static VkfProblem problemOn(VkfPath path) {
         VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
         problem.path = path;
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
-        enable(problem, VKF_ARRAY_PROBABILITIES, path == VKF_PATH_STANDARD);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_PROBABILITIES, path == VKF_PATH_STANDARD);
         problem.maxStepOperations = 6000000;
         return problem;
     }
@@ -225,7 +225,7 @@ TEST_CASE("bindings of a program older than probabilities are read, and their pr
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(fixture.message.text) == "probabilities has neither address nor buffer");
-    enable(fixture.plan.problem.given, VKF_ARRAY_PROBABILITIES, false);
+    vkf::enable(fixture.plan.problem.given, VKF_ARRAY_PROBABILITIES, false);
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
 }
@@ -235,11 +235,11 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
         for (const VkfBool lse : {0U, 1U}) {
             VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
             problem.path = path;
-            enable(problem, VKF_ARRAY_LSE, lse != 0);
+            vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
             const uint64_t without = Fixture(problem).plan.schedule.scratchBytes;
-            enable(problem, VKF_ARRAY_PROBABILITIES);
+            vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
             problem.probabilityRowCount = 7;
-            enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
+            vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
             Fixture fixture(problem);
             const vkf::Schedule& schedule = fixture.plan.schedule;
             CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
@@ -271,9 +271,9 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
 TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
     problem.path = VKF_PATH_SCALAR;
-    enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     problem.probabilityRowCount = 7;
-    enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
     const struct {
         VkfBinding VkfBindings::*binding;
         const char* name;
@@ -303,7 +303,7 @@ TEST_CASE("a single optional input uses the push-constant slot of the window", "
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
-    enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_ARRAY_SINKS);
     Fixture fixture(problem);
     fixture.bindings.sinks.address = 0x123456789abcdef0;
     fixture.record(0, 1);
@@ -317,7 +317,7 @@ TEST_CASE("the merge of key splits gets push constants of its own", "[record]") 
     VkfProblem problem = problemOf({2, 6, 3, 5, 200, 64, 30});
     problem.path = VKF_PATH_DECODE;
     problem.kvSplits = 4;
-    enable(problem, VKF_ARRAY_LSE | VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_ARRAY_LSE | VKF_ARRAY_SINKS);
     Fixture fixture(problem);
     fixture.bindings.o.address = 0x20000;
     fixture.bindings.lse.address = 0x30000;
@@ -358,14 +358,14 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.alibi = 1;
-    enable(problem, VKF_ARRAY_SINKS | VKF_ARRAY_ALIBI_SLOPES | VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_ARRAY_SINKS | VKF_ARRAY_ALIBI_SLOPES | VKF_ARRAY_DOCUMENT_IDS);
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, 203};
-    enable(problem, VKF_ARRAY_BIAS);
-    enable(problem, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
     problem.mask = {VKF_TYPE_BOOL1, 0, 20000, 5000, 210};
-    enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_ARRAY_MASK);
     problem.dropout = {0.5F, 0, 0};
-    enable(problem, VKF_ARRAY_DROPOUT_SEED);
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
     Fixture fixture(problem);
     const struct {
         VkfBinding VkfBindings::*binding;
@@ -423,7 +423,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
 TEST_CASE("packed sequences need their lengths, and list their slots before they are read", "[record]") {
     VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
     problem.path = VKF_PATH_SCALAR;
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     Fixture fixture(problem);
     for (const auto& [binding, name] :
          {std::pair{&VkfBindings::cuSeqlensQ, "cuSeqlensQ"}, std::pair{&VkfBindings::cuSeqlensK, "cuSeqlensK"}}) {
@@ -458,7 +458,7 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
     problem.paging = {16, 13, 40};
-    enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
     Fixture fixture(problem);
     VkfBinding& table = fixture.bindings.blockTable;
     fixture.record(0, 1);

@@ -149,7 +149,7 @@ TEST_CASE("recording allocates nothing, refused or not", "[library]") {
     for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD}) {
         VkfProblem problem = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
         problem.path = path;
-        enable(problem, VKF_ARRAY_LSE);
+        vkf::enable(problem, VKF_ARRAY_LSE);
         problem.maxStepOperations = 10'000'000; // several steps
         vkf::Plan plan;
         REQUIRE(vkfCreatePlan(context.get(), &problem, plan.put(), nullptr) == VKF_SUCCESS);

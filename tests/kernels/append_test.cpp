@@ -98,7 +98,7 @@ AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
                                    std::max(0, keys - static_cast<int32_t>(p.rows))};
         inputs.lengths.push_back(choices[random() % std::size(choices)]);
     }
-    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
+    if (vkf::has(p, VKF_ARRAY_BLOCK_TABLE)) {
         inputs.blockTable = randomTable(p, random);
     }
     if (p.rotary.tableRows != 0) {
@@ -132,13 +132,13 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.newV = vkf::rowsFirst(p.newV.type, p.rows, p.kvHeads, valueDim);
     }
     if (below(2) != 0) {
-        enable(p, VKF_ARRAY_BLOCK_TABLE);
+        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
         p.paging.pageSize = 1U << below(6);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1 + below(3);
         p.paging.pages = 1 + below(p.batch * p.paging.maxPages + 3);
     }
     if (below(2) != 0) { // [batch or page, rows, heads, dim]
-        const uint32_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+        const uint32_t rows = vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
         p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
         p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
     }
@@ -148,8 +148,8 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.rotary.base = below(2) != 0 ? 500000.0F : 0.0F;
         p.rotary.tableRows = below(3) == 0 ? 1 + below(p.keys + 9) : 0;
         p.queryHeads = below(6);
-        enable(p, VKF_ARRAY_QUERIES, p.queryHeads != 0);
-        enable(p, VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0);
+        vkf::enable(p, VKF_ARRAY_QUERIES, p.queryHeads != 0);
+        vkf::enable(p, VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0);
         p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
     }
     return p;
@@ -218,7 +218,7 @@ std::string describe(const VkfAppendProblem& p) {
            std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
            vkfTypeName(p.newK.type) + " to " + vkfTypeName(p.k.type) + ", " + vkfTypeName(p.newV.type) + " to " +
            vkfTypeName(p.v.type) + ", pages of " +
-           std::to_string(has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
+           std::to_string(vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
            std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
            std::to_string(p.rotary.tableRows);
 }
@@ -249,7 +249,7 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
         p.rotary.pairs = pairs;
         p.rotary.dim = 4;
         p.rotary.tableRows = 3;
-        enable(p, VKF_ARRAY_ROTARY_TABLES);
+        vkf::enable(p, VKF_ARRAY_ROTARY_TABLES);
         AppendInputs inputs;
         inputs.newK = inputs.newV = bytesOf(std::vector<float>{1, 2, 3, 4, 5, 6});
         inputs.lengths = {2};
@@ -272,11 +272,11 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
 TEST_CASE("angles are as exact at position sixteen million as at the first", "[append]") {
     VkfAppendProblem p = appendOf({.batch = 4, .kvHeads = 1, .rows = 3, .keys = 1U << 24, .headDim = 128});
     p.paging = {1U << 20, 16, 1};
-    enable(p, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
     p.k.type = p.v.type = VKF_TYPE_Q4_0; // the one page has no row of these sequences
     p.rotary.pairs = VKF_ROTARY_HALVES;
     p.queryHeads = 2;
-    enable(p, VKF_ARRAY_QUERIES);
+    vkf::enable(p, VKF_ARRAY_QUERIES);
     for (const float base : {10000.0F, 1.5F, 1e7F}) {
         p.rotary.base = base;
         std::mt19937_64 random(5);
@@ -414,19 +414,19 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) { p.headDim = 1025; }) == "headDim is 1025; it must be 1 to 1024");
     CHECK(refusal([](VkfAppendProblem& p) { p.queryHeads = 4; }) ==
           "queryHeads is not zero, but arrays lacks VKF_ARRAY_QUERIES");
-    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_QUERIES); }) ==
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_QUERIES); }) ==
           "arrays has VKF_ARRAY_QUERIES, but queryHeads is zero");
     CHECK(refusal([](VkfAppendProblem& p) {
-              enable(p, VKF_ARRAY_QUERIES);
+              vkf::enable(p, VKF_ARRAY_QUERIES);
               p.queryHeads = 4;
           }) == "arrays has VKF_ARRAY_QUERIES, but rotary.pairs is 0");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.tableRows = 4; }) ==
           "rotary.tableRows is not zero, but arrays lacks VKF_ARRAY_ROTARY_TABLES");
-    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_ROTARY_TABLES); }) ==
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_ROTARY_TABLES); }) ==
           "arrays has VKF_ARRAY_ROTARY_TABLES, but rotary.tableRows is zero");
-    CHECK(refusal([](VkfAppendProblem& p) { enable(p, VKF_ARRAY_LSE); }) ==
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_LSE); }) ==
           "arrays has VKF_ARRAY_LSE, which an append does not have");
-    CHECK(refusal([](VkfAppendProblem& p) { enable(p, 1U << 30); }) ==
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, 1U << 30); }) ==
           "arrays has bits 0x40000000, which this version does not know");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.reserved[3] = 1; }) == "a reserved field of rotary is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.reserved2[1] = 1; }) == "a reserved field of k is not zero");
@@ -440,19 +440,19 @@ TEST_CASE("errors of an append are named", "[append]") {
           }) == "rotary.base is 1; it must be finite and over 1");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {12, 4, 1};
-              enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.pageSize is 12; it must be a power of two");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 4, 1};
-              enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.maxPages 4 of 4 rows are fewer than 20 keys");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 1U << 30, 1};
-              enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.maxPages 1073741824 is over the limit of 1073741823");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 5, 0};
-              enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
           }) == "paging.pages is 0");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
           "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE");

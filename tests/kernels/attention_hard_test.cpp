@@ -439,7 +439,7 @@ TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
             problem.kvSplits = 7;
-            enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
             problem.window.enabled = 1;
             problem.window.left = 3;
             problem.window.right = 0;

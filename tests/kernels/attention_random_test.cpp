@@ -53,7 +53,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
-        enable(p, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -63,7 +63,6 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
 // Each dimension repeats or not, with gaps between rows or not.
 VkfBroadcastArray randomBroadcast(Dice& dice, const VkfProblem& p, VkfType type) {
     VkfBroadcastArray bias{};
-    bias.enabled = 1;
     bias.type = type;
     const uint64_t row = p.keys + dice.below(5);
     bias.rowStride = dice.oneIn(4) ? 0 : row;
@@ -78,16 +77,18 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
         return;
     }
     p.alibi = dice.oneIn(2) ? 1 : 0;
-    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
-    enable(p, VKF_ARRAY_SINKS, dice.oneIn(2));
+    vkf::enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
+    vkf::enable(p, VKF_ARRAY_SINKS, dice.oneIn(2));
     if (dice.oneIn(3)) {
         p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
-        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
+        vkf::enable(p, VKF_ARRAY_BIAS);
+        vkf::enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
     }
-    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(3) && path != VKF_PATH_STANDARD);
+    vkf::enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(3) && path != VKF_PATH_STANDARD);
     p.window.firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;
     if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
         p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+        vkf::enable(p, VKF_ARRAY_MASK);
     }
 }
 
@@ -124,17 +125,18 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
     p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
     p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
-    enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(3));
+    vkf::enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(3));
     if (dice.oneIn(3)) {
         p.dropoutMask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+        vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
     }
 }
 
 // A third of the problems want probabilities of all rows or of chosen ones.
 void chooseProbabilities(Dice& dice, VkfProblem& p) {
-    enable(p, VKF_ARRAY_PROBABILITIES, dice.oneIn(3) && !has(p, VKF_ARRAY_CU_SEQLENS));
-    p.probabilityRowCount = has(p, VKF_ARRAY_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
-    enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    vkf::enable(p, VKF_ARRAY_PROBABILITIES, dice.oneIn(3) && !vkf::has(p, VKF_ARRAY_CU_SEQLENS));
+    p.probabilityRowCount = vkf::has(p, VKF_ARRAY_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+    vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
 }
 
 vkf::test::Shape randomShape(Dice& dice) {
@@ -171,7 +173,7 @@ VkfProblem randomProblem(Dice& dice, Data& data, vkf::test::Shape shape) {
     scatter(dice, p.k, shape.Hkv, shape.Nk, shape.D);
     scatter(dice, p.v, shape.Hkv, shape.Nk, shape.Dv);
     scatter(dice, p.o, shape.H, shape.Nq, shape.Dv);
-    enable(p, VKF_ARRAY_LSE, !dice.oneIn(4));
+    vkf::enable(p, VKF_ARRAY_LSE, !dice.oneIn(4));
     p.softcap = dice.oneIn(4) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.scale = dice.oneIn(3) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.maxStepOperations = dice.oneIn(4) ? 1 + dice.below(1000000) : 0;

@@ -58,7 +58,7 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(2)) {
-        enable(p, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -119,7 +119,7 @@ void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
     };
     fit(p.k);
     fit(p.v);
-    const uint64_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+    const uint64_t rows = vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
     scatter(dice, p.k, p.kvHeads, rows, p.headDim);
     scatter(dice, p.v, p.kvHeads, rows, p.valueDim);
 }
@@ -182,8 +182,9 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
 // The pages of `from` one after the other, as for the same call without pages.
 vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
     plain = problem;
-    plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
-    enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    plain.paging = {};
+    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     vkf::test::Inputs to = from;
     to.blockTable.clear();
     for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
@@ -274,7 +275,7 @@ TEST_CASE("sequences may share pages", "[cache]") {
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         VkfProblem problem = cacheOf({2, 2, 1, 2, 60, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 16);
         problem.paging.pages = 5; // for eight pages of keys
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
         vkf::test::Inputs inputs =
             vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false});
         inputs.keyLengths[1] = 40;
@@ -314,7 +315,7 @@ TEST_CASE("a cache may have no keys at all", "[cache]") {
         VkfProblem problem = cacheOf({2, 1, 1, 3, 0, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
         problem = cacheOf({2, 1, 1, 3, 20, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {.keyLengths = {0, -3}}));
     }
 }

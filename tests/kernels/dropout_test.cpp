@@ -130,18 +130,18 @@ void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
 }
 
 bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
-    if (has(problem, VKF_ARRAY_DROPOUT_MASK)) {
+    if (vkf::has(problem, VKF_ARRAY_DROPOUT_MASK)) {
         return isKept(problem.dropoutMask, inputs.dropoutMask, batch, head, row, key);
     }
     VkfDropout dropout = problem.dropout;
-    dropout.seed = dropout.deviceSeed != 0 ? inputs.dropoutSeed[0] : dropout.seed;
+    dropout.seed = vkf::has(problem, VKF_ARRAY_DROPOUT_SEED) ? inputs.dropoutSeed[0] : dropout.seed;
     return vkfDropoutKeeps(&dropout, batch, head, row, key) != 0;
 }
 
 VkfProblem withoutDropout(VkfProblem problem) {
     problem.dropout = {};
-    problem.dropoutMask = {}; enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
-    enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
+    problem.dropoutMask = {};
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
     return problem;
 }
 
@@ -201,7 +201,7 @@ void checkKeys(VkfProblem problem, Data data) {
 
 VkfBroadcastArray maskOf(const VkfProblem& p, VkfType type, bool perBatch, bool perHead, bool perRow) {
     const uint64_t row = p.keys + 3;
-    return {1, type, perBatch ? row * p.queryRows * p.queryHeads + 5 : 0, perHead ? row * p.queryRows + 1 : 0,
+    return {type, 0, perBatch ? row * p.queryRows * p.queryHeads + 5 : 0, perHead ? row * p.queryRows + 1 : 0,
             perRow ? row : 0};
 }
 
@@ -277,11 +277,11 @@ TEST_CASE("the seed may be on the device, with every other optional input", "[dr
     for (const uint32_t rows : {4U, 130U}) {
         VkfProblem problem = problemOf({2, 2, 1, rows, 136, 64, 136, VKF_TYPE_F16});
         problem.dropout = {0.05F, 0, 0};
-        enable(problem, VKF_ARRAY_DROPOUT_SEED);
+        vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
         problem.causal = 1;
-        enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_ARRAY_SINKS);
         problem.softcap = 3.0F;
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
         Data data;
         data.seed = rows;
         data.keyLengths = {127, 136};
@@ -294,14 +294,17 @@ TEST_CASE("every path drops the keys of a dropout mask", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 4, 2, 5, 99, 40, 99, VKF_TYPE_F16});
         problem.dropoutMask = maskOf(problem, type, true, true, true);
+        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
         problem.dropout.probability = type == VKF_TYPE_BOOL8 ? 0.0F : 0.5F;
         Data data;
         data.seed = seed++;
         checkKeys(problem, data);
         problem = problemOf({1, 2, 2, 70, 120, 24, 120, type == VKF_TYPE_BOOL8 ? VKF_TYPE_F32 : VKF_TYPE_F16});
         problem.dropoutMask = maskOf(problem, type, false, false, type == VKF_TYPE_BOOL1);
+        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
         problem.dropout.probability = 0.2F;
         problem.bias = maskOf(problem, VKF_TYPE_F16, false, true, true);
+        vkf::enable(problem, VKF_ARRAY_BIAS);
         problem.window = {1, 0, 50, 10};
         checkKeys(problem, data);
     }
@@ -315,7 +318,7 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
         problem.dropout = {0.4F, 0, 1234567};
         problem.kvSplits = 5;
         problem.alibi = 1;
-        enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_ARRAY_SINKS);
         for (const Variation* variation : vkf::test::variationsInTurn(problem)) {
             VkfProblem asked = problem;
             asked.kvSplits = variation->path == VKF_PATH_STANDARD || variation->path == VKF_PATH_KEY_OUTER ? 0 : 5;
@@ -323,8 +326,9 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
         }
         problem.kvSplits = 0;
         problem.window = {1, 3, 40, 20};
-        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         problem.mask = maskOf(problem, VKF_TYPE_BOOL1, true, false, true);
+        vkf::enable(problem, VKF_ARRAY_MASK);
         checkEverywhere(problem, data);
     }
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
@@ -338,10 +342,11 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
     checkOn(variations[6], wide, makeInputs(wide, data));
     wide.window = {1, 33, 60, 0};
     wide.dropoutMask = maskOf(wide, VKF_TYPE_BOOL8, false, true, true);
+    vkf::enable(wide, VKF_ARRAY_DROPOUT_MASK);
     checkOn(variations[6], wide, makeInputs(wide, data));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
     blocked.blockMask.blockSize = 32;
-    enable(blocked, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocked, VKF_ARRAY_BLOCK_MASK);
     blocked.dropout = {0.4F, 0, 5};
     checkEverywhere(blocked, data);
 }
@@ -381,7 +386,7 @@ TEST_CASE("NaN and infinity in a dropped key make NaN", "[dropout]") {
 TEST_CASE("probabilities are those before dropout", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 20, 50, 24});
     problem.path = VKF_PATH_STANDARD;
-    enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     const Inputs inputs = makeInputs(problem, {});
     const Outcome plain = vkf::test::runCall(deviceOf(variations[3]), problem, inputs);
     problem.dropout = {0.5F, 0, 3};
@@ -395,8 +400,9 @@ TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 53, VKF_TYPE_F32});
     for (const bool masked : {false, true}) {
         problem.dropout = {0.3F, 0, 9};
-        enable(problem, VKF_ARRAY_DROPOUT_SEED, !masked);
+        vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED, !masked);
         problem.dropoutMask = masked ? maskOf(problem, VKF_TYPE_BOOL1, true, true, true) : VkfBroadcastArray{};
+        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK, masked);
         problem.causal = 1;
         Inputs inputs = makeInputs(problem, {});
         makeIdentity(problem, inputs);
@@ -434,9 +440,9 @@ TEST_CASE("the reference requires the dropout mask and the seed", "[reference]")
         return std::string(message.text);
     };
     problem.dropout = {0.5F, 0, 0};
-    enable(problem, VKF_ARRAY_DROPOUT_SEED);
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
     CHECK(messageOf() == "inputs.dropoutSeed is null");
     problem.dropoutMask = {VKF_TYPE_BOOL8, 0, 0, 0, 9};
-    enable(problem, VKF_ARRAY_DROPOUT_MASK);
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
     CHECK(messageOf() == "inputs.dropoutMask is null");
 }

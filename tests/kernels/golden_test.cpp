@@ -39,7 +39,7 @@ const Golden goldens[] = {
          p.window.left = 7;
          p.window.right = 3;
      }},
-    {"lengths", [](VkfProblem& p) { enable(p, VKF_ARRAY_KEY_LENGTHS); }, {30, 0, 1, 17}},
+    {"lengths", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }, {30, 0, 1, 17}},
     {"softcap",
      [](VkfProblem& p) {
          p.softcap = 3.0F;

@@ -62,7 +62,7 @@ TEST_CASE("first keys are visible with windows at any position", "[keep]") {
             Data data;
             data.seed = seed++;
             checkEverywhere(problem, data);
-            enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
             problem.kvSplits = 4;
             data.keyLengths = {150, 2};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -77,13 +77,13 @@ TEST_CASE("a row sees its own document", "[keep]") {
     uint32_t seed = 10;
     for (const uint32_t rows : {5U, 131U, 150U}) { // with the last one, some rows stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
-        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         Data data;
         data.seed = seed++;
         checkEverywhere(problem, data);
         problem.causal = 1;
-        enable(problem, VKF_ARRAY_SINKS);
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = {77, 131};
         checkEverywhere(problem, data);
     }
@@ -93,7 +93,7 @@ TEST_CASE("documents and first keys work with pages, block masks and wide heads"
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
     vkf::test::setPages(paged, 16, 3);
     setWindow(paged, 30, 0, 20);
-    enable(paged, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(paged, VKF_ARRAY_DOCUMENT_IDS);
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     setWindow(wide, 60, 0, 33);
     wide.alibi = 1;
@@ -101,13 +101,13 @@ TEST_CASE("documents and first keys work with pages, block masks and wide heads"
         checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
     }
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
-    enable(wide, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(wide, VKF_ARRAY_DOCUMENT_IDS);
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
     blocked.blockMask.blockSize = 32;
-    enable(blocked, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocked, VKF_ARRAY_BLOCK_MASK);
     setWindow(blocked, 40, 10, 70);
-    enable(blocked, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(blocked, VKF_ARRAY_DOCUMENT_IDS);
     checkEverywhere(blocked);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("all reference algorithms agree on documents and first keys", "[refere
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
     setWindow(problem, 9, 2, 5);
     for (const bool documents : {false, true}) {
-        enable(problem, VKF_ARRAY_DOCUMENT_IDS, documents);
+        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS, documents);
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
         for (const VkfReferenceAlgorithm algorithm : algorithms) {
@@ -147,7 +147,7 @@ TEST_CASE("first keys follow the matrices in the header", "[reference]") {
 
 TEST_CASE("documents follow the matrix in the header", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 5, 1, 0, VKF_TYPE_F32});
-    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         CHECK(seenByReference(problem, {7, 7, 3, 3, 3}, algorithm) ==
               std::vector<std::string>{"11000", "11000", "00111", "00111", "00111"});

@@ -37,7 +37,7 @@ VkfMergeProblem mergeOf(uint32_t parts, uint32_t batch, uint32_t heads, uint32_t
     problem.heads = heads;
     problem.rows = rows;
     problem.dim = dim;
-    enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_ARRAY_LSE);
     return problem;
 }
 
@@ -50,6 +50,7 @@ struct Parts {
 // only empty ones.
 Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
+    const VkfTensorLayout part = vkf::layoutOf(p, VKF_MERGE_PART);
     Parts parts{std::vector<std::byte>(layout.partElements * vkfTypeBytes(p.part.type), std::byte{0xff}),
                 std::vector<float>(layout.lseElements, std::numeric_limits<float>::quiet_NaN())};
     std::mt19937_64 random(seed);
@@ -62,8 +63,8 @@ Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
                                                         : random() % 2 == 0 ? infinity
                                                                             : -infinity;
             const uint64_t head = row / p.rows;
-            const uint64_t first = k * layout.partStride + head / p.heads * layout.part.batchStride +
-                                   head % p.heads * layout.part.headStride + row % p.rows * layout.part.rowStride;
+            const uint64_t first = k * layout.partStride + head / p.heads * part.batchStride +
+                                   head % p.heads * part.headStride + row % p.rows * part.rowStride;
             for (uint32_t d = 0; d < p.dim && !empty; d++) {
                 vkfStoreElement(p.part.type, parts.o.data(), first + d, static_cast<double>(normal(random)));
             }
@@ -80,12 +81,11 @@ struct Merged {
 
 Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
     vkf::host::Device& device = testDevice();
-    const VkfMergeLayout layout = vkf::mergeLayoutOf(problem);
     const uint64_t rows = uint64_t{problem.batch} * problem.heads * problem.rows;
     const Guarded partBuffer(device, parts.o.size());
     const Guarded partLse(device, parts.lse.size() * sizeof(float));
-    const Guarded o(device, layout.o.elements * vkfTypeBytes(layout.o.type));
-    const Guarded lse(device, has(problem, VKF_ARRAY_LSE) ? rows * sizeof(float) : 0);
+    const Guarded o(device, vkf::layoutOf(problem, VKF_MERGE_O).elements * vkfTypeBytes(problem.o.type));
+    const Guarded lse(device, vkf::has(problem, VKF_ARRAY_LSE) ? rows * sizeof(float) : 0);
     device.upload(partBuffer.buffer, parts.o.data(), partBuffer.bytes, partBuffer.offset);
     device.upload(partLse.buffer, parts.lse.data(), partLse.bytes, partLse.offset);
 
@@ -140,6 +140,8 @@ double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const P
 // Checks every element of o and lse, and that no other byte of o's span was written.
 void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& merged) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
+    const VkfTensorLayout part = vkf::layoutOf(p, VKF_MERGE_PART);
+    const VkfTensorLayout oLayout = vkf::layoutOf(p, VKF_MERGE_O);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     std::vector<double> o(rows * p.dim);
     std::vector<double> lse(rows);
@@ -153,10 +155,10 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
     const uint64_t bytes = vkfTypeBytes(p.o.type);
     for (uint64_t row = 0; row < rows; row++) {
         const uint64_t head = row / p.rows;
-        const uint64_t at = head / p.heads * layout.o.batchStride + head % p.heads * layout.o.headStride +
-                            row % p.rows * layout.o.rowStride;
-        const uint64_t from = head / p.heads * layout.part.batchStride + head % p.heads * layout.part.headStride +
-                              row % p.rows * layout.part.rowStride;
+        const uint64_t at = head / p.heads * oLayout.batchStride + head % p.heads * oLayout.headStride +
+                            row % p.rows * oLayout.rowStride;
+        const uint64_t from =
+            head / p.heads * part.batchStride + head % p.heads * part.headStride + row % p.rows * part.rowStride;
         for (uint32_t d = 0; d < p.dim; d++) {
             const double exact = o[row * p.dim + d];
             const double value = vkfLoadElement(p.o.type, merged.o.data(), at + d);
@@ -167,7 +169,7 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
             largest = std::max(largest, std::abs(exact));
         }
         std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at * bytes), p.dim * bytes, true);
-        if (has(p, VKF_ARRAY_LSE)) {
+        if (vkf::has(p, VKF_ARRAY_LSE)) {
             const double tolerance = 4.0 * 0x1p-23 * std::max(1.0, std::abs(lse[row]));
             const auto value = static_cast<double>(merged.lse[row]);
             wrongRows += value == lse[row] || std::abs(value - lse[row]) <= tolerance ? 0 : 1;
@@ -215,7 +217,7 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
                                     1 + below(seed % 7 == 0 ? 700 : 140));
         p.part.type = storedTypes[below(3)];
         p.o.type = storedTypes[below(3)];
-        enable(p, VKF_ARRAY_LSE, below(4) != 0);
+        vkf::enable(p, VKF_ARRAY_LSE, below(4) != 0);
         if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
             p.part = vkf::rowsFirst(p.part.type, p.rows, p.heads, p.dim + below(4));
             p.partStride = vkf::layoutOf(p, VKF_MERGE_PART).elements + below(5);
@@ -337,7 +339,8 @@ TEST_CASE("errors of a merge are named", "[merge]") {
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
           "batch * heads * rows is 2147483648, over the limit of 1073741823");
-    CHECK(refusal([](VkfMergeProblem& p) { enable(p, VKF_ARRAY_LSE, 2 != 0); }) == "lse is 2; it must be 0 or 1");
+    CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }) ==
+          "arrays has VKF_ARRAY_SINKS, which a merge does not have");
     CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==
           "type q8_0 of part is none of f32, f16, bf16");
     CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");

@@ -85,7 +85,7 @@ TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]"
         data.oOffset = 3;
         checkEverywhere(problem, data);
         problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-        enable(problem, VKF_ARRAY_LSE, false);
+        vkf::enable(problem, VKF_ARRAY_LSE, false);
         checkEverywhere(problem, data);
     });
 }
@@ -93,7 +93,7 @@ TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]"
 TEST_CASE("windows, ALiBi and sinks of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool) {
         problem.alibi = 1;
-        enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_ARRAY_SINKS);
         problem.softcap = 8.0F;
         setWindow(problem, 30, 4, 0);
         checkEverywhere(problem, data);
@@ -106,9 +106,11 @@ TEST_CASE("windows, ALiBi and sinks of packed sequences count from the start of 
 TEST_CASE("bias, masks and documents of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
         problem.bias = broadcast(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32, true, true, true, 3);
+        vkf::enable(problem, VKF_ARRAY_BIAS);
         problem.mask = broadcast(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, true, true, true, 3);
+        vkf::enable(problem, VKF_ARRAY_MASK);
         checkEverywhere(problem, data);
-        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         problem.causal = 1;
         problem.kvSplits = 2;
         checkEverywhere(problem, data);
@@ -118,7 +120,7 @@ TEST_CASE("bias, masks and documents of packed sequences count from the start of
 TEST_CASE("the keys of packed sequences are split and shortened", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
         problem.causal = few ? 0 : 1;
-        enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = few ? Lengths{33, 7, 4, -1, 1000} : Lengths{3, 70, 0, 12, 9999, -5, 40, 1};
         for (const uint32_t splits : {1U, 2U, 7U}) {
             problem.kvSplits = splits;
@@ -139,8 +141,8 @@ TEST_CASE("packed queries read pages and blocks", "[packed]") {
             problem.batch = static_cast<uint32_t>(rows.size());
             vkf::test::setPages(problem, 16, 3);
             setPacked(problem, data, rows, {});
-            enable(problem, VKF_ARRAY_KEY_LENGTHS);
-            enable(problem, VKF_ARRAY_DOCUMENT_IDS, few);
+            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS, few);
             problem.causal = 1;
             data.keyLengths = few ? Lengths{150, 3, 77, 0, 16} : Lengths{150, 3, 77, 0, 130, 16, 9, 20};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -168,7 +170,7 @@ TEST_CASE("heads too wide for other kernels take packed sequences too", "[packed
     checkOn(vkf::test::variations[6], problem, inputs);
     problem.causal = 1;
     problem.kvSplits = 2;
-    enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_ARRAY_SINKS);
     problem.v.headStride = problem.k.headStride = uint64_t{problem.keys} * 576;
     problem.v.rowStride = problem.k.rowStride = 576;
     inputs = vkf::test::makeInputs(problem, data);
@@ -188,8 +190,9 @@ TEST_CASE("wrong lengths of packed sequences access nothing outside of the tenso
         setPacked(problem, data, {30, 20, 0, 40, 3}, {50, 0, 60, 9, 70});
         scatter(problem);
         problem.causal = 1;
-        enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
         problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
+        vkf::enable(problem, VKF_ARRAY_BIAS);
         Inputs inputs = vkf::test::makeInputs(problem, data);
         for (const Lengths& q : nonsense) {
             for (const Lengths& k : nonsense) {
@@ -245,9 +248,10 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
     setPacked(problem, data, {5, 0, 12, 1}, {9, 4, 7, 0});
     problem.causal = 1;
     problem.alibi = 1;
-    enable(problem, VKF_ARRAY_SINKS);
-    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
     const Inputs inputs = vkf::test::makeInputs(problem, data);
     const auto tail = [](const std::vector<std::byte>& all, size_t bytes) {
         return std::vector<std::byte>(all.begin() + static_cast<std::ptrdiff_t>(bytes), all.end());
@@ -259,7 +263,8 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
             const auto firstRow = static_cast<size_t>(inputs.cuSeqlensQ[b]);
             const auto firstKey = static_cast<size_t>(inputs.cuSeqlensK[b]);
             VkfProblem own = problem;
-            own.packed = own.longestRows = own.longestKeys = 0;
+            vkf::enable(own, VKF_ARRAY_CU_SEQLENS, false);
+            own.longestRows = own.longestKeys = 0;
             own.batch = 1;
             own.queryRows = static_cast<uint32_t>(inputs.cuSeqlensQ[b + 1] - inputs.cuSeqlensQ[b]);
             own.keys = static_cast<uint32_t>(inputs.cuSeqlensK[b + 1] - inputs.cuSeqlensK[b]);
@@ -349,7 +354,7 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     CHECK(told({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4 after 5; it must be 0 to 7 more");
     CHECK(told(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10 after 0; it must be 0 to 9 more");
     CHECK(told(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
-    enable(problem, VKF_ARRAY_CU_SEQLENS, false);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS, false);
     problem.longestRows = problem.longestKeys = 0;
     CHECK(told({}, {}).empty());
 }
@@ -375,7 +380,7 @@ TEST_CASE("slots are enough for the tiles of packed sequences, and at most one o
 TEST_CASE("tiles and splits of packed sequences are those of the longest, or of the mean", "[schedule]") {
     const vkf::Caps caps = vkf::test::matrixCaps();
     VkfProblem problem = problemOf({64, 8, 2, 64 * 2048, 64 * 2048, 128, 0, VKF_TYPE_F16});
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     const vkf::Schedule mean = vkf::test::schedule(caps, problem);
     VkfProblem equal = problemOf({64, 8, 2, 2048, 2048, 128, 0, VKF_TYPE_F16});
     const vkf::Schedule unpacked = vkf::test::schedule(caps, equal);
@@ -395,7 +400,7 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     CHECK(vkf::test::schedule(caps, problem).path == VKF_PATH_DECODE);
     // One long sequence among short ones keeps its splits.
     problem = problemOf({8, 2, 1, 16 + 7, 65536 + 70, 128, 0, VKF_TYPE_F16});
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     problem.longestRows = 16;
     problem.longestKeys = 65536;
     CHECK(vkf::test::schedule(caps, problem).splits > 1);

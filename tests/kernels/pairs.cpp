@@ -95,6 +95,7 @@ void setFirstKeys(PairedCall& call) {
 void setBiasFactors(PairedCall& call) {
     if (!has(call.problem, VKF_ARRAY_BIAS)) {
         call.problem.bias = broadcast(call.problem, VKF_TYPE_F32, true, true, true, 1);
+        enable(call.problem, VKF_ARRAY_BIAS);
     }
     enable(call.problem, VKF_ARRAY_BIAS_FACTORS);
 }
@@ -173,17 +174,37 @@ const std::vector<Feature> table = {
     {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_DOCUMENT_IDS); }}}},
     {"mask",
      {{"none", nothing},
-      {"bytes", [](PairedCall& c) { c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL8, true, false, true, 3); }},
-      {"bits", [](PairedCall& c) { c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL1, false, true, true, 3); }}}},
+      {"bytes",
+       [](PairedCall& c) {
+           c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL8, true, false, true, 3);
+           enable(c.problem, VKF_ARRAY_MASK);
+       }},
+      {"bits",
+       [](PairedCall& c) {
+           c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL1, false, true, true, 3);
+           enable(c.problem, VKF_ARRAY_MASK);
+       }}}},
     {"block mask",
      {{"none", nothing},
       {"blocks of 16", [](PairedCall& c) { setBlockMask(c.problem, 16); }},
       {"blocks of 64", [](PairedCall& c) { setBlockMask(c.problem, 64); }}}},
     {"bias",
      {{"none", nothing},
-      {"f32", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F32, true, true, true, 1); }},
-      {"f16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, true, true, 3); }},
-      {"bf16", [](PairedCall& c) { c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false); }}}},
+      {"f32",
+       [](PairedCall& c) {
+           c.problem.bias = broadcast(c.problem, VKF_TYPE_F32, true, true, true, 1);
+           enable(c.problem, VKF_ARRAY_BIAS);
+       }},
+      {"f16",
+       [](PairedCall& c) {
+           c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, true, true, 3);
+           enable(c.problem, VKF_ARRAY_BIAS);
+       }},
+      {"bf16",
+       [](PairedCall& c) {
+           c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false);
+           enable(c.problem, VKF_ARRAY_BIAS);
+       }}}},
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
      {{"none", nothing},
@@ -204,9 +225,13 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            c.problem.dropout.probability = 0.2F;
            c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL8, false, true, true, 1);
+           enable(c.problem, VKF_ARRAY_DROPOUT_MASK);
        }},
       {"mask of bits",
-       [](PairedCall& c) { c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2); }}}},
+       [](PairedCall& c) {
+           c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2);
+           enable(c.problem, VKF_ARRAY_DROPOUT_MASK);
+       }}}},
     {"probabilities",
      {{"none", nothing},
       {"of all rows", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_PROBABILITIES); }},

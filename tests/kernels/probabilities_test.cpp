@@ -33,9 +33,9 @@ using vkf::test::Variation;
 
 VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     VkfProblem problem = problemOf(shape);
-    enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     problem.probabilityRowCount = rows;
-    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, rows != 0);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, rows != 0);
     return problem;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("probabilities under causal masks, windows, first keys and lengths", "
         setWindow(window, 20, 3);
         window.alignment = VKF_ALIGNMENT_TOP_LEFT;
         window.softcap = 5.0F;
-        window.keyLengths = 1;
+        vkf::enable(window, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = {203, 7, 0};
         checkEverywhere(window, data);
         setWindow(window, 20, -1, 13);
@@ -87,15 +87,17 @@ TEST_CASE("probabilities with every optional input", "[probabilities]") {
         data.seed = seed++;
         VkfProblem biased = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
         biased.bias = broadcast(biased, VKF_TYPE_F16, false, true, true, 2);
-        enable(biased, VKF_ARRAY_SINKS);
+        vkf::enable(biased, VKF_ARRAY_BIAS);
+        vkf::enable(biased, VKF_ARRAY_SINKS);
         biased.alibi = 1;
-        enable(biased, VKF_ARRAY_ALIBI_SLOPES);
+        vkf::enable(biased, VKF_ARRAY_ALIBI_SLOPES);
         checkEverywhere(biased, data);
         VkfProblem masked = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
         masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, false, true);
-        enable(masked, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(masked, VKF_ARRAY_MASK);
+        vkf::enable(masked, VKF_ARRAY_DOCUMENT_IDS);
         masked.causal = 1;
-        enable(masked, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(masked, VKF_ARRAY_KEY_LENGTHS);
         data.keyLengths = {131, 40};
         checkEverywhere(masked, data);
     }
@@ -106,7 +108,7 @@ TEST_CASE("probabilities under block masks", "[probabilities]") {
     for (uint32_t i = 0; i < blocks.size(); i++) {
         VkfProblem problem = withProbabilities({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts.begin()[i]);
         problem.blockMask.blockSize = blocks[i];
-        enable(problem, VKF_ARRAY_BLOCK_MASK, blocks[i] != 0);
+        vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, blocks[i] != 0);
         const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
         problem.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
         problem.causal = i == 0 ? 1 : 0;
@@ -126,7 +128,7 @@ TEST_CASE("probabilities of caches: pages and block types, on few rows and many"
                 problem.k.type = problem.v.type = type;
                 vkf::test::setPages(problem, 16, 3);
                 problem.causal = 1;
-                enable(problem, VKF_ARRAY_KEY_LENGTHS);
+                vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
                 Data data;
                 data.seed = seed++;
                 data.keyLengths = {77, 190};
@@ -145,8 +147,8 @@ TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
             for (const uint32_t rows : vkf::test::inTurn({1U, 40U})) {
                 VkfProblem problem = withProbabilities({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
                 problem.kvSplits = splits;
-                enable(problem, VKF_ARRAY_LSE, lse != 0);
-                enable(problem, VKF_ARRAY_SINKS);
+                vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
+                vkf::enable(problem, VKF_ARRAY_SINKS);
                 const Inputs inputs = vkf::test::makeInputs(problem, {});
                 for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 6U, 7U})) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
@@ -155,7 +157,7 @@ TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
         }
     }
     VkfProblem problem = withProbabilities({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
-    enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_ARRAY_LSE, false);
     checkEverywhere(problem);
 }
 
@@ -194,7 +196,7 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
             inputs.probabilityRows.insert(inputs.probabilityRows.end(), {36, 0, -1, 17, 17, 37, 5});
         }
         problem.probabilityRowCount = static_cast<uint32_t>(inputs.probabilityRows.size());
-        enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
+        vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
         const Outcome chosen = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
         CHECK(chosen.passed());
         REQUIRE(chosen.probabilities.size() == size_t{8} * problem.probabilityRowCount * 83);
@@ -235,8 +237,9 @@ TEST_CASE("rows with only scores of -infinity, and rows that see only their sink
     for (const VkfBool sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
         problem.causal = 1;
-        enable(problem, VKF_ARRAY_SINKS, sinks != 0);
+        vkf::enable(problem, VKF_ARRAY_SINKS, sinks != 0);
         problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, true);
+        vkf::enable(problem, VKF_ARRAY_BIAS);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         for (uint64_t key = 0; key < 3; key++) {
             vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), 4 * 3 + key, -std::numeric_limits<double>::infinity());
@@ -290,7 +293,7 @@ TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     options.probabilities = chosen.data();
     const auto withChosen = vkf::test::reference(problem, inputs, options);
     problem.probabilityRowCount = 0;
-    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, false);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, false);
     std::vector<double> all(size_t{8} * 9 * 13);
     options.probabilities = all.data();
     const auto withAll = vkf::test::reference(problem, inputs, options);

@@ -38,6 +38,7 @@ TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]")
             for (const bool heads : {false, true}) {
                 VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
                 problem.mask = broadcast(problem, type, heads, heads, true, square == 32 ? 4 : 3);
+                vkf::enable(problem, VKF_ARRAY_MASK);
                 problem.causal = square == 32 ? 1 : 0;
                 Data data;
                 data.seed = seed++;
@@ -51,7 +52,8 @@ TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]")
 TEST_CASE("a tile map respects windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
-    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
     problem.kvSplits = 3;
     problem.window = {1, 50, 300, 10};
     Data data;
@@ -61,14 +63,14 @@ TEST_CASE("a tile map respects windows, lengths, splits and block masks", "[tile
     problem.kvSplits = 1;
     problem.window = {};
     problem.blockMask.blockSize = 48;
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
     problem.blockMask.headStride = vkf::blockMaskLayoutOf(problem).words;
     data.blockDensity = 0.7;
     checkInTiles(problem, data);
     problem.blockMask.blockSize = 0;
-    enable(problem, VKF_ARRAY_BLOCK_MASK, false);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, false);
     problem.blockMask.headStride = 0;
-    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     data.documentKeys = 90;
     checkInTiles(problem, data);
 }
@@ -78,7 +80,7 @@ TEST_CASE("documents make empty, full and partial tiles", "[tile_map]") {
     for (const uint32_t documentKeys : {30U, 200U}) {
         for (const uint32_t rows : {600U, 640U}) { // with the last one, some rows stand before the first key
             VkfProblem problem = problemOf({2, 4, 2, rows, 600, 40, 0, VKF_TYPE_F16});
-            enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+            vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
             problem.causal = documentKeys == 30 ? 1 : 0;
             Data data;
             data.seed = seed++;
@@ -101,7 +103,8 @@ TEST_CASE("a mask that drops nothing gives the bits of no mask", "[tile_map]") {
         }
         VkfProblem masked = problem;
         masked.mask = broadcast(masked, VKF_TYPE_BOOL8, false, false, true);
-        enable(masked, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(masked, VKF_ARRAY_MASK);
+        vkf::enable(masked, VKF_ARRAY_DOCUMENT_IDS);
         const Inputs inputs = vkf::test::makeInputs(masked, data);
         apply(variation, problem);
         apply(variation, masked);
@@ -120,13 +123,14 @@ TEST_CASE("the time falls with the pairs that masks and documents leave", "[tile
         VkfProblem problem = vkf::test::longProblem(variation);
         TimedCall all(device, problem, vkf::test::makeInputs(problem, data));
         VkfProblem ofDocuments = problem;
-        ofDocuments.documents = 1;
+        vkf::enable(ofDocuments, VKF_ARRAY_DOCUMENT_IDS);
         Inputs documents = vkf::test::makeInputs(ofDocuments, data);
         for (size_t key = 0; key < documents.documentIds.size(); key++) {
             documents.documentIds[key] = static_cast<int32_t>(key * 4 / problem.keys);
         }
         TimedCall quarter(device, ofDocuments, documents);
         problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, false, true);
+        vkf::enable(problem, VKF_ARRAY_MASK);
         data.maskDensity = 0;
         TimedCall nothing(device, problem, vkf::test::makeInputs(problem, data));
         vkf::test::checkTimeFalls(all, quarter, nothing, 0.3);

@@ -44,7 +44,7 @@ std::vector<Case> casesOf(VkfType type) {
          with(problemOf({3, 1, 1, 20, 30, 32, 0, type}),
               [](VkfProblem& p) {
                   p.causal = 1;
-                  enable(p, VKF_ARRAY_KEY_LENGTHS);
+                  vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
               }),
          Data{.keyLengths = {30, 7, 0}}},
         {"a row longer than the registers of a workgroup", problemOf({1, 1, 1, 3, 37001, 8, 0, type})},
@@ -55,7 +55,7 @@ std::vector<Case> casesOf(VkfType type) {
 
 void checkProbabilities(VkfProblem problem, const Data& data) {
     problem.path = VKF_PATH_STANDARD;
-    enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     INFO(vkf::test::describe(problem));
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, data);
     const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);

@@ -52,14 +52,14 @@ void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
-        enable(p, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
     }
     p.softcap = dice.oneIn(4) ? 10.0F : 0.0F;
     p.scale = dice.oneIn(4) ? -0.1F : 0.0F;
-    enable(p, VKF_ARRAY_LSE, !dice.oneIn(3));
+    vkf::enable(p, VKF_ARRAY_LSE, !dice.oneIn(3));
 }
 
 // Rows with gaps of whole words between them. The gaps hold NaN.
@@ -200,7 +200,7 @@ TEST_CASE("wide heads without keys, and with sequences without keys", "[wide_hea
     VkfProblem problem = problemOf({2, 16, 1, 2, 0, 576, 512, VKF_TYPE_F16});
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {}));
     problem = problemOf({2, 16, 1, 2, 40, 576, 512, VKF_TYPE_F16});
-    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
     problem.path = VKF_PATH_DECODE;
     problem.kvSplits = 3;
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {.keyLengths = {0, 1}}));

@@ -36,23 +36,23 @@ TEST_CASE("a row of the table of inputs has a name and a place of its own", "[pr
 
 TEST_CASE("an input has the size that the problem asks for, and none without it", "[problem]") {
     VkfProblem problem = smallProblem();
-    enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_ARRAY_LSE, false);
     for (const vkf::OptionalInput& row : vkf::optionalInputs) {
         INFO(row.name);
         CHECK(vkf::bytesOf(row, problem) == 0);
     }
     problem.alibi = 1;
-    enable(problem,
-           VKF_ARRAY_LSE | VKF_ARRAY_PROBABILITIES | VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_SINKS | VKF_ARRAY_ALIBI_SLOPES);
-    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_ARRAY_LSE | VKF_ARRAY_PROBABILITIES | VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_SINKS |
+                             VKF_ARRAY_ALIBI_SLOPES);
+    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
     problem.bias = {VKF_TYPE_F16, 0, 0, 400, 35};
-    enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
     problem.probabilityRowCount = 4;
-    enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
+    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
     problem.blockMask.blockSize = 16;
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
     problem.dropout = {0.5F, 0, 0};
-    enable(problem, VKF_ARRAY_DROPOUT_SEED);
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
     CHECK(bytesOf(Input::lse, problem) == 2 * 6 * 10 * 4);
     CHECK(bytesOf(Input::probabilities, problem) == 2 * 6 * 4 * 33 * 4);
     CHECK(bytesOf(Input::probabilityRows, problem) == 16);
@@ -63,7 +63,7 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
     CHECK(bytesOf(Input::bias, problem) == (5 * 400 + 9 * 35 + 33 + 1) / 2 * 4);
     CHECK(bytesOf(Input::documentIds, problem) == 2 * 33 * 4);
     CHECK(bytesOf(Input::dropoutSeed, problem) == 8);
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     CHECK(bytesOf(Input::cuSeqlensQ, problem) == 12);
     CHECK(bytesOf(Input::cuSeqlensK, problem) == 12);
     vkf::test::setPages(problem, 16, 0);
@@ -73,17 +73,17 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
-    enable(problem, VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_PROBABILITIES); // in places of their own
+    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_PROBABILITIES); // in places of their own
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
-    enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_ARRAY_SINKS);
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);
     problem.blockMask.blockSize = 16;
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
     problem = smallProblem();
     problem.dropout.probability = 0.5F; // its seed is in the table
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
     problem = smallProblem();
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
 }

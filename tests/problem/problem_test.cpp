@@ -53,7 +53,7 @@ const Refusal refusals[] = {
      [](VkfProblem& p) {
          p.headDim = 300;
          p.blockMask.blockSize = 64;
-         enable(p, VKF_ARRAY_BLOCK_MASK);
+         vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "headDim 300 is over the limit of 256 on path scalar"},
     {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -103,7 +103,16 @@ const Refusal refusals[] = {
          p.v.type = VKF_TYPE_Q8_0;
      },
      VKF_ERROR_UNSUPPORTED, "k or v of a block type on paths standard and key_outer is not"},
-    {"a reserved field", [](VkfProblem& p) { p.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT, "reserved"},
+    {"a reserved field of the window", [](VkfProblem& p) { p.window.reserved[1] = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field of window is not zero"},
+    {"a reserved field of dropout", [](VkfProblem& p) { p.dropout.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field of dropout is not zero"},
+    {"a reserved field of the bias",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_ARRAY_BIAS);
+         p.bias.reserved2[0] = 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "a reserved field of bias is not zero"},
     {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "reserved field of q"},
     {"an o with overlapping rows",
@@ -116,130 +125,144 @@ const Refusal refusals[] = {
     {"an o whose heads share memory", [](VkfProblem& p) { p.o.rowStride = 64; }, VKF_ERROR_INVALID_ARGUMENT, "overlap"},
     {"strides past the address space", [](VkfProblem& p) { p.k.rowStride = UINT64_MAX / 2; },
      VKF_ERROR_INVALID_ARGUMENT, "strides of k reach past"},
-    {"a struct that is too large", [](VkfProblem& p) { p.structSize += 8; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
+    {"a struct that is far too large", [](VkfProblem& p) { p.structSize += 4104; }, VKF_ERROR_STRUCT_SIZE,
+     "structSize"},
     {"a struct of size 0", [](VkfProblem& p) { p.structSize = 0; }, VKF_ERROR_STRUCT_SIZE, "structSize"},
     {"type of the bias",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_BIAS);
+         vkf::enable(p, VKF_ARRAY_BIAS);
          p.bias.type = VKF_TYPE_BOOL8;
      },
      VKF_ERROR_UNSUPPORTED, "type bool8 of bias is not in this version: f32, f16, bf16"},
-    {"type of the mask", [](VkfProblem& p) { enable(p, VKF_ARRAY_MASK); }, VKF_ERROR_UNSUPPORTED,
+    {"type of the mask", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_MASK); }, VKF_ERROR_UNSUPPORTED,
      "type f32 of mask is not in this version: bool8, bool1"},
     {"mask on path standard",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_MASK);
+         vkf::enable(p, VKF_ARRAY_MASK);
          p.mask.type = VKF_TYPE_BOOL1;
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "mask on path standard is not in this version"},
     {"bias past 2^56 elements",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_BIAS);
+         vkf::enable(p, VKF_ARRAY_BIAS);
          p.bias.rowStride = UINT64_MAX;
      },
      VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
-    {"alibiCustom alone", [](VkfProblem& p) { enable(p, VKF_ARRAY_ALIBI_SLOPES); }, VKF_ERROR_INVALID_ARGUMENT,
-     "alibiCustom is 1 without alibi"},
+    {"slopes without ALiBi", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_ALIBI_SLOPES); }, VKF_ERROR_INVALID_ARGUMENT,
+     "arrays has VKF_ARRAY_ALIBI_SLOPES without alibi"},
     {"packed sequences on path key_outer",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_CU_SEQLENS);
+         vkf::enable(p, VKF_ARRAY_CU_SEQLENS);
          p.path = VKF_PATH_KEY_OUTER;
      },
      VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences on paths standard and key_outer is not"},
     {"packed sequences with a block mask",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_CU_SEQLENS);
+         vkf::enable(p, VKF_ARRAY_CU_SEQLENS);
          p.blockMask.blockSize = 64;
-         enable(p, VKF_ARRAY_BLOCK_MASK);
+         vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
      },
-     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a maskBlock is not"},
+     VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a blockMask is not"},
     {"longestRows alone", [](VkfProblem& p) { p.longestRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
-     "longestRows is 3 without packed"},
+     "longestRows is 3 without VKF_ARRAY_CU_SEQLENS"},
     {"a sequence longer than all",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_CU_SEQLENS);
+         vkf::enable(p, VKF_ARRAY_CU_SEQLENS);
          p.longestKeys = p.keys + 1;
      },
      VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; keys, of all sequences, is 8"},
     {"documents on path standard",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_DOCUMENT_IDS);
+         vkf::enable(p, VKF_ARRAY_DOCUMENT_IDS);
          p.path = VKF_PATH_STANDARD;
      },
      VKF_ERROR_UNSUPPORTED, "documents on path standard is not in this version"},
     {"probabilityRows without probabilities",
      [](VkfProblem& p) {
          p.probabilityRowCount = 3;
-         enable(p, VKF_ARRAY_PROBABILITY_ROWS);
+         vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "probabilityRows is 3 without probabilities"},
+     VKF_ERROR_INVALID_ARGUMENT, "arrays has VKF_ARRAY_PROBABILITY_ROWS without VKF_ARRAY_PROBABILITIES"},
     {"probabilityRows over the limit",
      [](VkfProblem& p) {
-         enable(p, VKF_ARRAY_PROBABILITIES);
+         vkf::enable(p, VKF_ARRAY_PROBABILITIES);
          p.probabilityRowCount = 0x40000000;
-         enable(p, VKF_ARRAY_PROBABILITY_ROWS);
+         vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS);
      },
-     VKF_ERROR_UNSUPPORTED, "probabilityRows 1073741824 is over the limit of 1073741823"},
-    {"factors of a bias that is not there", [](VkfProblem& p) { enable(p, VKF_ARRAY_BIAS_FACTORS); },
-     VKF_ERROR_INVALID_ARGUMENT, "biasFactors is 1 without bias"},
-    {"a reserved field behind biasFactors", [](VkfProblem& p) { p.reserved3 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
-     "a reserved field is not zero"},
-    {"a reserved field behind probabilityRows", [](VkfProblem& p) { p.reserved2 = 1; }, VKF_ERROR_INVALID_ARGUMENT,
-     "a reserved field is not zero"},
-    {"pages without rows", [](VkfProblem& p) { enable(p, VKF_ARRAY_BLOCK_TABLE); }, VKF_ERROR_INVALID_ARGUMENT,
+     VKF_ERROR_UNSUPPORTED, "probabilityRowCount 1073741824 is over the limit of 1073741823"},
+    {"factors of a bias that is not there", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_BIAS_FACTORS); },
+     VKF_ERROR_INVALID_ARGUMENT, "arrays has VKF_ARRAY_BIAS_FACTORS without VKF_ARRAY_BIAS"},
+    {"a count of chosen rows without the array", [](VkfProblem& p) { p.probabilityRowCount = 3; },
+     VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is not zero, but arrays lacks VKF_ARRAY_PROBABILITY_ROWS"},
+    {"chosen rows without a count",
+     [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS); },
+     VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is 0"},
+    {"a bias without its bit", [](VkfProblem& p) { p.bias.rowStride = 8; }, VKF_ERROR_INVALID_ARGUMENT,
+     "bias is not zero, but arrays lacks VKF_ARRAY_BIAS"},
+    {"a mask without its bit", [](VkfProblem& p) { p.mask.type = VKF_TYPE_BOOL8; }, VKF_ERROR_INVALID_ARGUMENT,
+     "mask is not zero, but arrays lacks VKF_ARRAY_MASK"},
+    {"a dropout mask without its bit", [](VkfProblem& p) { p.dropoutMask.headStride = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "dropoutMask is not zero, but arrays lacks VKF_ARRAY_DROPOUT_MASK"},
+    {"pages without their bit", [](VkfProblem& p) { p.paging.pageSize = 4; }, VKF_ERROR_INVALID_ARGUMENT,
+     "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE"},
+    {"a block mask without its bit", [](VkfProblem& p) { p.blockMask.blockSize = 64; }, VKF_ERROR_INVALID_ARGUMENT,
+     "blockMask is not zero, but arrays lacks VKF_ARRAY_BLOCK_MASK"},
+    {"a block mask without blocks", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_BLOCK_MASK); },
+     VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0"},
+    {"an array of appends", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_NEW_LENGTHS); }, VKF_ERROR_INVALID_ARGUMENT,
+     "arrays has VKF_ARRAY_NEW_LENGTHS, which attention does not have"},
+    {"an array that a later version may have", [](VkfProblem& p) { vkf::enable(p, 1U << 20); }, VKF_ERROR_UNSUPPORTED,
+     "arrays has bits 0x100000, which this version does not know"},
+    {"pages without rows", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_BLOCK_TABLE); }, VKF_ERROR_INVALID_ARGUMENT,
      "paging.pageSize is 0; it must be a power of two"},
     {"pages of twelve rows",
      [](VkfProblem& p) {
          p.paging = {12, 100, 100};
-         enable(p, VKF_ARRAY_BLOCK_TABLE);
+         vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
     {"a block table that is too short",
      [](VkfProblem& p) {
          p.paging = {4, 1, 100};
-         enable(p, VKF_ARRAY_BLOCK_TABLE);
+         vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages 1 of 4 rows are fewer than 8 keys"},
     {"a cache without pages",
      [](VkfProblem& p) {
          p.paging = {4, 4, 0};
-         enable(p, VKF_ARRAY_BLOCK_TABLE);
+         vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0"},
     {"paging on path key_outer",
      [](VkfProblem& p) {
          p.path = VKF_PATH_KEY_OUTER;
          p.paging = {4, 4, 4};
-         enable(p, VKF_ARRAY_BLOCK_TABLE);
+         vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
      VKF_ERROR_UNSUPPORTED, "paging on paths standard and key_outer is not"},
     {"paging with a block mask",
      [](VkfProblem& p) {
          p.blockMask.blockSize = 16;
-         enable(p, VKF_ARRAY_BLOCK_MASK);
+         vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
          p.paging = {4, 4, 4};
-         enable(p, VKF_ARRAY_BLOCK_TABLE);
+         vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
-     VKF_ERROR_UNSUPPORTED, "paging with a maskBlock is not"},
+     VKF_ERROR_UNSUPPORTED, "paging with a blockMask is not"},
     {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is -0.1; it must be in [0, 1)"},
     {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is "},
-    {"a seed in two places", [](VkfProblem& p) { enable(p, VKF_ARRAY_DROPOUT_SEED, 2 != 0); },
-     VKF_ERROR_INVALID_ARGUMENT, "dropout.deviceSeed is 2"},
     {"a dropout mask of numbers",
      [](VkfProblem& p) {
          p.dropoutMask = {VKF_TYPE_F16, 0, 0, 0, 0};
-         enable(p, VKF_ARRAY_DROPOUT_MASK);
+         vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
      VKF_ERROR_UNSUPPORTED, "type f16 of dropoutMask is not in this version: bool8, bool1"},
-    {"a dropout mask that is nearly one", [](VkfProblem& p) { enable(p, VKF_ARRAY_DROPOUT_MASK, 2 != 0); },
-     VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.enabled is 2"},
     {"a dropout mask too far apart",
      [](VkfProblem& p) {
          p.dropoutMask = {VKF_TYPE_BOOL1, 0, 0, 0, UINT64_MAX};
-         enable(p, VKF_ARRAY_DROPOUT_MASK);
+         vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
      VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.rowStride 18446744073709551615 reaches past 2^56 elements"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -248,9 +271,9 @@ const Refusal refusals[] = {
      [](VkfProblem& p) {
          p.path = VKF_PATH_DECODE;
          p.blockMask.blockSize = 64;
-         enable(p, VKF_ARRAY_BLOCK_MASK);
+         vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
      },
-     VKF_ERROR_UNSUPPORTED, "maskBlock on path decode"},
+     VKF_ERROR_UNSUPPORTED, "blockMask on path decode"},
     {"several key splits of the unfused path",
      [](VkfProblem& p) {
          p.path = VKF_PATH_STANDARD;
@@ -359,7 +382,7 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
 TEST_CASE("k and v in pages have the layout of pages", "[problem]") {
     VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64, 32});
     problem.paging = {8, 2, 5};
-    enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
     const VkfTensorLayout v = vkf::layoutOf(problem, VKF_TENSOR_V);
     CHECK(v.batch == 5);
     CHECK(v.rows == 8);

@@ -68,8 +68,9 @@ bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 // The call with dense K and V in fp32, without pages.
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
-    plain.paging = {}; enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
-    enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    plain.paging = {};
+    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
     plain.k = plain.v = VkfTensor{};
     Inputs to = inputs;
     to.blockTable.clear();
@@ -338,7 +339,7 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
             VkfProblem problem = vkf::test::problemOf({3, 2, 2, 4, 37, 32});
             problem.k.type = type;
             problem.causal = 1;
-            enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
             vkf::test::setPages(problem, pageSize, 5);
             CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {37, 0, 18}})));
             problem.v.rowStride = 64; // [pages, pageSize, heads, dim]
@@ -351,7 +352,7 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
 
 TEST_CASE("the reference refuses pages that do not exist, where keys lie in them", "[reference]") {
     VkfProblem problem = vkf::test::problemOf({2, 1, 1, 1, 8, 32});
-    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
     vkf::test::setPages(problem, 4, 0);
     Inputs inputs = vkf::test::makeInputs(problem, {.keyLengths = {8, 4}});
     VkfReferenceInputs memory = inputs.reference();

@@ -60,10 +60,10 @@ VkfProblem problemOf(const Case& c) {
     p.causal = c.causal ? 1 : 0;
     p.alignment = c.alignment;
     p.window = {c.left != -1 || c.right != -1 ? 1U : 0U, 0, c.left, c.right};
-    enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
+    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
     p.softcap = c.softcap;
     p.blockMask.blockSize = c.maskBlock;
-    enable(p, VKF_ARRAY_BLOCK_MASK, c.maskBlock != 0);
+    vkf::enable(p, VKF_ARRAY_BLOCK_MASK, c.maskBlock != 0);
     if (c.maskBlock != 0) {
         const VkfBlockMaskLayout blocks = vkf::blockMaskLayoutOf(p);
         p.blockMask.headStride = uint64_t{blocks.rowBlocks} * blocks.rowWords;
@@ -120,7 +120,7 @@ TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to
             const size_t b = head / p.queryHeads;
             const size_t kvHead = head % p.queryHeads / (p.queryHeads / p.kvHeads);
             const int64_t keys =
-                has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+                vkf::has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
             double sum = 0.0;
             std::vector<double> o(v.dim);
             int wrong = 0;
@@ -128,7 +128,7 @@ TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to
                 const double probability = standard.probabilities[row * p.keys + j];
                 const auto i = static_cast<int64_t>(row % p.queryRows);
                 const bool open =
-                    !has(p, VKF_ARRAY_BLOCK_MASK) ||
+                    !vkf::has(p, VKF_ARRAY_BLOCK_MASK) ||
                     vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
                                            static_cast<uint64_t>(i) / p.blockMask.blockSize, j / p.blockMask.blockSize);
                 const bool visible = open && vkf::test::isVisible(p, keys, i, j);

@@ -35,7 +35,8 @@ Result formula(const VkfProblem& p, const Inputs& inputs, uint32_t b, uint32_t h
     const VkfTensorLayout v = vkf::layoutOf(p, VKF_TENSOR_V);
     const uint32_t kvHead = h / (p.queryHeads / p.kvHeads);
     const double scale = p.scale != 0.0F ? p.scale : 1.0F / std::sqrt(static_cast<float>(p.headDim));
-    const int64_t keys = has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+    const int64_t keys =
+        vkf::has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
 
     std::vector<double> s(p.keys, -infinity);
     for (uint32_t j = 0; j < p.keys; j++) {
@@ -141,7 +142,7 @@ VkfProblem problemOf(const Case& c, VkfType type) {
     p.window.enabled = c.left != -1 || c.right != -1 ? 1 : 0;
     p.window.left = p.window.enabled != 0 ? c.left : 0;
     p.window.right = p.window.enabled != 0 ? c.right : 0;
-    enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
+    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
     p.scale = c.scale;
     p.softcap = c.softcap;
     if (c.rowsOutermost) {
@@ -470,7 +471,7 @@ TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
     CHECK(call([](auto& p, auto&, auto&) { p.headDim = 0; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.q = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.v = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(call([](auto& p, auto&, auto&) { enable(p, VKF_ARRAY_KEY_LENGTHS); }) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(call([](auto& p, auto&, auto&) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.rowBegin = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.algorithm = VKF_REFERENCE_FORCE_INT32; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.productType = VKF_TYPE_Q8_0; }) == VKF_ERROR_INVALID_ARGUMENT);

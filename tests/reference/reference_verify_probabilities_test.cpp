@@ -24,7 +24,7 @@ struct Judged {
     Judged(const VkfProblem& p, const vkf::test::Data& data) : problem(p), inputs(vkf::test::makeInputs(p, data)) {
         std::vector<double> exact(size_t{p.batch} * p.queryHeads * p.queryRows * p.keys);
         VkfReferenceOptions standard = vkf::test::referenceOptions(VKF_REFERENCE_STANDARD);
-        enable(standard, VKF_ARRAY_PROBABILITIES, true);
+        standard.probabilities = exact.data();
         vkf::test::reference(p, inputs, standard);
         probabilities.assign(exact.begin(), exact.end());
     }
@@ -47,7 +47,7 @@ Judged causalCall(VkfType type, VkfType productType = VKF_TYPE_F32) {
     VkfProblem p = problemOf({2, 2, 1, 13, 40, 16, 0, type});
     p.causal = 1;
     p.softcap = 3.0F;
-    enable(p, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
     Judged judged(p, {.keyLengths = {40, 20}});
     judged.options.productType = productType;
     return judged;
@@ -75,7 +75,8 @@ TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's
         }
     }
     VkfProblem blocks = problemOf({1, 2, 1, 70, 90, 8, 0});
-    blocks.maskBlock = 32;
+    blocks.blockMask.blockSize = 32;
+    vkf::enable(blocks, VKF_ARRAY_BLOCK_MASK);
     blocks.blockMask.headStride = uint64_t{3} * vkf::blockMaskLayoutOf(blocks).rowWords;
     blocks.blockMask.batchStride = 2 * blocks.blockMask.headStride;
     CHECK(Judged(blocks, {}).verdict().passed != 0);

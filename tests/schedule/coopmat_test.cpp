@@ -89,7 +89,7 @@ TEST_CASE("o is written in words with free registers, few keys or per-key masks"
     CHECK_FALSE(leavesInWords(large(2048, 128)));
     VkfProblem documents = large(8192, 128);
     CHECK_FALSE(leavesInWords(documents));
-    documents.documents = 1;
+    vkf::enable(documents, VKF_ARRAY_DOCUMENT_IDS);
     CHECK(leavesInWords(documents));
     VkfProblem window = large(8192, 128);
     window.window.enabled = 1;
@@ -109,7 +109,7 @@ TEST_CASE("path coopmat packs the query heads of a KV head, but not under block 
     CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
     CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
     problem.blockMask.blockSize = 64;
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
     const vkf::Schedule masked = schedule(caps, problem);
     CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
     CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));

@@ -80,7 +80,7 @@ TEST_CASE("caches of millions of keys keep every byte of their strides", "[sched
             CHECK(dense.keys == keys);
             // Pages of 16 keys, [pages, 16, heads, dim].
             problem.paging = {16, keys / 16, 2 * keys / 16};
-            enable(problem, VKF_ARRAY_BLOCK_TABLE);
+            vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
             problem.k.rowStride = problem.v.rowStride = 8 * 128;
             problem.k.headStride = problem.v.headStride = 128;
             problem.k.batchStride = problem.v.batchStride = 16 * 8 * 128;

@@ -126,9 +126,10 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& ra
 }
 
 // The gaps between rows say "keep".
-std::vector<std::byte> randomMask(const VkfProblem& problem, const VkfBroadcastArray& mask, const Data& data,
+std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array, const Data& data,
                                   std::mt19937_64& random) {
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, &mask), std::byte{0xff});
+    const VkfBroadcastArray& mask = array == VKF_ARRAY_MASK ? problem.mask : problem.dropoutMask;
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, array), std::byte{0xff});
     const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
         double density = data.maskDensity;
         if (data.maskSquare != 0) { // a third of the squares drops everything, a third keeps everything
@@ -190,8 +191,9 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
 std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
     const VkfProblem& problem = sequence.problem;
-    const uint64_t firstId =
-        has(all, VKF_ARRAY_CU_SEQLENS) && !has(all, VKF_ARRAY_BLOCK_TABLE) ? sequence.firstKey : batch * uint64_t{all.keys};
+    const uint64_t firstId = has(all, VKF_ARRAY_CU_SEQLENS) && !has(all, VKF_ARRAY_BLOCK_TABLE)
+                                 ? sequence.firstKey
+                                 : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
     const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
@@ -291,7 +293,7 @@ VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const 
 
 bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
             uint64_t row, uint64_t key) {
-    if (mask.enabled == 0) {
+    if (bytes.empty()) { // there is no mask
         return true;
     }
     const uint64_t element = batch * mask.batchStride + head * mask.headStride + row * mask.rowStride + key;
@@ -370,56 +372,6 @@ void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows
     }
 }
 
-std::string describe(const VkfProblem& p) {
-    std::ostringstream text;
-    text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
-         << "x" << p.keys << " D" << p.headDim << "/" << p.valueDim << " " << vkfTypeName(p.q.type) << ","
-         << vkfTypeName(p.k.type) << "," << vkfTypeName(p.v.type) << "->" << vkfTypeName(p.o.type) << " scale "
-         << p.scale << " softcap " << p.softcap << (p.causal != 0 ? " causal" : "")
-         << (p.alignment == VKF_ALIGNMENT_TOP_LEFT ? " top-left" : "");
-    if (p.window.enabled != 0) {
-        text << " window " << p.window.left << "," << p.window.right << " first " << p.window.firstKeys;
-    }
-    for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
-        text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
-    }
-    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
-        text << " pages of " << p.paging.pageSize << ", " << p.paging.maxPages << " of " << p.paging.pages;
-    }
-    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
-        text << " blocks of " << p.blockMask.blockSize << " [" << p.blockMask.batchStride << ","
-             << p.blockMask.headStride << "]";
-    }
-    if (p.alibi != 0) {
-        text << (has(p, VKF_ARRAY_ALIBI_SLOPES) ? " custom alibi" : " alibi");
-    }
-    text << (has(p, VKF_ARRAY_SINKS) ? " sinks" : "") << (has(p, VKF_ARRAY_DOCUMENT_IDS) ? " documents" : "");
-    if (p.dropout.probability != 0.0F) {
-        text << " dropout " << p.dropout.probability << " seed " << p.dropout.seed
-             << (has(p, VKF_ARRAY_DROPOUT_SEED) ? " on the device" : "");
-    }
-    for (const auto& [bias, name] :
-         {std::pair{&p.bias, " bias "}, std::pair{&p.mask, " mask "}, std::pair{&p.dropoutMask, " dropout mask "}}) {
-        if (bias->enabled != 0) {
-            text << name << vkfTypeName(bias->type) << " [" << bias->batchStride << "," << bias->headStride << ","
-                 << bias->rowStride << "]";
-        }
-    }
-    text << (has(p, VKF_ARRAY_BIAS_FACTORS) ? " factors" : "");
-    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
-        text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
-    }
-    if (p.kvSplits != 0) {
-        text << " splits " << p.kvSplits;
-    }
-    text << (has(p, VKF_ARRAY_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_ARRAY_LSE) ? " lse" : "")
-         << (has(p, VKF_ARRAY_PROBABILITIES) ? " probabilities" : "");
-    if (p.probabilityRowCount != 0) {
-        text << " of " << p.probabilityRowCount << " rows";
-    }
-    return text.str();
-}
-
 VkfReferenceInputs Inputs::reference() const {
     VkfReferenceInputs inputs{};
     inputs.structSize = sizeof inputs;
@@ -470,10 +422,10 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.alibiSlopes =
         randomHeads(has(problem, VKF_ARRAY_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, random);
-    inputs.mask = randomMask(problem, problem.mask, data, random);
+    inputs.mask = randomMask(problem, VKF_ARRAY_MASK, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
-    inputs.dropoutMask = randomMask(problem, problem.dropoutMask, data, random);
-    inputs.dropoutSeed.resize(problem.dropout.deviceSeed, random());
+    inputs.dropoutMask = randomMask(problem, VKF_ARRAY_DROPOUT_MASK, data, random);
+    inputs.dropoutSeed.resize(has(problem, VKF_ARRAY_DROPOUT_SEED) ? 1 : 0, random());
     inputs.probabilityRows = randomProbabilityRows(problem, data.seed);
     inputs.biasFactors =
         randomHeads(has(problem, VKF_ARRAY_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);

@@ -28,7 +28,6 @@ inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batch
     const uint64_t row = (has(p, VKF_ARRAY_CU_SEQLENS) && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
     const uint64_t head = row * (has(p, VKF_ARRAY_CU_SEQLENS) ? p.longestRows : p.queryRows);
     VkfBroadcastArray bias{};
-    bias.enabled = 1;
     bias.type = type;
     bias.rowStride = rows ? row : 0;
     bias.headStride = heads ? head : 0;

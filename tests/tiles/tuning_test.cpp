@@ -310,7 +310,7 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
                     VkfProblem problem = problemOf({2, 2, 1, rows, keys, dim, 0, type});
                     problem.path = path;
                     problem.causal = causal ? 1 : 0;
-                    enable(problem, VKF_ARRAY_LSE);
+                    vkf::enable(problem, VKF_ARRAY_LSE);
                     if (path == VKF_PATH_COOPMAT &&
                         (type == VKF_TYPE_F32 || vkfCheckSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS)) {
                         continue;

@@ -41,7 +41,7 @@ VkfProblem causalOf(VkfProblem problem) {
 TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // 10 rows in tiles of 4, 7 keys in tiles of 3; q, k, v in fp16, two query heads on one KV head.
     VkfProblem problem = problemOf({1, 2, 1, 10, 7, 8, 16, VKF_TYPE_F16});
-    enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_ARRAY_LSE);
     const VkfPlanInfo plan = planOf(VKF_PATH_SCALAR, 4, 3);
     const Traffic dense = planTraffic(problem, plan);
     CHECK(moved(dense, "q") == Moved{2.0 * 10 * 8 * 2, 0});
@@ -70,10 +70,10 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{5.0 * 7 * 8 * 2, 0});
     CHECK(moved(planTraffic(causalOf(problem), packed), "k") == Moved{(3.0 + 6 + 6 + 7 + 7) * 8 * 2, 0});
     problem.blockMask.blockSize = 16;
-    enable(problem, VKF_ARRAY_BLOCK_MASK); // may be another for each head
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK); // may be another for each head
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
     problem.blockMask.blockSize = 0;
-    enable(problem, VKF_ARRAY_BLOCK_MASK, false);
+    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, false);
 
     VkfPlanInfo split = plan;
     split.kvSplits = 3;
@@ -145,18 +145,20 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
 
     // The caller wants the probabilities of every key, so P has every key too.
     VkfProblem probabilities = causalOf(problem);
-    probabilities.probabilities = 1;
+    vkf::enable(probabilities, VKF_ARRAY_PROBABILITIES);
     const Traffic shown = planTraffic(probabilities, plan);
     CHECK(moved(shown, "probabilities") == Moved{0, 2.0 * 10 * 7 * 4});
     CHECK(moved(shown, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * 10 * 8 * 4});
 
     // Probabilities of chosen rows come from lse, and q and k are read once more. On other paths this holds for all
     // rows.
-    probabilities.probabilityRows = 3;
+    probabilities.probabilityRowCount = 3;
+    vkf::enable(probabilities, VKF_ARRAY_PROBABILITY_ROWS);
     const Traffic chosen = planTraffic(probabilities, plan);
     CHECK(moved(chosen, "probabilities") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
     CHECK(moved(chosen, "P").written == moved(causal, "P").written);
-    probabilities.probabilityRows = 0;
+    probabilities.probabilityRowCount = 0;
+    vkf::enable(probabilities, VKF_ARRAY_PROBABILITY_ROWS, false);
     CHECK(moved(planTraffic(probabilities, planOf(VKF_PATH_SCALAR, 4, 3)), "probabilities") ==
           Moved{2.0 * 10 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 10 * 7 * 4});
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// A problem in words, for messages of failed tests.
+#include <sstream>
+#include <tuple>
+
+#include "support/call.hpp"
+
+namespace vkf::test {
+
+std::string describe(const VkfProblem& p) {
+    std::ostringstream text;
+    text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
+         << "x" << p.keys << " D" << p.headDim << "/" << p.valueDim << " " << vkfTypeName(p.q.type) << ","
+         << vkfTypeName(p.k.type) << "," << vkfTypeName(p.v.type) << "->" << vkfTypeName(p.o.type) << " scale "
+         << p.scale << " softcap " << p.softcap << (p.causal != 0 ? " causal" : "")
+         << (p.alignment == VKF_ALIGNMENT_TOP_LEFT ? " top-left" : "");
+    if (p.window.enabled != 0) {
+        text << " window " << p.window.left << "," << p.window.right << " first " << p.window.firstKeys;
+    }
+    for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
+        text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
+    }
+    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
+        text << " pages of " << p.paging.pageSize << ", " << p.paging.maxPages << " of " << p.paging.pages;
+    }
+    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
+        text << " blocks of " << p.blockMask.blockSize << " [" << p.blockMask.batchStride << ","
+             << p.blockMask.headStride << "]";
+    }
+    if (p.alibi != 0) {
+        text << (has(p, VKF_ARRAY_ALIBI_SLOPES) ? " custom alibi" : " alibi");
+    }
+    text << (has(p, VKF_ARRAY_SINKS) ? " sinks" : "") << (has(p, VKF_ARRAY_DOCUMENT_IDS) ? " documents" : "");
+    if (p.dropout.probability != 0.0F) {
+        text << " dropout " << p.dropout.probability << " seed " << p.dropout.seed
+             << (has(p, VKF_ARRAY_DROPOUT_SEED) ? " on the device" : "");
+    }
+    const std::tuple<VkfArrayBits, const VkfBroadcastArray&, const char*> arrays[] = {
+        {VKF_ARRAY_BIAS, p.bias, " bias "},
+        {VKF_ARRAY_MASK, p.mask, " mask "},
+        {VKF_ARRAY_DROPOUT_MASK, p.dropoutMask, " dropout mask "}};
+    for (const auto& [bit, array, name] : arrays) {
+        if (has(p, bit)) {
+            text << name << vkfTypeName(array.type) << " [" << array.batchStride << "," << array.headStride << ","
+                 << array.rowStride << "]";
+        }
+    }
+    text << (has(p, VKF_ARRAY_BIAS_FACTORS) ? " factors" : "");
+    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+        text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
+    }
+    if (p.kvSplits != 0) {
+        text << " splits " << p.kvSplits;
+    }
+    text << (has(p, VKF_ARRAY_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_ARRAY_LSE) ? " lse" : "")
+         << (has(p, VKF_ARRAY_PROBABILITIES) ? " probabilities" : "");
+    if (p.probabilityRowCount != 0) {
+        text << " of " << p.probabilityRowCount << " rows";
+    }
+    return text.str();
+}
+
+} // namespace vkf::test
