@@ -32,8 +32,13 @@ void requireLayout(const VkfProblem& problem, VkfTensorRole role) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    VkfProblem problem{};
-    std::memcpy(&problem, data, size < sizeof(problem) ? size : sizeof(problem));
+    // The library reads as far as structSize says, so the memory reaches as far as the largest size that it takes.
+    struct {
+        VkfProblem known;
+        uint8_t tail[4096];
+    } memory{};
+    std::memcpy(&memory, data, size < sizeof(memory) ? size : sizeof(memory));
+    VkfProblem& problem = memory.known;
     // Without this line, almost every input would fail at the check of structSize. Inputs that are longer than the
     // struct keep their own value.
     if (size <= sizeof(problem))

@@ -10,6 +10,10 @@ import struct
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
 
+# VkfArrayBits
+ARRAY_LSE = 1 << 0
+ARRAY_KEY_LENGTHS = 1 << 3
+
 
 def npy(header, data, version=1):
     text = header.encode()
@@ -27,15 +31,14 @@ def entry(dtype, shape, begin, end):
 
 
 def problem(rows, keys, dim, head_type, **fields):
-    """A VkfProblem on a 64-bit machine: the leading fields of include/vkflash/problem.h."""
-    shape = struct.pack("<QIIIIIIIi", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
-                        fields.get("path", 0))
-    tensor = struct.pack("<iIQQQ", head_type, 0, 0, fields.get("head_stride", 0), fields.get("row_stride", 0))
-    tensors = tensor * 4
-    tail = struct.pack("<ffIiIIqqII", fields.get("scale", 0.0), fields.get("softcap", 0.0),
-                       fields.get("causal", 0), fields.get("alignment", 0), fields.get("window", 0), 0,
-                       fields.get("left", 0), fields.get("right", 0), fields.get("lengths", 0), 1)
-    return shape + tensors + tail
+    """A VkfProblem on a 64-bit machine: the fields of include/vkflash/problem.h up to the longest keys."""
+    shape = struct.pack("<QIIIIIIIiIiQII", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
+                        fields.get("path", 0), 0, 0, 0, fields.get("arrays", ARRAY_LSE), 0)
+    tensor = struct.pack("<iIQQQQQ", head_type, 0, 0, fields.get("head_stride", 0), fields.get("row_stride", 0), 0, 0)
+    scores = struct.pack("<ffIIiI", fields.get("scale", 0.0), fields.get("softcap", 0.0), 0, fields.get("causal", 0),
+                         fields.get("alignment", 0), 0)
+    window = struct.pack("<IIqqQQ", fields.get("window", 0), 0, fields.get("left", 0), fields.get("right", 0), 0, 0)
+    return shape + tensor * 4 + scores + window + struct.pack("<II", 0, 0)
 
 
 TUNING_HEAD = "vkflash tuning 1\ndevice vendor=0x10de device=0x2335 driver=4\n"
@@ -84,7 +87,8 @@ SEEDS = {
     "problem": {
         "plain": problem(128, 128, 64, 1),
         "causal": problem(7, 97, 40, 0, causal=1, alignment=1),
-        "window": problem(113, 203, 72, 2, window=1, left=16, right=-1, lengths=1),
+        "window": problem(113, 203, 72, 2, window=1, left=16, right=-1,
+                          arrays=ARRAY_LSE | ARRAY_KEY_LENGTHS),
         "no_keys": problem(5, 0, 8, 0),
         "no_rows": problem(0, 5, 8, 0),
         "softcap": problem(1, 1025, 256, 1, softcap=30.0, scale=0.5, path=2),
@@ -93,7 +97,7 @@ SEEDS = {
         "not_a_number": problem(16, 16, 16, 1, scale=float("nan")),
         # Four heads reach over 2^62 elements of 4 bytes, which is 2^64 bytes.
         "longest_reach": problem(1, 0, 1, 0, head_stride=0x1555555555555555, row_stride=1),
-        "long": problem(16, 16, 16, 1) + bytes(400),
+        "long": problem(16, 16, 16, 1) + bytes(900),
     },
 }
 

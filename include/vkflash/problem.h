@@ -197,6 +197,7 @@ typedef struct VkfProblem {
     /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is no VkfAlignment is
      * INVALID_ARGUMENT. */
     VkfAlignment alignment;
+    uint32_t reserved; /* 0; else INVALID_ARGUMENT */
     /* Sliding window. Zeroed = none. */
     VkfWindow window;
 

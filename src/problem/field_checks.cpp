@@ -86,6 +86,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
         bool zero;
         const char* name;
     } structs[] = {
+        {p.reserved == 0, "problem"},
         {isZero(p.window.reserved), "window"},
         {p.bias.reserved == 0 && isZero(p.bias.reserved2), "bias"},
         {p.mask.reserved == 0 && isZero(p.mask.reserved2), "mask"},

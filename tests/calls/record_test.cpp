@@ -219,17 +219,6 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
     }
 }
 
-TEST_CASE("bindings of a program older than probabilities are read, and their probabilities are missing", "[record]") {
-    Fixture fixture;
-    fixture.bindings.structSize = offsetof(VkfBindings, probabilities);
-    fixture.record(0, 1);
-    CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(fixture.message.text) == "probabilities has neither address nor buffer");
-    vkf::enable(fixture.plan.problem.given, VKF_ARRAY_PROBABILITIES, false);
-    fixture.record(0, 1);
-    CHECK(fixture.result == VKF_SUCCESS);
-}
-
 TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "[record]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER, VKF_PATH_STANDARD}) {
         for (const VkfBool lse : {0U, 1U}) {

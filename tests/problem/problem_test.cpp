@@ -103,6 +103,8 @@ const Refusal refusals[] = {
          p.v.type = VKF_TYPE_Q8_0;
      },
      VKF_ERROR_UNSUPPORTED, "k or v of a block type on paths standard and key_outer is not"},
+    {"a reserved field", [](VkfProblem& p) { p.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+     "a reserved field of problem is not zero"},
     {"a reserved field of the window", [](VkfProblem& p) { p.window.reserved[1] = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "a reserved field of window is not zero"},
     {"a reserved field of dropout", [](VkfProblem& p) { p.dropout.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,

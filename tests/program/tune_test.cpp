@@ -84,7 +84,7 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
           std::string("bench long --rows 8"), std::string("bench host --dims 8")}) {
         checkRefusals(place, {{command + " --tuning absent.txt", "--tuning absent.txt|no such file"},
                               {command + " --tuning empty.txt", "--tuning empty.txt|line 1"},
-                              {command + " --tuning newer.txt", "--tuning newer.txt|version 9|reads 1"},
+                              {command + " --tuning newer.txt", "--tuning newer.txt|version 9|reads version 1"},
                               {command + " --tuning bad.txt", "--tuning bad.txt|line 3|masked is missing"}});
     }
     checkRefusals(place, {{"tune -o absent/t.txt", "-o absent/t.txt|no folder absent"},

@@ -357,20 +357,6 @@ TEST_CASE("a context takes tuning data or is not created", "[library]") {
     CHECK_THAT(std::string(message.text), ContainsSubstring("tuningBytes is 7"));
     CHECK(create("garbage", 0, &message) == VKF_SUCCESS);
     CHECK(create("vkflash tuning 2\n", 17, &message) == VKF_ERROR_UNSUPPORTED);
-    // A program that was built against a header without tuning.
-    info.structSize = offsetof(VkfContextCreateInfo, tuning);
-    CHECK(create("garbage", 7, &message) == VKF_SUCCESS);
     info.structSize -= 1;
     CHECK(create(nullptr, 0, &message) == VKF_ERROR_STRUCT_SIZE);
-}
-
-TEST_CASE("plan info of an older size leaves the rest alone", "[library]") {
-    const VkfProblem problem = problemOf({1, 1, 1, 8, 8, 64});
-    const vkf::host::Plan plan(testDevice(), problem);
-    auto info = vkf::make<VkfPlanInfo>();
-    info.structSize = offsetof(VkfPlanInfo, tile);
-    info.tuned = 77;
-    REQUIRE(vkfGetPlanInfo(plan.handle(), &info, nullptr) == VKF_SUCCESS);
-    CHECK(info.tuned == 77);
-    CHECK(info.tileRows > 0);
 }

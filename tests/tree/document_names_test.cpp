@@ -276,7 +276,9 @@ std::vector<std::string> missingNames(const fs::path& base) {
         const std::string file = fs::relative(document, base).generic_string();
         for (const Span& span : spansOf(textOf(document))) {
             for (const std::string& name : missingIn(span.text, names)) {
-                lines.push_back(file + ":" + std::to_string(span.line) + ": " + name + " does not exist");
+                std::string line = file + ":" + std::to_string(span.line) + ": ";
+                line += name;
+                lines.push_back(line + " does not exist");
             }
         }
     }
