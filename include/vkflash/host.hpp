@@ -156,7 +156,8 @@ public:
     // - VKF_ERROR_UNSUPPORTED: no Vulkan loader, a loader older than Vulkan 1.2, or no device at all
     // - VKF_ERROR_UNSUPPORTED: a validation layer that is not installed, or tuning data of an unknown version
     // - VKF_ERROR_INVALID_ARGUMENT: `select` fits no device, or malformed tuning data
-    // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs, or withoutFeatures removes it
+    // - VKF_ERROR_INVALID_ARGUMENT: withoutFeatures contains VKF_FEATURE_BUFFER_DEVICE_ADDRESS or an unknown bit
+    // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs
     // - VKF_ERROR_MISSING_FEATURE: the device has no compute queue
     explicit Device(const DeviceOptions& options = {});
 

@@ -65,12 +65,13 @@ inline VkfTensorLayout layoutOf(const VkfMergeProblem& problem, VkfMergeRole rol
     return layout;
 }
 
-// What vkfGetBlockMaskLayout and vkfGetMergeLayout write. All zeros but structSize if they return an error.
+// What vkfGetBlockMaskLayout writes. All zeros but structSize if it returns an error.
 inline VkfBlockMaskLayout blockMaskLayoutOf(const VkfProblem& problem) {
     auto layout = make<VkfBlockMaskLayout>();
     vkfGetBlockMaskLayout(&problem, &layout, nullptr);
     return layout;
 }
+// What vkfGetMergeLayout writes. All zeros but structSize if it returns an error.
 inline VkfMergeLayout mergeLayoutOf(const VkfMergeProblem& problem) {
     auto layout = make<VkfMergeLayout>();
     vkfGetMergeLayout(&problem, &layout, nullptr);

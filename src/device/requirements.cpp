@@ -75,10 +75,10 @@ std::unique_ptr<Chain> chainOf(const Caps& caps) {
 
 VkfResult getRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* requirements, VkfMessage* message) {
     Caps caps;
-    if (const VkfResult result = checkStructSize(requirements, "requirements", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = queryCaps(query, &caps, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = queryCaps(query, &caps, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = checkStructSize(requirements, "requirements", message); result != VKF_SUCCESS) {
         return result;
     }
     std::unique_ptr<Chain> chain = chainOf(caps);

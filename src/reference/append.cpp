@@ -10,7 +10,14 @@
 #include <vkflash/reference.h>
 
 #include "base/boundary.hpp"
-#include "reference/first_sizes.hpp"
+#include "problem/first_sizes.hpp"
+
+namespace vkf {
+
+// The last field of version 0.2.
+VKF_FIRST_SIZE(VkfAppendBuffers, sin);
+
+} // namespace vkf
 
 namespace vkf::reference {
 namespace {

@@ -6,8 +6,16 @@
 #include <cstddef>
 #include <thread>
 
+#include "problem/first_sizes.hpp"
 #include "problem/optional_inputs.hpp"
-#include "reference/first_sizes.hpp"
+
+namespace vkf {
+
+// The last fields of version 0.2.
+VKF_FIRST_SIZE(VkfReferenceInputs, biasFactors);
+VKF_FIRST_SIZE(VkfReferenceOptions, savedLse);
+
+} // namespace vkf
 
 namespace vkf::reference {
 namespace {

@@ -10,7 +10,7 @@
 #include <vkflash/reference.h>
 
 #include "base/boundary.hpp"
-#include "reference/first_sizes.hpp"
+#include "problem/first_sizes.hpp"
 
 namespace vkf::reference {
 namespace {

@@ -9,11 +9,18 @@
 #include <vector>
 
 #include "base/boundary.hpp"
+#include "problem/first_sizes.hpp"
 #include "reference/chosen_rows.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
-#include "reference/first_sizes.hpp"
 #include "reference/rows.hpp"
+
+namespace vkf {
+
+// The last field of version 0.2.
+VKF_FIRST_SIZE(VkfProbabilitiesVerdict, worstReference);
+
+} // namespace vkf
 
 namespace vkf::reference {
 namespace {

@@ -107,6 +107,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     appendProblem.batch = appendProblem.kvHeads = appendProblem.queryHeads = appendProblem.rows = 2;
     appendProblem.keys = appendProblem.headDim = 8;
     appendProblem.rotary.pairs = VKF_ROTARY_HALVES;
+    appendProblem.arrays = VKF_ARRAY_QUERIES;
     vkf::Append append;
     REQUIRE(vkfCreateAppend(context.get(), &appendProblem, append.put(), nullptr) == VKF_SUCCESS);
 

@@ -141,7 +141,7 @@ bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint
 VkfProblem withoutDropout(VkfProblem problem) {
     problem.dropout = {};
     problem.dropoutMask = {};
-    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK, false);
+    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK | VKF_ARRAY_DROPOUT_SEED, false);
     return problem;
 }
 

@@ -28,11 +28,12 @@ inline constexpr std::array sourceRooms = {
                   "<vkflash/problem.h> <vulkan/*>"},
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},
     Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
-    Room{"problem", "base shared <vkflash/problem.h> <vkflash/append.h> <vkflash/types.h>"},
+    Room{"problem", "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append.h> <vkflash/merge.h> "
+                    "<vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
     Room{"host", "<vkflash/host.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
     // The CPU's answer knows no Vulkan.
-    Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/types.h>"},
+    Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };
 
 // Floors from bottom to top: shared, common, {cache, masks}, scores, matrix, {scalar, coopmat, decode, merge},
