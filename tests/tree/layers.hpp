@@ -31,7 +31,7 @@ inline constexpr std::array sourceRooms = {
     Room{"problem", "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append.h> <vkflash/merge.h> "
                     "<vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
-    Room{"host", "<vkflash/host.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
+    Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
     // The CPU's answer knows no Vulkan.
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };
