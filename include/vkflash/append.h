@@ -7,7 +7,8 @@
  * Binding lengths, int32 [batch], read on the device, says how many rows the cache of each sequence holds. New row i of
  * sequence b stands at position p = lengths[b] + i. The append does the following:
  *
- * 1. It rotates the new row of k by its position, and a row of q too, if asked. It never rotates v.
+ * 1. It rotates the new row of k by its position, if VkfRotary::pairs is not 0. With VKF_ARRAY_QUERIES it rotates a row
+ *    of q too. It never rotates v.
  * 2. It converts the row to the cache's type.
  * 3. It writes the row to row p of the sequence's cache.
  * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), with VKF_ARRAY_NEW_LENGTHS.
@@ -23,8 +24,8 @@
  * One command buffer can be a decode step, and can be submitted again and again. Each layer appends at `lengths`, and
  * then attends with newLengths as its keyLengths. After the last layer vkfCmdAdvance brings lengths to newLengths.
  *
- * The rules for all structs in problem.h hold here too: zero is the default, structSize, VkfBool, the short names of
- * errors.
+ * The rules for all structs in problem.h hold here too: zero is the default, structSize, bits enable arrays, the short
+ * names of errors.
  */
 #ifndef VKFLASH_APPEND_H
 #define VKFLASH_APPEND_H
@@ -50,7 +51,7 @@ typedef enum VkfRotaryPairs VKF_INT32_ENUM {
  *
  * in fp32. The kernel's own cos and sin are off by about 1e-7 at any position. */
 typedef struct VkfRotary {
-    /* The kind of pairs. 0 = no rotation; the other fields are ignored then. A value that is no VkfRotaryPairs is
+    /* The kind of pairs. 0 = no rotation: the library ignores dim and base then. A value that is no VkfRotaryPairs is
      * INVALID_ARGUMENT. */
     VkfRotaryPairs pairs;
     /* Number of elements at the beginning of a head that are rotated. The others stay. 0 = headDim. Must be even and at
@@ -59,8 +60,8 @@ typedef struct VkfRotary {
     /* Base of the angles. 0 = 10000. Must be finite and over 1, else INVALID_ARGUMENT. */
     float base;
     /* Rows of bindings cos and sin, fp32 [tableRows, dim / 2]: row p is for position p. A position past the last row
-     * takes the last row. Zero without VKF_ARRAY_ROTARY_TABLES, and only then, else INVALID_ARGUMENT. The kernel
-     * computes cos and sin itself then. */
+     * takes the last row. Zero without VKF_ARRAY_ROTARY_TABLES, and only then, else INVALID_ARGUMENT. Without these
+     * tables the kernel computes cos and sin itself. */
     uint32_t tableRows;
     /* Room for later versions: 0, else INVALID_ARGUMENT. */
     uint64_t reserved[4];
@@ -78,8 +79,8 @@ typedef struct VkfRotary {
  * Conversions round to nearest, ties to even, as vkfStoreElement (reference.h) does. Block types are made as by
  * vkfQuantizeBlocks (reference.h), in blocks of one row.
  *
- * `rows`, `batch` and the strides of newK, newV, q and rotatedQ are push constants. Another value of any other field
- * leads to new pipelines. */
+ * `rows`, `batch`, VKF_ARRAY_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines.
+ * Another value of any other field leads to new pipelines. */
 typedef struct VkfAppendProblem {
     size_t structSize; /* sizeof(VkfAppendProblem) */
     /* Number of sequences. 0 makes an append that does nothing. At most 65535, else UNSUPPORTED. batch * kvHeads *
@@ -103,10 +104,10 @@ typedef struct VkfAppendProblem {
     VkfTensor k;        /* the cache of k: [batch, kvHeads, keys, headDim], with paging [pages, kvHeads, pageSize,
                            headDim]. Elements must not overlap, else INVALID_ARGUMENT. */
     VkfTensor v;        /* the cache of v: as k, with valueDim columns; its type may differ from k's */
-    VkfTensor q;        /* queries: [batch, queryHeads, rows, headDim]; zero without VKF_ARRAY_QUERIES */
-    VkfTensor rotatedQ; /* rotated queries: the shape of q; zero without VKF_ARRAY_QUERIES. Elements must not overlap,
-                           else INVALID_ARGUMENT. The rotation is in place if q and rotatedQ have the same type and
-                           strides, and are bound to the same address. */
+    VkfTensor q;        /* queries: [batch, queryHeads, rows, headDim]; leave zero without VKF_ARRAY_QUERIES */
+    VkfTensor rotatedQ; /* rotated queries: the shape of q; leave zero without VKF_ARRAY_QUERIES. Elements must not
+                           overlap, else INVALID_ARGUMENT. The rotation is in place if q and rotatedQ have the same type
+                           and strides, and are bound to the same address. */
     VkfPaging paging;   /* zero without VKF_ARRAY_BLOCK_TABLE; as in VkfProblem, but an entry of the table that is not
                            in [0, pages) drops its rows */
     VkfRotary rotary;   /* of k and q; zeroed = none */

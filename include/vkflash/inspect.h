@@ -31,15 +31,15 @@ typedef struct VkfMatrixInfo {
 
 /* Fills *info for VKF_TYPE_F16 or VKF_TYPE_BF16. The caller sets structSize.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED (the device has no such
- * matrices; the message says why). */
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or another type), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED (the device
+ * has no such matrices; the message says why). */
 VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message);
 
 /* ---- The choice of a tile -------------------------------------------------------------------- */
 
 /* The first reason against a tile. `value` and `limit` are members of VkfTileCandidate. */
 typedef enum VkfTileReason VKF_INT32_ENUM {
-    VKF_TILE_SUITS = 0,
+    VKF_TILE_SUITS = 0, /* there is no reason against the tile */
     /* The tile cannot be used: */
     VKF_TILE_DIMENSIONS = 1,    /* the tile is for head dimensions on the other side of `limit` than `value` */
     VKF_TILE_OUTPUT_TYPE = 2,   /* the tile is for fp32 outputs */

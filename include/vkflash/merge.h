@@ -16,8 +16,8 @@
  * - Where all partial results are empty, o = 0 and lse = -infinity.
  * - An lse_k that is NaN makes its row NaN.
  *
- * The rules for all structs in problem.h hold here too: zero is the default, structSize, VkfBool, the short names of
- * errors.
+ * The rules for all structs in problem.h hold here too: zero is the default, structSize, bits enable arrays, the short
+ * names of errors.
  */
 #ifndef VKFLASH_MERGE_H
 #define VKFLASH_MERGE_H

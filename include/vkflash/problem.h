@@ -40,9 +40,8 @@
  * - Start from a zeroed struct. Zero in a field is the field's documented default.
  * - structSize, where a struct has it, is sizeof the struct. The library also takes the structs of older and of newer
  *   headers, as vkflash.h says, and else returns VKF_ERROR_STRUCT_SIZE.
- * - An array that only some calls have is enabled by its bit of VkfArrayBits, and by nothing else.
- * - The library checks every VkfBool, also where another field makes it meaningless. Other fields of a disabled
- *   VkfWindow are ignored.
+ * - A bit of VkfArrayBits enables an array that only some calls have. Nothing else enables it.
+ * - The library checks every VkfBool.
  * - Fields named `reserved` must be 0, else INVALID_ARGUMENT.
  * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
  * - vkfCheckProblem finds the errors that the comments name. "(device)" marks errors that need a device, which
@@ -257,7 +256,7 @@ typedef enum VkfTensorRole VKF_INT32_ENUM {
 typedef struct VkfTensorLayout {
     size_t structSize;
     VkfType type;         /* as in VkfTensor */
-    uint32_t batch;       /* sequences; 1 with packed sequences; for k and v in pages the number of pages */
+    uint32_t batch;       /* sequences; at most 1 with packed sequences; for k and v in pages the number of pages */
     uint32_t heads;       /* query heads of q and o, KV heads of k and v */
     uint32_t rows;        /* query rows of q and o, keys of k and v; in pages the rows of a page */
     uint32_t dim;         /* elements of a row */

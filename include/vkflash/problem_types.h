@@ -21,7 +21,8 @@ typedef uint32_t VkfBool;
 /* The arrays that only some calls have. VkfProblem::arrays, VkfAppendProblem::arrays and VkfMergeProblem::arrays say
  * which of them a call has. Nothing else enables an array.
  *
- * - A bit enables the binding of the same name. The call must then bring the array.
+ * - A bit enables the bindings that its comment names. The call must then bring them. A call that reads or writes no
+ *   bytes of a binding does not look at it.
  * - Some arrays have a description: a field of the problem. A description that is not zero, without the bit, is
  *   INVALID_ARGUMENT.
  * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
@@ -130,10 +131,10 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      * allowed. A bias of -infinity gives its key no weight whatever the factor is; every other product is the fp32
      * product. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
     VKF_ARRAY_BIAS_FACTORS = 1 << 14,
-    /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads, q and rotatedQ.
-     * INVALID_ARGUMENT without VkfRotary::pairs. */
+    /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads. VkfAppendProblem::q and
+     * rotatedQ have types and strides. INVALID_ARGUMENT without VkfRotary::pairs. */
     VKF_ARRAY_QUERIES = 1 << 15,
-    /* Output newLengths of appends, int32 [batch]. */
+    /* Output newLengths of appends, int32 [batch]: min(lengths[b] + rows, keys) of sequence b. */
     VKF_ARRAY_NEW_LENGTHS = 1 << 16,
     /* Inputs cos and sin of appends, fp32 [rotary.tableRows, rotary.dim / 2]. Description: VkfRotary::tableRows.
      * INVALID_ARGUMENT without VkfRotary::pairs. */
@@ -235,15 +236,15 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  * - A row stride is at most 2^32 - 1 bytes. UNSUPPORTED (device). This limit and the next one hold for attention, not
  *   for appends and merges.
  * - Head and batch strides may be over 2^32 - 1 bytes. The head and batch strides of all tensors must then be multiples
- *   of 2^n bytes. 2^n is the smallest power of two that divides the largest of them into 32 bits. UNSUPPORTED
- *   (device). */
+ *   of 2^n bytes. 2^n is the smallest power of two for which the largest of these strides, divided by 2^n, fits
+ *   32 bits. UNSUPPORTED (device). */
 typedef struct VkfTensor {
-    VkfType type; /* of the stored elements; default F32 */
-    uint32_t reserved;
-    uint64_t batchStride; /* elements from one sequence to the next; for k and v in pages, from page to page */
-    uint64_t headStride;  /* elements from one head to the next */
-    uint64_t rowStride;   /* elements from one row to the next */
-    uint64_t reserved2[2];
+    VkfType type;          /* of the stored elements; default F32 */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t batchStride;  /* elements from one sequence to the next; for k and v in pages, from page to page */
+    uint64_t headStride;   /* elements from one head to the next */
+    uint64_t rowStride;    /* elements from one row to the next */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfTensor;
 
 /* A sliding window: the keys around the diagonal. Row i stands at p, as VkfAlignment says. It sees the keys p - left <=
@@ -264,14 +265,14 @@ typedef struct VkfTensor {
  *                      1 1 0 0 1 1              1 1 0 0 1 1               1 1 1 1 1 1
  */
 typedef struct VkfWindow {
-    VkfBool enabled;    /* 0 = no window; the other fields are ignored then */
-    uint32_t firstKeys; /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
-                           UNSUPPORTED on path standard. */
-    int64_t left;       /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
-                           struct has left = 0, the row's own key. */
-    int64_t right;      /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
-                           `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
-    uint64_t reserved[2];
+    VkfBool enabled;      /* 0 = no window. The library then ignores firstKeys, left and right. */
+    uint32_t firstKeys;   /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
+                             UNSUPPORTED on path standard. */
+    int64_t left;         /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
+                             struct has left = 0, the row's own key. */
+    int64_t right;        /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
+                             `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
+    uint64_t reserved[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
 
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which strides of 0 repeat: an additive bias, or a
@@ -291,25 +292,25 @@ typedef struct VkfWindow {
  *     0 1 1 1                                                    row 1 drops key 0
  */
 typedef struct VkfBroadcastArray {
-    VkfType type; /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
-    uint32_t reserved;
-    uint64_t batchStride; /* elements from one sequence to the next; 0 = all sequences share */
-    uint64_t headStride;  /* elements from one query head to the next; 0 = all heads share */
-    uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
-    uint64_t reserved2[2];
+    VkfType type;          /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t batchStride;  /* elements from one sequence to the next; 0 = all sequences share */
+    uint64_t headStride;   /* elements from one query head to the next; 0 = all heads share */
+    uint64_t rowStride;    /* elements from one query row to the next; 0 = all rows share */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfBroadcastArray;
 
 /* The description of a block-sparse mask. vkfGetBlockMaskLayout (problem.h) says where its bits lie. */
 typedef struct VkfBlockMask {
-    uint32_t blockSize; /* rows and keys of a block. A multiple of 16, at most 65536, else UNSUPPORTED. 0 is
-                           INVALID_ARGUMENT. */
-    uint32_t reserved;
-    uint64_t batchStride; /* words of 4 bytes from one sequence's part of the mask to the next. 0 = all sequences
-                             share. At most 2^32 - 1, else UNSUPPORTED. */
-    uint64_t headStride;  /* words of 4 bytes from one query head's part of the mask to the next. 0 = all heads share.
-                             Limit as for batchStride. batch and queryHeads times their strides must add up to at most
-                             2^60, else INVALID_ARGUMENT. */
-    uint64_t reserved2[2];
+    uint32_t blockSize;    /* rows and keys of a block. A multiple of 16, at most 65536, else UNSUPPORTED. 0 is
+                              INVALID_ARGUMENT. */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t batchStride;  /* words of 4 bytes from one sequence's part of the mask to the next. 0 = all sequences
+                              share. At most 2^32 - 1, else UNSUPPORTED. */
+    uint64_t headStride;   /* words of 4 bytes from one query head's part of the mask to the next. 0 = all heads share.
+                              Limit as for batchStride. batch and queryHeads times their strides must add up to at most
+                              2^60, else INVALID_ARGUMENT. */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfBlockMask;
 
 /* K and V in pages. Logical key j of sequence b is row j % pageSize of page table[b * maxPages + j / pageSize]. This
@@ -327,12 +328,12 @@ typedef struct VkfBlockMask {
  *
  * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {
-    uint32_t pageSize; /* rows of a page: a power of two, else INVALID_ARGUMENT */
-    uint32_t maxPages; /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
-                          else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
-    uint32_t pages;    /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
-    uint32_t reserved;
-    uint64_t reserved2[2];
+    uint32_t pageSize;     /* rows of a page: a power of two, else INVALID_ARGUMENT */
+    uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
+                              else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+    uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfPaging;
 
 /* Dropout: leaves probabilities out of o, each with the same probability. The kept ones are multiplied by
@@ -371,10 +372,10 @@ typedef struct VkfPaging {
 typedef struct VkfDropout {
     float probability; /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
                           dropoutMask. */
-    uint32_t reserved;
+    uint32_t reserved; /* room for later versions: 0, else INVALID_ARGUMENT */
     uint64_t seed; /* of the generator; any value. With VKF_ARRAY_DROPOUT_SEED the device reads the seed from binding
                       dropoutSeed instead, so that each run of a recorded command buffer can have a seed of its own. */
-    uint64_t reserved2[2];
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfDropout;
 
 #ifdef __cplusplus

@@ -128,7 +128,7 @@ typedef struct VkfReferenceOptions {
      * VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or VKF_TYPE_BF16;
      * other values are VKF_ERROR_INVALID_ARGUMENT. The fp64 algorithms ignore it. */
     VkfType productType;
-    /* 0 */
+    /* Room for later versions: 0. */
     uint32_t reserved;
     /* Output: the probabilities P = softmax(s), before dropout. fp64, dense [batch, queryHeads, selected rows, keys].
      * NULL = not written.
@@ -202,8 +202,8 @@ VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
 /* Returns 1 if the generator of VkfDropout keeps key `key` of query row `row`, and 0 if it leaves the key out. Takes
- * the seed from dropout->seed. Rows and keys of packed sequences count from the start
- * of their sequence, and `batch` is the number of the sequence. `dropout` must not be NULL. Allocates nothing. */
+ * the seed from dropout->seed. Rows and keys of packed sequences count from the start of their sequence, and `batch` is
+ * the number of the sequence. `dropout` must not be NULL. Allocates nothing. */
 VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
 
 /* ---- Merge ----------------------------------------------------------------------------------- */
@@ -232,11 +232,11 @@ typedef struct VkfAppendBuffers {
     void* v;                   /* output: the cache of v, as VkfAppendProblem::v says */
     const int32_t* lengths;    /* [batch]: rows that each sequence's cache holds before the append */
     int32_t* newLengths;       /* output, [batch]: min(length + rows, keys); with VKF_ARRAY_NEW_LENGTHS */
-    const int32_t* blockTable; /* [batch, paging.maxPages], with paging */
-    const void* q;             /* queries, as VkfAppendProblem::q says; if queryHeads is not 0 */
-    void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; if queryHeads is not 0 */
-    const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with a rotation, if tableRows is not 0 */
-    const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with a rotation, if tableRows is not 0 */
+    const int32_t* blockTable; /* [batch, paging.maxPages]; with VKF_ARRAY_BLOCK_TABLE */
+    const void* q;             /* queries, as VkfAppendProblem::q says; with VKF_ARRAY_QUERIES */
+    void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; with VKF_ARRAY_QUERIES */
+    const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_ARRAY_ROTARY_TABLES */
+    const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_ARRAY_ROTARY_TABLES */
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of
@@ -337,7 +337,7 @@ typedef struct VkfProbabilitiesVerdict {
 /* Compares the probabilities that a kernel wrote with the reference, as vkfReferenceVerify compares o.
  *
  * - probabilities: fp32, dense [batch, queryHeads, queryRows or probabilityRowCount, keys]. Must not be NULL unless it
- * has no elements.
+ *   has no elements.
  * - options: as for vkfReferenceVerify. With VKF_ARRAY_PROBABILITY_ROWS, rowBegin and rowStride select entries of that
  *   list. An entry outside [0, queryRows) must have a row of zeros.
  *

@@ -25,8 +25,8 @@ extern "C" {
 /* Checks tuning data for any device. vkfCreateContext returns the same results for the same text. Thread-safe, needs no
  * device.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (malformed text; the message has the line and the field), VKF_ERROR_UNSUPPORTED
- * (a format version other than 1). */
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or malformed text; the message has the line and the field),
+ * VKF_ERROR_UNSUPPORTED (a format version other than 1), VKF_ERROR_OUT_OF_HOST_MEMORY. */
 VKF_API VkfResult vkfCheckTuning(const char* tuning, size_t tuningBytes, VkfMessage* message);
 
 /* Number of entries of VkfContextCreateInfo::tuning for the context's device. 0 for NULL. Thread-safe. */

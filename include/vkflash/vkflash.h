@@ -43,7 +43,7 @@
  * - Structs that may grow start with structSize. Set it to sizeof(struct), and set fields that you do not use to 0.
  * - A smaller struct comes from an older header. Its missing fields count as 0.
  * - A larger struct comes from a newer header. The library takes an input struct if the fields that it does not know
- * are 0, and sets the fields of an output struct that it does not know to 0.
+ *   are 0. It sets the fields of an output struct that it does not know to 0.
  * - VKF_ERROR_STRUCT_SIZE refuses other structs: smaller than in their first version, with unknown fields that are not
  *   0, or over 4096 bytes larger than this version knows.
  * - Structs without structSize never change their size. They have `reserved` fields, except for VkfMessage and
@@ -232,9 +232,9 @@ VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfPr
  * yet. Copies the problem. Allocates host memory, but no device memory except what the driver needs for pipelines.
  * Thread-safe.
  *
- * Blocks while the driver compiles new pipelines, which can take seconds. It also waits while another
- * thread compiles one of the same pipelines. It never waits for others. Call it from a worker thread where that
- * matters. A plan whose pipelines exist already takes no compilation.
+ * Blocks while the driver compiles new pipelines, which can take seconds. It also waits while another thread compiles
+ * one of the same pipelines. It never waits for other pipelines. Call it from a worker thread where that matters. A
+ * plan whose pipelines exist already takes no compilation.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
@@ -308,7 +308,7 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
  * alignment it needs. Alignment is that of address + offset.
  *
  * A binding that a call does not use, or of which it touches no bytes, is not looked at. For other bindings:
- * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, or the alignment is wrong.
+ * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, the alignment is wrong, or `reserved` is not 0.
  * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. */
 typedef struct VkfBinding {
     /* Device address, as vkGetBufferDeviceAddress returns it. 0 = use `buffer`. */
@@ -319,7 +319,7 @@ typedef struct VkfBinding {
     VkDeviceSize offset;
     /* Bytes that the call may touch from address + offset on. 0 = not checked; not allowed for scratch. */
     VkDeviceSize size;
-    /* Room for later versions: 0, else INVALID_ARGUMENT. */
+    /* Room for later versions: 0, else VKF_ERROR_INVALID_ARGUMENT. */
     uint64_t reserved;
 } VkfBinding;
 
@@ -348,10 +348,10 @@ typedef struct VkfBindings {
     /* With VKF_ARRAY_BLOCK_MASK. uint32 [VkfBlockMaskLayout::words]. Alignment: 4 bytes. */
     VkfBinding blockMask;
     /* Output. With VKF_ARRAY_PROBABILITIES. fp32, dense [batch, queryHeads, W, keys], where W is
-     * probabilityRowCount, or queryRows if that is 0. Alignment: 4 bytes. */
+     * probabilityRowCount with VKF_ARRAY_PROBABILITY_ROWS, else queryRows. Alignment: 4 bytes. */
     VkfBinding probabilities;
-    /* With VKF_ARRAY_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key
-     * under its sequence's length must be in [0, paging.pages). */
+    /* With VKF_ARRAY_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key under its
+     * sequence's length must be in [0, paging.pages). */
     VkfBinding blockTable;
     /* With VKF_ARRAY_SINKS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding sinks;
@@ -360,25 +360,25 @@ typedef struct VkfBindings {
     /* With VKF_ARRAY_DOCUMENT_IDS. int32 [batch, keys]; for packed sequences without pages [keys]. Alignment: 4
      * bytes. */
     VkfBinding documentIds;
-    /* With VKF_ARRAY_BIAS. Type and strides as VkfProblem::bias says. Alignment: 4 bytes. Size:
-     * vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    /* With VKF_ARRAY_BIAS. Type and strides as VkfProblem::bias says. Alignment: 4 bytes. Size: vkfBroadcastBytes,
+     * which is rounded up to 4 bytes. */
     VkfBinding bias;
-    /* With VKF_ARRAY_MASK. Type and strides as VkfProblem::mask says. Alignment: 4 bytes. Size:
-     * vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    /* With VKF_ARRAY_MASK. Type and strides as VkfProblem::mask says. Alignment: 4 bytes. Size: vkfBroadcastBytes,
+     * which is rounded up to 4 bytes. */
     VkfBinding mask;
     /* With VKF_ARRAY_CU_SEQLENS. int32 [batch + 1]: where the rows of each sequence start. Alignment: 4 bytes. */
     VkfBinding cuSeqlensQ;
-    /* With VKF_ARRAY_CU_SEQLENS, without pages. int32 [batch + 1]: where the keys of each sequence start.
-     * Alignment: 4 bytes. */
+    /* With VKF_ARRAY_CU_SEQLENS, without pages. int32 [batch + 1]: where the keys of each sequence start. Alignment: 4
+     * bytes. */
     VkfBinding cuSeqlensK;
-    /* With VKF_ARRAY_DROPOUT_MASK. Type and strides as VkfProblem::dropoutMask says. Alignment: 4 bytes.
-     * Size: vkfBroadcastBytes, which is rounded up to 4 bytes. */
+    /* With VKF_ARRAY_DROPOUT_MASK. Type and strides as VkfProblem::dropoutMask says. Alignment: 4 bytes. Size:
+     * vkfBroadcastBytes, which is rounded up to 4 bytes. */
     VkfBinding dropoutMask;
     /* With VKF_ARRAY_DROPOUT_SEED, if dropout.probability is not 0 and there is no dropoutMask. One uint64. Alignment:
      * 8 bytes. */
     VkfBinding dropoutSeed;
-    /* With VKF_ARRAY_PROBABILITY_ROWS. int32 [probabilityRowCount]: the query rows whose probabilities are
-     * written. Alignment: 4 bytes. */
+    /* With VKF_ARRAY_PROBABILITY_ROWS. int32 [probabilityRowCount]: the query rows whose probabilities are written.
+     * Alignment: 4 bytes. */
     VkfBinding probabilityRows;
     /* With VKF_ARRAY_BIAS_FACTORS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding biasFactors;
@@ -489,17 +489,14 @@ typedef struct VkfAppendBindings {
     VkfBinding newLengths;
     /* With VKF_ARRAY_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. */
     VkfBinding blockTable;
-    /* With VKF_ARRAY_QUERIES. Queries, as VkfAppendProblem::q says. Alignment: the element
-     * size. */
+    /* With VKF_ARRAY_QUERIES. Queries, as VkfAppendProblem::q says. Alignment: the element size. */
     VkfBinding q;
-    /* Output. With VKF_ARRAY_QUERIES. Rotated queries, as VkfAppendProblem::rotatedQ says. May
-     * be bound where q is, with the same type and strides. Alignment: the element size. */
+    /* Output. With VKF_ARRAY_QUERIES. Rotated queries, as VkfAppendProblem::rotatedQ says. May be bound where q is,
+     * with the same type and strides. Alignment: the element size. */
     VkfBinding rotatedQ;
-    /* With VKF_ARRAY_ROTARY_TABLES. Cosines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
-     * bytes. */
+    /* With VKF_ARRAY_ROTARY_TABLES. Cosines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4 bytes. */
     VkfBinding cos;
-    /* With VKF_ARRAY_ROTARY_TABLES. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4
-     * bytes. */
+    /* With VKF_ARRAY_ROTARY_TABLES. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4 bytes. */
     VkfBinding sin;
 } VkfAppendBindings;
 

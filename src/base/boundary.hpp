@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The edge of the C interface: no exception crosses it.
+// The boundary of the C interface. No exception may cross it.
 #pragma once
 
 #include <new>
@@ -9,6 +9,7 @@
 
 namespace vkf {
 
+// Calls `function` and turns an exception into a result code and a message.
 template <typename Function> VkfResult guarded(VkfMessage* message, Function&& function) noexcept {
     try {
         return function();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Failing: one sentence into the caller's message, and the code to return.
+// How functions of the library fail: they write one sentence to the caller's message, and return a code.
 #pragma once
 
 #include <vkflash/types.h>
@@ -13,7 +13,7 @@ namespace vkf {
 #define VKF_PRINTF_FORMAT(text, first)
 #endif
 
-// Writes the sentence, cut off at the message's capacity, and returns `result`. message may be null.
+// Formats the sentence like printf, cuts it off at the message's capacity, and returns `result`. `message` may be null.
 VkfResult fail(VkfMessage* message, VkfResult result, const char* format, ...) VKF_PRINTF_FORMAT(3, 4);
 
 } // namespace vkf

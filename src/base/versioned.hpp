@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The structSize rule, which vkflash.h describes. A caller that was built against an older header gives a smaller
-// struct: its missing fields count as 0, their documented default. A caller that was built against a newer header gives
-// a larger struct: this version takes it as long as the fields that it does not know are 0.
+// The structSize rule, which vkflash.h describes:
+// - A smaller struct comes from a caller with an older header. Its missing fields count as 0, their documented default.
+// - A larger struct comes from a caller with a newer header. An input struct is accepted if the fields that this
+// version
+//   does not know are 0. Unknown fields of an output struct become 0.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +15,7 @@
 
 namespace vkf {
 
-// Bytes of a struct in version 0.2, the first one with this rule. VKF_FIRST_SIZE gives them for each struct.
+// Bytes of a struct in version 0.2, the first version with this rule. VKF_FIRST_SIZE sets the number for a struct.
 template <typename Struct> inline constexpr std::size_t firstSize = 0;
 
 // `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows.
@@ -23,9 +25,10 @@ template <typename Struct> inline constexpr std::size_t firstSize = 0;
         (offsetof(Struct, lastField) + sizeof(Struct::lastField) + alignof(Struct) - 1) / alignof(Struct) *            \
         alignof(Struct)
 
-// A structSize past this growth is not a newer header's but a field that was never set.
+// No newer header is expected to add more bytes than this. A larger structSize counts as a field that was never set.
 inline constexpr std::size_t mostGrowth = 4096;
 
+// Refuses a null pointer, and a structSize that no version can have.
 template <typename Struct> VkfResult checkStructSize(const Struct* given, const char* name, VkfMessage* message) {
     static_assert(firstSize<Struct> != 0 && firstSize<Struct> <= sizeof(Struct));
     if (given == nullptr) {
@@ -38,7 +41,7 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     return VKF_SUCCESS;
 }
 
-// Copies *from, an input, into *to.
+// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0.
 template <typename Struct>
 VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMessage* message) {
     if (const VkfResult result = checkStructSize(from, name, message); result != VKF_SUCCESS) {
@@ -48,7 +51,7 @@ VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMes
     for (std::size_t i = sizeof(Struct); i < from->structSize; i++) {
         if (bytes[i] != 0) {
             return fail(message, VKF_ERROR_STRUCT_SIZE,
-                        "%s has a field at byte %zu that is not 0, which this version does not know", name, i);
+                        "%s has a field at byte %zu that this version does not know; it must be 0", name, i);
         }
     }
     *to = Struct{};
@@ -56,7 +59,8 @@ VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMes
     return VKF_SUCCESS;
 }
 
-// Copies `from` into *to, an output, as far as the caller's struct reaches. structSize stays as the caller set it.
+// Copies `from` into *to, an output struct, as far as the caller's struct reaches. Fields that this version does not
+// know become 0. structSize stays as the caller set it.
 template <typename Struct>
 VkfResult writeVersioned(const Struct& from, Struct* to, const char* name, VkfMessage* message) {
     if (const VkfResult result = checkStructSize(to, name, message); result != VKF_SUCCESS) {

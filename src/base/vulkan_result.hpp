@@ -7,7 +7,7 @@
 
 namespace vkf {
 
-// The library's code for a failed Vulkan call, named in the message.
+// Returns the library's code for a failed Vulkan call. The message names the call.
 inline VkfResult failVulkan(VkfMessage* message, VkResult result, const char* call) {
     switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:

@@ -18,7 +18,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t workgroupSize = 128; // what every device has
+constexpr uint32_t workgroupSize = 128; // Vulkan guarantees this many invocations
 constexpr uint32_t maxLanes = 64;
 constexpr uint32_t advanceWorkgroupSize = 64;
 
@@ -28,7 +28,7 @@ std::array<uint64_t, 3> strideBytes(const VkfTensorLayout& layout) {
     return {bytesOf(layout, layout.batchStride), bytesOf(layout, layout.headStride), bytesOf(layout, layout.rowStride)};
 }
 
-// base^(-2 / dim) as a 64-bit fraction.
+// Returns base^(-2 / dim) as a 64-bit fraction.
 uint64_t rotaryRatio(const VkfRotary& rotary) {
     const double ratio = std::pow(static_cast<double>(rotary.base), -2.0 / rotary.dim);
     return ratio < 1.0 ? static_cast<uint64_t>(std::ldexp(ratio, 64)) : UINT64_MAX;
@@ -61,12 +61,13 @@ void setCache(const VkfAppend_T& append, Constants& constants) {
     }
 }
 
-// From sources to targets: k and v, or q alone.
+// One tensor that a pass moves.
 struct Move {
     const VkfTensorLayout* source;
     const VkfTensorLayout* target;
 };
 
+// Fills *pass: one move (q), or two moves (k and v).
 VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool toCache, AppendPass* pass,
                   VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
@@ -141,7 +142,7 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     return result;
 }
 
-// Addresses of one call, resolved and checked, in the parameters of both passes.
+// Checks the bindings of one call, and writes their addresses into the push constants of both passes.
 VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
                      shared::AppendParams* query, VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
@@ -177,7 +178,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     }
     if (writesLengths && cache->new_lengths == cache->lengths) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "newLengths is where lengths is, which every row reads; vkfCmdAdvance writes it afterwards");
+                    "newLengths must not have the address of lengths; vkfCmdAdvance updates lengths in place");
     }
     query->lengths = cache->lengths;
     query->cos_table = cache->cos_table;

@@ -9,24 +9,24 @@
 
 namespace vkf {
 
-// One dispatch: k and v, or q.
+// One dispatch. It moves k and v, or q.
 struct AppendPass {
-    shared::AppendParams params{};
+    shared::AppendParams params{}; // without addresses
     VkPipeline pipeline = VK_NULL_HANDLE;
     uint32_t workgroups = 0; // 0 = there is nothing to do
-    uint32_t tensors = 0;
+    uint32_t tensors = 0;    // 2 for k and v, 1 for q
 };
 
 } // namespace vkf
 
-// Immutable once created, so that any number of threads may record it.
+// Immutable after creation, so that any number of threads may record it.
 struct VkfAppend_T {
     VkfContext context = nullptr;
     VkfAppendProblem problem{}; // defaults filled in
     vkf::AppendLayouts layouts{};
 
     const VkfTensorLayout& layout(VkfAppendRole role) const { return layouts[static_cast<size_t>(role)]; }
-    vkf::AppendPass cache;
-    vkf::AppendPass query;
-    VkPipeline advance = VK_NULL_HANDLE;
+    vkf::AppendPass cache;               // k and v
+    vkf::AppendPass query;               // q; without workgroups if the append has no queries
+    VkPipeline advance = VK_NULL_HANDLE; // of vkfCmdAdvance
 };

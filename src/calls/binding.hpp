@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From a binding to a checked address.
+// Turns bindings into checked addresses.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace vkf {
 
+// What a call needs of one binding.
 struct Need {
-    const char* name;
+    const char* name; // name in messages
     const VkfBinding* binding;
-    VkDeviceAddress* address;
-    uint64_t bytes; // 0 = nothing is touched
-    uint64_t alignment;
+    VkDeviceAddress* address; // where resolve writes the address
+    uint64_t bytes;           // bytes that the call touches; 0 = resolve does not look at the binding
+    uint64_t alignment;       // of the address, in bytes
 };
 
-// The needed binding's address, checked.
+// Checks a binding and writes its address to *need.address.
 VkfResult resolve(const VkfContext_T& context, const Need& need, VkfMessage* message);
 
 } // namespace vkf

@@ -18,14 +18,15 @@
 namespace vkf {
 namespace {
 
-// What the device can do, narrowed to what the application enabled and allows.
+// Reads the device's caps. Takes away what the application did not enable or does not allow, and adds its quirks.
 VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* message) {
     const VkfDeviceQuery query{sizeof query, info.getInstanceProcAddr, info.instance, info.physicalDevice, 0, 0};
     if (const VkfResult result = readCaps(query, caps, message); result != VKF_SUCCESS) {
         return result;
     }
     if ((info.features & ~caps->features) != 0) {
-        return fail(message, VKF_ERROR_MISSING_FEATURE, "features 0x%x are not supported by the device (it has 0x%x)",
+        return fail(message, VKF_ERROR_MISSING_FEATURE,
+                    "features has bits 0x%x, which the device does not support; it has 0x%x",
                     info.features & ~caps->features, caps->features);
     }
     if ((info.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {
@@ -88,7 +89,7 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
 
 VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
     if (type != VKF_TYPE_F16 && type != VKF_TYPE_BF16) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type must be VKF_TYPE_F16 or VKF_TYPE_BF16");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type is %d; it must be VKF_TYPE_F16 or VKF_TYPE_BF16", type);
     }
     if (const char* obstacle = matrixObstacle(caps, type); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "%s", obstacle);

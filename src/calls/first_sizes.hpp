@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last fields of version 0.2 in the structs of vkflash.h and inspect.h.
+// The last field that each struct of vkflash.h and inspect.h has in version 0.2.
 #pragma once
 
 #include <vkflash/inspect.h>

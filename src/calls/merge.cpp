@@ -20,7 +20,8 @@ namespace {
 constexpr uint64_t mostElements = (uint64_t{1} << 62) - 1;
 constexpr uint32_t maxLanes = 64;
 
-// From the first element of `count` pieces to one past the last; all ones past the limit.
+// Returns the distance from the first element of `count` pieces to one past the last one. UINT64_MAX if it is over
+// mostElements.
 uint64_t reachOf(uint64_t piece, uint64_t stride, uint32_t count) {
     if (piece == 0) {
         return 0;
@@ -29,7 +30,7 @@ uint64_t reachOf(uint64_t piece, uint64_t stride, uint32_t count) {
     return steps != 0 && stride > (mostElements - piece) / steps ? UINT64_MAX : steps * stride + piece;
 }
 
-// Fills *problem with what was given, and *layout.
+// Checks everything that needs no device. Fills *problem with the given problem, and *layout.
 VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, MergeLayouts* layout,
                      VkfMessage* message) {
     if (const VkfResult result = readVersioned(given, problem, "problem", message); result != VKF_SUCCESS) {
@@ -37,7 +38,8 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
     }
     const VkfMergeProblem& p = *problem;
     if (p.parts == 0 || p.dim == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0", p.parts == 0 ? "parts" : "dim");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0; it must be at least 1",
+                    p.parts == 0 ? "parts" : "dim");
     }
     if (const VkfResult result = checkArrayBits(p.arrays, VKF_ARRAY_LSE, "a merge", message); result != VKF_SUCCESS) {
         return result;
@@ -83,6 +85,7 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
     return VKF_SUCCESS;
 }
 
+// Returns the push constants of the merge, all but addresses and first_item.
 shared::MergeParams baseParams(const VkfMergeProblem& p, const MergeLayouts& layout) {
     const uint64_t partBytes = vkfTypeBytes(layout.part.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
@@ -103,7 +106,7 @@ shared::MergeParams baseParams(const VkfMergeProblem& p, const MergeLayouts& lay
     return params;
 }
 
-// Chooses the workgroup's shape, and tells the pipeline that goes with it.
+// Chooses the workgroup's shape, and fills in the shader variant for it.
 VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, VkfMessage* message) {
     const bool wide = merge.layout.part.type == VKF_TYPE_F32 && merge.layout.o.type == VKF_TYPE_F32;
     if (!wide) {

@@ -17,13 +17,13 @@ struct MergeLayouts {
 
 } // namespace vkf
 
-// Immutable once created, so that any number of threads may record it.
+// Immutable after creation, so that any number of threads may record it.
 struct VkfMerge_T {
     VkfContext context;
     vkf::MergeLayouts layout;
-    bool lse;
-    vkf::shared::MergeParams params;
-    uint32_t rowsOfWorkgroup;
-    uint32_t columnsOfWorkgroup;
+    bool lse;                        // lse is an output too
+    vkf::shared::MergeParams params; // without addresses
+    uint32_t rowsOfWorkgroup;        // rows that one workgroup merges
+    uint32_t columnsOfWorkgroup;     // columns that one workgroup merges
     VkPipeline pipeline;
 };

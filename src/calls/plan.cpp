@@ -48,13 +48,14 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     return VKF_SUCCESS;
 }
 
+// Computes VkfPlanInfo::minimumBytes.
 double minimumBytes(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     double bytes = 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         const VkfTensorLayout& layout = problem.layout(role);
-        const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
-        const double rows = ofQueries ? 1.0 * tensorSequences(p) * p.queryRows : 1.0 * keySequences(p) * p.keys;
+        const bool hasQueryRows = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+        const double rows = hasQueryRows ? 1.0 * tensorSequences(p) * p.queryRows : 1.0 * keySequences(p) * p.keys;
         bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
@@ -63,7 +64,7 @@ double minimumBytes(const CheckedProblem& problem) {
            (has(p, VKF_ARRAY_PROBABILITIES) ? 4.0 * probabilities : 0.0);
 }
 
-// What of the description is particular to cooperative matrices.
+// Returns the part of the description about cooperative matrices; empty without them.
 std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     std::array<char, 64> text{};
     if (matrix.rows != 0) {
@@ -73,6 +74,7 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     return text;
 }
 
+// Returns the part of the description about pages; empty without pages.
 std::array<char, 32> pagesText(const VkfPaging& paging) {
     std::array<char, 32> text{};
     if (paging.pageSize != 0) {

@@ -8,7 +8,7 @@
 #include "problem/problem.hpp"
 #include "schedule/schedule.hpp"
 
-// Immutable once created, so that any number of threads may record it.
+// Immutable after creation, so that any number of threads may record it.
 struct VkfPlan_T {
     VkfContext context;
     vkf::CheckedProblem problem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a plan tells about the choice of its tile.
+// vkfGetPlanTile and vkfGetPlanTileCount: which tiles the library considered for a plan.
 #include <cstdio>
 
 #include <vkflash/inspect.h>

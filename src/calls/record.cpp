@@ -16,11 +16,12 @@
 namespace vkf {
 namespace {
 
-// By Input.
+// Where VkfBindings has the binding of an optional input.
 struct InputBinding {
     Input input;
     VkfBinding VkfBindings::*binding;
 };
+// Indexed by Input.
 constexpr std::array<InputBinding, inputCount> inputBindings = {{
     {Input::lse, &VkfBindings::lse},
     {Input::probabilities, &VkfBindings::probabilities},
@@ -42,24 +43,26 @@ constexpr std::array<InputBinding, inputCount> inputBindings = {{
 static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
                              [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));
 
-// Addresses of one call, resolved and checked.
+// Checked addresses of one call.
 struct Addresses {
-    std::array<VkDeviceAddress, operandCount> operand{}; // by Operand
+    std::array<VkDeviceAddress, operandCount> operand{}; // indexed by Operand
     VkDeviceAddress keyLengths = 0;
-    shared::CallTable brought{};
-    VkDeviceAddress table = 0; // where `brought` is written
+    shared::CallTable table{};        // optional inputs that travel by windowSlot or callTable
+    VkDeviceAddress tableAddress = 0; // where the call writes the table, if it needs one
 
     VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }
 };
 
 uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
+// `input` must be one that travels by Travel::operand.
 Operand operandOf(Input input) {
     return input == Input::lse             ? Operand::lse
            : input == Input::probabilities ? Operand::probabilities
                                            : Operand::probabilityRows;
 }
 
+// Returns where `addresses` has the address of an optional input.
 VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
     switch (row.travel) {
     case Travel::operand:
@@ -67,7 +70,7 @@ VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
     case Travel::pushConstant:
         return &addresses->keyLengths;
     default:
-        return &(addresses->brought.*row.field);
+        return &(addresses->table.*row.field);
     }
 }
 
@@ -99,7 +102,7 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
 VkfResult resolveOptional(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
                           VkfMessage* message) {
     const VkfProblem& p = plan.problem.given;
-    addresses->brought.dropout = p.dropout.seed; // unless a binding takes its place
+    addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
     for (size_t i = 0; i < inputCount; i++) {
         const OptionalInput& row = optionalInputs[i];
         const Need need{row.name, &(bindings.*inputBindings[i].binding), placeOf(row, addresses), bytesOf(row, p),
@@ -108,7 +111,7 @@ VkfResult resolveOptional(const VkfPlan_T& plan, const VkfBindings& bindings, Ad
             return result;
         }
     }
-    addStrides(p, &addresses->brought);
+    addStrides(p, &addresses->table);
     return VKF_SUCCESS;
 }
 
@@ -121,16 +124,15 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
         return result;
     }
     if (schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
-                    "the size of scratch must be given; the plan needs %llu bytes",
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the plan needs %llu bytes",
                     static_cast<unsigned long long>(schedule.scratchBytes));
     }
     addresses->at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
     addresses->at(Operand::scratchLse) = scratch + schedule.scratchLseOffset;
-    addresses->table = scratch + schedule.tableOffset;
-    addresses->brought.tile_map = scratch + schedule.mapOffset;
-    addresses->brought.tile_order = scratch + schedule.orderOffset;
-    addresses->brought.slots = scratch + schedule.slots.offset;
+    addresses->tableAddress = scratch + schedule.tableOffset;
+    addresses->table.tile_map = scratch + schedule.mapOffset;
+    addresses->table.tile_order = scratch + schedule.orderOffset;
+    addresses->table.slots = scratch + schedule.slots.offset;
     return VKF_SUCCESS;
 }
 
@@ -141,10 +143,10 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
         }
     }
     const VkfProblem& p = plan.problem.given;
-    addresses->brought.sequences = p.batch;
-    addresses->brought.slot_count = plan.schedule.slots.count;
-    addresses->brought.longest_rows = longestRowsOf(p);
-    addresses->brought.longest_keys = longestKeysOf(p);
+    addresses->table.sequences = p.batch;
+    addresses->table.slot_count = plan.schedule.slots.count;
+    addresses->table.longest_rows = longestRowsOf(p);
+    addresses->table.longest_keys = longestKeysOf(p);
     return VKF_SUCCESS;
 }
 
@@ -165,7 +167,7 @@ shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses) {
     params.key_lengths = addresses.keyLengths;
     const uint32_t slot = phase.variant.constants[VKF_ID_WINDOW_SLOT];
     if (slot != VKF_SLOT_HAS_WINDOW) {
-        setOptionalInputs(slotAddress(slot, addresses.brought, addresses.table), &params);
+        setOptionalInputs(slotAddress(slot, addresses.table, addresses.tableAddress), &params);
     }
     return params;
 }
@@ -174,7 +176,7 @@ void bindPipeline(const VkfPlan_T& plan, size_t index, VkCommandBuffer commandBu
     plan.context->functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
 }
 
-// Of the pipeline that is bound.
+// Dispatches the pipeline that is bound.
 template <typename Params>
 void dispatch(const VkfPlan_T& plan, const Params& params, uint32_t workgroups, VkCommandBuffer commandBuffer) {
     const VkfContext_T& context = *plan.context;
@@ -183,20 +185,20 @@ void dispatch(const VkfPlan_T& plan, const Params& params, uint32_t workgroups, 
     context.functions.vkCmdDispatch(commandBuffer, workgroups, 1, 1);
 }
 
-// The phase that writes the call's table.
+// Records the phase that writes the call table.
 void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer) {
     bindPipeline(plan, index, commandBuffer);
     for (uint32_t i = 0; i < tablePieces(); i++) {
-        dispatch(plan, tablePiece(addresses.brought, addresses.table, i), 1, commandBuffer);
+        dispatch(plan, tablePiece(addresses.table, addresses.tableAddress, i), 1, commandBuffer);
     }
 }
 
-// The phase that lists the sequences of packed sequences' slots. It reads nothing that the call writes.
+// Records the phase that writes which packed sequence each slot belongs to. No barrier comes before it, because it
+// reads nothing that the call writes.
 void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& addresses,
                         VkCommandBuffer commandBuffer) {
     bindPipeline(plan, index, commandBuffer);
-    dispatch(plan,
-             sequenceList(plan.problem, plan.schedule.slots, addresses.brought.row_starts, addresses.brought.slots),
+    dispatch(plan, sequenceList(plan.problem, plan.schedule.slots, addresses.table.row_starts, addresses.table.slots),
              plan.schedule.phases[index].items, commandBuffer);
 }
 
@@ -207,11 +209,12 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
     params.partial_state = address(Operand::scratchState);
     params.o = address(Operand::o);
     params.lse = address(phase.lse);
-    params.sinks = addresses.brought.sinks;
+    params.sinks = addresses.table.sinks;
     return params;
 }
 
-// Steps [first, last) of one phase, counted from its own first. `params` are the phase's push constants.
+// Records steps [first, last) of one phase, counted from the phase's first step. `params` are the phase's push
+// constants.
 template <typename Params>
 void recordSteps(const VkfPlan_T& plan, size_t index, Params params, VkCommandBuffer commandBuffer, uint32_t first,
                  uint32_t last) {
@@ -234,6 +237,7 @@ void recordSteps(const VkfPlan_T& plan, size_t index, Params params, VkCommandBu
     }
 }
 
+// Records steps [first, last) of one phase. The phases that write the table or list sequences have a single step.
 void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
                  uint32_t first, uint32_t last) {
     const Phase& phase = plan.schedule.phases[index];
@@ -300,7 +304,7 @@ VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, cons
     }
     const uint32_t steps = plan->schedule.steps();
     if (uint64_t{firstStep} + stepCount > steps) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "steps %u to %llu: the plan has %u", firstStep,
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "firstStep + stepCount is %llu; the plan has %u steps",
                          static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
     }
     return vkf::record(commandBuffer, *plan, bindings, firstStep, stepCount, message);

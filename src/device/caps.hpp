@@ -61,7 +61,8 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
 // Reads the caps of the device that an application asks about, without the features that it leaves out.
 VkfResult queryCaps(const VkfDeviceQuery* query, Caps* caps, VkfMessage* message);
 
-// Refuses what needs 16-bit storage on a device without it. `needy` is the message up to the word "needs" or "need".
+// Fails if 16-bit storage is not enabled. `needy` begins the message: the subject with "needs" or "need", as in "path
+// decode needs".
 VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* message);
 
 } // namespace vkf

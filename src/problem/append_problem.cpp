@@ -98,7 +98,7 @@ VkfResult checkPages(const VkfAppendProblem& p, VkfMessage* message) {
     return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
 }
 
-// Shape of a tensor that strides are filled in for.
+// Returns a layout with a shape only. layOut fills in the other fields.
 VkfTensorLayout shapeOf(uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
     VkfTensorLayout layout{};
     layout.batch = batch;

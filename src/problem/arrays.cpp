@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The bits of a problem's arrays, and the descriptions that go with some of them.
+// Checks of VkfProblem::arrays: the bits, the arrays' descriptions, and fields without which an array has no meaning.
 #include "problem/checks.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace vkf {
 namespace {
 
-// By the number of the bit.
+// Names of VkfArrayBits. The index is the number of the bit.
 constexpr std::array names = {
     "VKF_ARRAY_LSE",          "VKF_ARRAY_PROBABILITIES", "VKF_ARRAY_PROBABILITY_ROWS",
     "VKF_ARRAY_KEY_LENGTHS",  "VKF_ARRAY_BLOCK_MASK",    "VKF_ARRAY_BLOCK_TABLE",
@@ -21,11 +21,11 @@ constexpr std::array names = {
     "VKF_ARRAY_DROPOUT_MASK", "VKF_ARRAY_DROPOUT_SEED",  "VKF_ARRAY_BIAS_FACTORS",
     "VKF_ARRAY_QUERIES",      "VKF_ARRAY_NEW_LENGTHS",   "VKF_ARRAY_ROTARY_TABLES",
 };
-constexpr VkfArrays known = (VkfArrays{1} << names.size()) - 1;
-static_assert(known == 2 * VKF_ARRAY_ROTARY_TABLES - 1);
-constexpr VkfArrays ofAttention = 2 * VKF_ARRAY_BIAS_FACTORS - 1;
+constexpr VkfArrays knownArrays = (VkfArrays{1} << names.size()) - 1;
+static_assert(knownArrays == 2 * VKF_ARRAY_ROTARY_TABLES - 1);
+constexpr VkfArrays attentionArrays = 2 * VKF_ARRAY_BIAS_FACTORS - 1;
 
-// Of the lowest bit.
+// Returns the name of the lowest bit.
 const char* nameOf(VkfArrays array) { return names[static_cast<size_t>(std::countr_zero(array))]; }
 
 struct Description {
@@ -50,15 +50,16 @@ VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
         }
     }
     if (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.blockSize == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16");
     }
     if (has(p, VKF_ARRAY_PROBABILITY_ROWS) && p.probabilityRowCount == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is 0");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "probabilityRowCount is 0; with VKF_ARRAY_PROBABILITY_ROWS it must be at least 1");
     }
     return VKF_SUCCESS;
 }
 
-// Arrays that mean nothing without another field.
+// Refuses an array that has no meaning without another field or array.
 VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
     const struct {
         VkfArrayBits array;
@@ -81,9 +82,9 @@ VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
 } // namespace
 
 VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message) {
-    if ((arrays & ~known) != 0) {
+    if ((arrays & ~knownArrays) != 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "arrays has bits 0x%x, which this version does not know",
-                    arrays & ~known);
+                    arrays & ~knownArrays);
     }
     if (const VkfArrays wrong = arrays & ~allowed; wrong != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, which %s does not have", nameOf(wrong),
@@ -93,7 +94,7 @@ VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* proble
 }
 
 VkfResult checkArrays(const VkfProblem& p, VkfMessage* message) {
-    VkfResult result = checkArrayBits(p.arrays, ofAttention, "attention", message);
+    VkfResult result = checkArrayBits(p.arrays, attentionArrays, "attention", message);
     if (result == VKF_SUCCESS) {
         result = checkDescriptions(p, message);
     }

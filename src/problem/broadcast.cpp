@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bias and boolean masks, which strides of 0 broadcast.
+// Checks of bias, mask and dropoutMask: the arrays that strides of 0 broadcast.
 #include "problem/checks.hpp"
 
 #include "base/message.hpp"
@@ -9,22 +9,22 @@
 namespace vkf {
 namespace {
 
-constexpr double mostElements = 0x1p56; // bits of so many have 64-bit offsets
+constexpr double mostElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
 
 bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYPE_BOOL1; }
 
-VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& bias, const char* name, VkfMessage* message) {
+VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
     const struct {
         uint64_t stride;
         uint32_t count;
         const char* field;
-    } strides[] = {{bias.batchStride, p.batch, "batchStride"},
-                   {bias.headStride, p.queryHeads, "headStride"},
-                   {bias.rowStride, longestRowsOf(p), "rowStride"}};
+    } strides[] = {{array.batchStride, p.batch, "batchStride"},
+                   {array.headStride, p.queryHeads, "headStride"},
+                   {array.rowStride, longestRowsOf(p), "rowStride"}};
     for (const auto& stride : strides) {
         if (static_cast<double>(stride.stride) * stride.count > mostElements) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s %llu reaches past 2^56 elements", name,
-                        stride.field, static_cast<unsigned long long>(stride.stride));
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %llu; times %u it must be at most 2^56 elements",
+                        name, stride.field, static_cast<unsigned long long>(stride.stride), stride.count);
         }
     }
     return VKF_SUCCESS;
@@ -34,8 +34,8 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& bias, const c
 
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
     if (has(p, VKF_ARRAY_BIAS) && (broadcastBits(p.bias.type) == 0 || isMaskType(p.bias.type))) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of bias is not in this version: f32, f16, bf16",
-                    vkfTypeName(p.bias.type));
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type of bias is %d (%s); this version takes f32, f16, bf16",
+                    p.bias.type, vkfTypeName(p.bias.type));
     }
     const struct {
         VkfArrayBits bit;
@@ -49,8 +49,8 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
             continue;
         }
         if (bit != VKF_ARRAY_BIAS && !isMaskType(array.type)) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: bool8, bool1",
-                        vkfTypeName(array.type), name);
+            return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes bool8, bool1", name,
+                        array.type, vkfTypeName(array.type));
         }
         if (const VkfResult result = checkReach(p, array, name, message); result != VKF_SUCCESS) {
             return result;

@@ -19,11 +19,12 @@ VkfResult checkPaging(const VkfPaging& paging, uint32_t keys, VkfMessage* messag
                     VKF_MAX_ROWS);
     }
     if (uint64_t{paging.maxPages} * paging.pageSize < keys) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages %u of %u rows are fewer than %u keys",
-                    paging.maxPages, paging.pageSize, keys);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "paging.maxPages is %u; times pageSize, %u, it must be at least keys, %u", paging.maxPages,
+                    paging.pageSize, keys);
     }
     if (paging.pages == 0 && keys != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0; it must be at least 1 if there are keys");
     }
     return VKF_SUCCESS;
 }
@@ -40,9 +41,9 @@ VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessag
     };
     for (const auto& length : lengths) {
         if (length.elements % VKF_BLOCK_ELEMENTS != 0) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s %llu of %s is not a multiple of %d, a block of %s",
-                        length.name, static_cast<unsigned long long>(length.elements), name, VKF_BLOCK_ELEMENTS,
-                        vkfTypeName(layout.type));
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                        "%s of %s is %llu; with type %s it must be a multiple of %d", length.name, name,
+                        static_cast<unsigned long long>(length.elements), vkfTypeName(layout.type), VKF_BLOCK_ELEMENTS);
         }
     }
     return VKF_SUCCESS;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors of the calls beside attention: their defaults and what can be wrong with them.
+// Checks the tensors of merges and appends, and fills in their layouts.
 #pragma once
 
 #include <vkflash/problem.h>
 
 namespace vkf {
 
-enum class TensorUse { input, output, cache }; // a cache may have block types
+// An input may repeat elements, by strides of 0. Elements of an output or a cache must not overlap. Only a cache may
+// have a block type.
+enum class TensorUse { input, output, cache };
 
-// Fills in strides and reach of *layout, whose shape the caller gives, from the tensor's description.
+// Fills in type, strides and reach of *layout from `tensor`. The caller has set the shape of *layout.
 VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,
                  VkfMessage* message);
 

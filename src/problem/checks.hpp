@@ -35,25 +35,31 @@ VkfResult checkArrays(const VkfProblem& p, VkfMessage* message);
 // Refuses reserved fields that are not 0, in all structs of the problem but the tensors.
 VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message);
 
+// Checks all fields of type VkfBool.
 VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message);
+// Checks path, alignment and precision.
 VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message);
+// Checks scale, softcap, dropout.probability, and the bounds of the window.
 VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message);
 
+// Checks headDim and valueDim.
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message);
+// Checks the numbers of heads, rows, keys, key splits and chosen rows.
 VkfResult checkShape(const VkfProblem& p, VkfMessage* message);
 
-// Checks the longest rows and keys of packed sequences.
+// Checks longestRows and longestKeys.
 VkfResult checkSequences(const VkfProblem& p, VkfMessage* message);
 
 // Refuses combinations of fields that this version cannot compute.
 VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 
-// Checks types and strides of bias and boolean masks.
+// Checks types and strides of bias, mask and dropoutMask.
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 
+// Checks the block size and the strides of a block mask. A zeroed VkfBlockMask passes.
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 
-// Fills in the window of *checked: that of checked->given, with causal folded in.
+// Fills in windowLeft and windowRight of *checked. A causal mask counts as a window with right = 0.
 void foldWindow(CheckedProblem* checked);
 
 // Fills in the layouts of q, k, v and o. Checks strides and the reach of each tensor.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The checks of single fields: their values, the sizes, and the features that this version has.
+// Checks of single fields: their values and sizes. Also checks combinations that this version does not have.
 #include "problem/checks.hpp"
 
 #include <cmath>
@@ -54,7 +54,8 @@ VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message) {
 
 VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     if (!std::isfinite(p.scale)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is not finite");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is %g; it must be finite",
+                    static_cast<double>(p.scale));
     }
     if (!std::isfinite(p.softcap) || p.softcap < 0.0F) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "softcap is %g; it must be finite and not negative",
@@ -65,11 +66,12 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
                     static_cast<double>(p.dropout.probability));
     }
     if (p.window.enabled != 0 && (p.window.left < -1 || p.window.right < -1)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window is (%lld, %lld); both must be -1 (unlimited) or more",
-                    static_cast<long long>(p.window.left), static_cast<long long>(p.window.right));
+        const bool left = p.window.left < -1;
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.%s is %lld; it must be -1 (unlimited) or more",
+                    left ? "left" : "right", static_cast<long long>(left ? p.window.left : p.window.right));
     }
     if (p.causal != 0 && p.window.enabled != 0 && p.window.right > 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld beside causal; it must be 0 or -1",
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld; with causal it must be 0 or -1",
                     static_cast<long long>(p.window.right));
     }
     return VKF_SUCCESS;
@@ -103,7 +105,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Path decode takes wider heads than the others.
+// Path decode takes wider heads than the other paths. AUTO can choose decode unless there is a block mask.
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
     const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && !has(p, VKF_ARRAY_BLOCK_MASK));
     const VkfPath path = decode ? VKF_PATH_DECODE : p.path == VKF_PATH_AUTO ? VKF_PATH_SCALAR : p.path;
@@ -116,7 +118,7 @@ VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
         {p.valueDim != 0 ? p.valueDim : p.headDim, decode ? maxDecodeValueDim : maxHeadDim, "valueDim"},
     };
     if (p.headDim == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0; it must be at least 1");
     }
     for (const auto& dim : dims) {
         if (dim.value > dim.limit) {
@@ -152,6 +154,7 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
 
 namespace {
 
+// The paths that exist for study and comparison. AUTO never takes them.
 bool isStudyPath(VkfPath path) { return path == VKF_PATH_STANDARD || path == VKF_PATH_KEY_OUTER; }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last fields of version 0.2 in the structs of problem.h, append.h and merge.h.
+// The last field that each struct of problem.h, append.h and merge.h has in version 0.2.
 #pragma once
 
 #include <vkflash/append.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How far a bias, a boolean mask and a block mask reach in memory. Plain arithmetic in a header, so that the CPU
-// reference can use it: a shared core library exports nothing of it.
+// How far bias, mask, dropoutMask and block mask reach in memory. The functions are inline because the CPU reference
+// uses them, and a shared core library does not export them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vkf {
 
-// Bits of an element of a bias or a boolean mask; 0 of other types.
+// Returns the bits of one element of a bias or a boolean mask. 0 for other types.
 inline uint32_t broadcastBits(VkfType type) {
     switch (type) {
     case VKF_TYPE_F32:
@@ -27,21 +27,24 @@ inline uint32_t broadcastBits(VkfType type) {
     }
 }
 
-// Bytes of a bias or a mask from the first to one past the last that is read, in whole words of 4; 0 if none is.
+// Returns the bytes of a bias or mask from the first one to one past the last one that is read, rounded up to 4. 0 if
+// nothing is read. `array` is VKF_ARRAY_BIAS, VKF_ARRAY_MASK or VKF_ARRAY_DROPOUT_MASK.
 inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
-    const VkfBroadcastArray& bias = array == VKF_ARRAY_BIAS ? p.bias : array == VKF_ARRAY_MASK ? p.mask : p.dropoutMask;
+    const VkfBroadcastArray& layout = array == VKF_ARRAY_BIAS   ? p.bias
+                                      : array == VKF_ARRAY_MASK ? p.mask
+                                                                : p.dropoutMask;
     if (!has(p, array) || p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
         return 0;
     }
     const auto lastOf = [](uint32_t count, uint64_t stride) { return (count - 1) * stride; };
-    const uint64_t elements = lastOf(p.batch, bias.batchStride) + lastOf(p.queryHeads, bias.headStride) +
-                              lastOf(longestRowsOf(p), bias.rowStride) + longestKeysOf(p);
-    constexpr uint64_t wordBytes = sizeof(uint32_t); // in which kernels read them
+    const uint64_t elements = lastOf(p.batch, layout.batchStride) + lastOf(p.queryHeads, layout.headStride) +
+                              lastOf(longestRowsOf(p), layout.rowStride) + longestKeysOf(p);
+    constexpr uint64_t wordBytes = sizeof(uint32_t); // kernels read words of this size
     constexpr uint64_t wordBits = wordBytes * 8;
-    return (elements * broadcastBits(bias.type) + wordBits - 1) / wordBits * wordBytes;
+    return (elements * broadcastBits(layout.type) + wordBits - 1) / wordBits * wordBytes;
 }
 
-// The problem must have passed checkBlockMask. All zeros without a block mask.
+// Returns the layout of the block mask; all zeros without a block mask. The problem must have passed checkBlockMask.
 inline VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
     VkfBlockMaskLayout layout{};
     if (!has(p, VKF_ARRAY_BLOCK_MASK)) {
@@ -50,9 +53,10 @@ inline VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
     layout.rowBlocks = (p.queryRows + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
     layout.keyBlocks = (p.keys + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
     layout.rowWords = (layout.keyBlocks + 31) / 32;
-    const uint64_t ofHead = uint64_t{layout.rowBlocks} * layout.rowWords;
-    if (p.batch != 0 && p.queryHeads != 0 && ofHead != 0) {
-        layout.words = (p.batch - 1) * p.blockMask.batchStride + (p.queryHeads - 1) * p.blockMask.headStride + ofHead;
+    const uint64_t headWords = uint64_t{layout.rowBlocks} * layout.rowWords;
+    if (p.batch != 0 && p.queryHeads != 0 && headWords != 0) {
+        layout.words =
+            (p.batch - 1) * p.blockMask.batchStride + (p.queryHeads - 1) * p.blockMask.headStride + headWords;
     }
     return layout;
 }

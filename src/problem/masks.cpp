@@ -25,7 +25,8 @@ VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
     const double words =
         static_cast<double>(mask.batchStride) * p.batch + static_cast<double>(mask.headStride) * p.queryHeads;
     if (words > 0x1p60) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the strides of the block mask reach past 2^60 words");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "batch * blockMask.batchStride + queryHeads * blockMask.headStride is over 2^60 words");
     }
     return VKF_SUCCESS;
 }
@@ -41,7 +42,7 @@ void foldWindow(CheckedProblem* checked) {
 
 double visiblePairs(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    // Of packed sequences nobody knows the lengths: as if all had the same.
+    // The host does not know the lengths of packed sequences. It assumes that all are equal.
     const double sequences = std::max(p.batch, 1U);
     const double rows = has(p, VKF_ARRAY_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;
     const double keys = has(p, VKF_ARRAY_CU_SEQLENS) && !has(p, VKF_ARRAY_BLOCK_TABLE) ? p.keys / sequences : p.keys;
@@ -49,10 +50,11 @@ double visiblePairs(const CheckedProblem& problem) {
         return rows * keys;
     }
     const double offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0.0 : keys - rows;
-    // Pairs with j < i + c, for all rows and the keys before `end`: c + i clamped into [0, end], summed in closed form.
+    // Number of pairs with j < i + c, over all rows i and all keys j < end. It is the sum over i of i + c, clamped into
+    // [0, end], in closed form.
     const auto pairsBefore = [rows](double c, double end) {
-        const double firstOpen = std::clamp(-c, 0.0, rows);      // rows before it see nothing
-        const double firstFull = std::clamp(end - c, 0.0, rows); // rows from it on see all
+        const double firstOpen = std::clamp(-c, 0.0, rows);      // no pair in the rows before it
+        const double firstFull = std::clamp(end - c, 0.0, rows); // `end` pairs in each row from it on
         const double partial = firstFull - firstOpen;
         return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * end;
     };
@@ -60,15 +62,15 @@ double visiblePairs(const CheckedProblem& problem) {
     const double before =
         problem.windowRight < 0 ? rows * keys : keysBefore(offset + static_cast<double>(problem.windowRight) + 1.0);
     const double hidden = problem.windowLeft < 0 ? 0.0 : keysBefore(offset - static_cast<double>(problem.windowLeft));
-    // First keys before the window, and those after it unless the mask is causal.
+    // First keys count before the window. They also count after it, unless the mask is causal.
     const double first = std::min<double>(problem.firstKeys(), keys);
-    const double ofFirstBefore =
+    const double firstBefore =
         problem.windowLeft < 0 ? 0.0 : pairsBefore(offset - static_cast<double>(problem.windowLeft), first);
-    const double ofFirstAfter =
+    const double firstAfter =
         problem.windowRight < 0 || p.causal != 0
             ? 0.0
             : rows * first - pairsBefore(offset + static_cast<double>(problem.windowRight) + 1.0, first);
-    return std::max(before - hidden, 0.0) + ofFirstBefore + ofFirstAfter;
+    return std::max(before - hidden, 0.0) + firstBefore + firstAfter;
 }
 
 } // namespace vkf

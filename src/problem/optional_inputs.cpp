@@ -12,24 +12,25 @@ namespace {
 using P = VkfProblem;
 using T = shared::CallTable;
 
-constexpr uint64_t words = sizeof(uint32_t); // alignment
+constexpr uint64_t words = sizeof(uint32_t); // alignment of arrays of 32-bit numbers
 
 // Whether a problem has an input.
 template <VkfArrayBits array> bool isOn(const P& p) { return has(p, array); }
 bool hasPackedKeys(const P& p) { return has(p, VKF_ARRAY_CU_SEQLENS) && !has(p, VKF_ARRAY_BLOCK_TABLE); }
-bool hasSeed(const P& p) { return hasDropout(p) && !has(p, VKF_ARRAY_DROPOUT_MASK); } // perhaps one that is not bound
+// The generator needs a seed, from the problem or from the binding.
+bool hasSeed(const P& p) { return hasDropout(p) && !has(p, VKF_ARRAY_DROPOUT_MASK); }
 
-// Bytes.
+// Bytes of each input.
 uint64_t lse(const P& p) { return uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float); }
 uint64_t probabilities(const P& p) {
     return uint64_t{p.batch} * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float);
 }
 uint64_t chosenRows(const P& p) { return p.keys != 0 ? p.probabilityRowCount * sizeof(int32_t) : 0; }
-uint64_t ofSequences(const P& p) { return uint64_t{p.batch} * sizeof(int32_t); }
+uint64_t perSequence(const P& p) { return uint64_t{p.batch} * sizeof(int32_t); }
 uint64_t blockMask(const P& p) { return blockMaskLayout(p).words * sizeof(uint32_t); }
 uint64_t blockTable(const P& p) { return p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0; }
-uint64_t ofHeads(const P& p) { return uint64_t{p.queryHeads} * sizeof(float); }
-template <VkfArrayBits array> uint64_t ofBias(const P& p) { return broadcastBytes(p, array); }
+uint64_t perHead(const P& p) { return uint64_t{p.queryHeads} * sizeof(float); }
+template <VkfArrayBits array> uint64_t broadcast(const P& p) { return broadcastBytes(p, array); }
 uint64_t documentIds(const P& p) { return uint64_t{keySequences(p)} * p.keys * sizeof(int32_t); }
 uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); }
 uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
@@ -47,23 +48,23 @@ constexpr bool areInOrder(const std::array<OptionalInput, inputCount>& rows) {
 
 // clang-format off
 constexpr std::array<OptionalInput, inputCount> table = {{
-    // input                  name               alignment  has                                bytes                           travel                field             broadcasts
-    {Input::lse,             "lse",             words, isOn<VKF_ARRAY_LSE>,              lse,                            Travel::operand,      nullptr,          nullptr, nullptr, output},
-    {Input::probabilities,   "probabilities",   words, isOn<VKF_ARRAY_PROBABILITIES>,    probabilities,                  Travel::operand,      nullptr,          nullptr, nullptr, output},
-    {Input::probabilityRows, "probabilityRows", words, isOn<VKF_ARRAY_PROBABILITY_ROWS>, chosenRows,                     Travel::operand,      nullptr,          nullptr, nullptr, false},
-    {Input::keyLengths,      "keyLengths",      words, isOn<VKF_ARRAY_KEY_LENGTHS>,      ofSequences,                    Travel::pushConstant, nullptr,          nullptr, nullptr, false},
-    {Input::blockMask,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                      Travel::windowSlot,   &T::block_mask,   nullptr, nullptr, false},
-    {Input::blockTable,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                     Travel::windowSlot,   &T::block_table,  nullptr, nullptr, false},
-    {Input::sinks,           "sinks",           words, isOn<VKF_ARRAY_SINKS>,            ofHeads,                        Travel::windowSlot,   &T::sinks,        nullptr, nullptr, false},
-    {Input::alibiSlopes,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     ofHeads,                        Travel::windowSlot,   &T::slopes,       nullptr, nullptr, false},
-    {Input::bias,            "bias",            words, isOn<VKF_ARRAY_BIAS>,             ofBias<VKF_ARRAY_BIAS>,         Travel::callTable,    &T::bias,         &P::bias, &T::bias_stride, false},
-    {Input::mask,            "mask",            words, isOn<VKF_ARRAY_MASK>,             ofBias<VKF_ARRAY_MASK>,         Travel::callTable,    &T::mask,         &P::mask, &T::mask_stride, false},
-    {Input::documentIds,     "documentIds",     words, isOn<VKF_ARRAY_DOCUMENT_IDS>,     documentIds,                    Travel::callTable,    &T::documents,    nullptr, nullptr, false},
-    {Input::cuSeqlensQ,      "cuSeqlensQ",      words, isOn<VKF_ARRAY_CU_SEQLENS>,       starts,                         Travel::callTable,    &T::row_starts,   nullptr, nullptr, false},
-    {Input::cuSeqlensK,      "cuSeqlensK",      words, hasPackedKeys,                    starts,                         Travel::callTable,    &T::key_starts,   nullptr, nullptr, false},
-    {Input::dropoutMask,     "dropoutMask",     words, isOn<VKF_ARRAY_DROPOUT_MASK>,     ofBias<VKF_ARRAY_DROPOUT_MASK>, Travel::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, false},
-    {Input::dropoutSeed,     "dropoutSeed",     8,     hasSeed,                          seed,                           Travel::callTable,    &T::dropout,      nullptr, nullptr, false},
-    {Input::biasFactors,     "biasFactors",     words, isOn<VKF_ARRAY_BIAS_FACTORS>,     ofHeads,                        Travel::callTable,    &T::bias_factors, nullptr, nullptr, false},
+    // input                  name               alignment  has                                bytes                              travel                field             broadcasts
+    {Input::lse,             "lse",             words, isOn<VKF_ARRAY_LSE>,              lse,                               Travel::operand,      nullptr,          nullptr, nullptr, output},
+    {Input::probabilities,   "probabilities",   words, isOn<VKF_ARRAY_PROBABILITIES>,    probabilities,                     Travel::operand,      nullptr,          nullptr, nullptr, output},
+    {Input::probabilityRows, "probabilityRows", words, isOn<VKF_ARRAY_PROBABILITY_ROWS>, chosenRows,                        Travel::operand,      nullptr,          nullptr, nullptr, false},
+    {Input::keyLengths,      "keyLengths",      words, isOn<VKF_ARRAY_KEY_LENGTHS>,      perSequence,                       Travel::pushConstant, nullptr,          nullptr, nullptr, false},
+    {Input::blockMask,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                         Travel::windowSlot,   &T::block_mask,   nullptr, nullptr, false},
+    {Input::blockTable,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                        Travel::windowSlot,   &T::block_table,  nullptr, nullptr, false},
+    {Input::sinks,           "sinks",           words, isOn<VKF_ARRAY_SINKS>,            perHead,                           Travel::windowSlot,   &T::sinks,        nullptr, nullptr, false},
+    {Input::alibiSlopes,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     perHead,                           Travel::windowSlot,   &T::slopes,       nullptr, nullptr, false},
+    {Input::bias,            "bias",            words, isOn<VKF_ARRAY_BIAS>,             broadcast<VKF_ARRAY_BIAS>,         Travel::callTable,    &T::bias,         &P::bias, &T::bias_stride, false},
+    {Input::mask,            "mask",            words, isOn<VKF_ARRAY_MASK>,             broadcast<VKF_ARRAY_MASK>,         Travel::callTable,    &T::mask,         &P::mask, &T::mask_stride, false},
+    {Input::documentIds,     "documentIds",     words, isOn<VKF_ARRAY_DOCUMENT_IDS>,     documentIds,                       Travel::callTable,    &T::documents,    nullptr, nullptr, false},
+    {Input::cuSeqlensQ,      "cuSeqlensQ",      words, isOn<VKF_ARRAY_CU_SEQLENS>,       starts,                            Travel::callTable,    &T::row_starts,   nullptr, nullptr, false},
+    {Input::cuSeqlensK,      "cuSeqlensK",      words, hasPackedKeys,                    starts,                            Travel::callTable,    &T::key_starts,   nullptr, nullptr, false},
+    {Input::dropoutMask,     "dropoutMask",     words, isOn<VKF_ARRAY_DROPOUT_MASK>,     broadcast<VKF_ARRAY_DROPOUT_MASK>, Travel::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, false},
+    {Input::dropoutSeed,     "dropoutSeed",     8,     hasSeed,                          seed,                              Travel::callTable,    &T::dropout,      nullptr, nullptr, false},
+    {Input::biasFactors,     "biasFactors",     words, isOn<VKF_ARRAY_BIAS_FACTORS>,     perHead,                           Travel::callTable,    &T::bias_factors, nullptr, nullptr, false},
 }};
 // clang-format on
 static_assert(areInOrder(table));

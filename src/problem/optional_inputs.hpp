@@ -23,7 +23,7 @@
 
 namespace vkf {
 
-// Named as in VkfBindings. Missing inputs are reported in this order.
+// Named as in VkfBindings. If several inputs are missing, the message names the first one in this order.
 enum class Input : uint32_t {
     lse,
     probabilities,
@@ -46,35 +46,35 @@ inline constexpr size_t inputCount = static_cast<size_t>(Input::biasFactors) + 1
 
 // How the kernels find an input.
 enum class Travel : uint32_t {
-    operand,      // in a slot for tensors, which each phase of a plan assigns
+    operand,      // in a slot for tensors; each phase of a plan assigns its slots
     pushConstant, // in a push constant of its own
     windowSlot,   // in the window's push-constant slot if no other input needs the slot, else in the call table
-    callTable,    // always in the call table: beside strides, lengths or the address of a map
+    callTable,    // always in the call table, because strides, lengths or the address of a map come with it
 };
 
 struct OptionalInput {
     Input input;
-    const char* name;                    // in messages
-    uint64_t alignment;                  // bytes, of the address
-    bool (*has)(const VkfProblem&);      // whether the problem has it; kernels are specialized for the answer
-    uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has it; may be 0
+    const char* name;                    // name in messages
+    uint64_t alignment;                  // alignment of the address, in bytes
+    bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer
+    uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has the input; may be 0
     Travel travel;
     shared::Address shared::CallTable::*field; // null unless the input travels by windowSlot or callTable
-    // Null unless strides of 0 broadcast the input: its strides in the problem, and in the call table, there in bits.
-    VkfBroadcastArray VkfProblem::*broadcast;
+    VkfBroadcastArray VkfProblem::*broadcast; // where its strides are in the problem; null for an input without strides
+    // Where its strides, in bits, are in the call table; null for an input without strides.
     shared::Address (shared::CallTable::*strides)[3];
-    bool output; // the call writes it
+    bool output; // whether the call writes it
 };
 
-// By Input.
+// Indexed by Input.
 extern const std::array<OptionalInput, inputCount> optionalInputs;
 
-// Bytes of an input that a call touches; 0 if the problem does not have it.
+// Returns the bytes of an input that a call touches. 0 if the problem does not have the input.
 inline uint64_t bytesOf(const OptionalInput& row, const VkfProblem& problem) {
     return row.has(problem) ? row.size(problem) : 0;
 }
 
-// What the push-constant slot of the window holds: VKF_SLOT_HAS_*.
+// Returns what the push-constant slot of the window holds: VKF_SLOT_HAS_*.
 uint32_t windowSlot(const VkfProblem& problem);
 
 } // namespace vkf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: their checks, and the sizes that decisions assume for them.
+// Packed sequences: checks of their lengths, and the sizes for which the library chooses tiles and key splits.
 #include "problem/checks.hpp"
 
 #include <algorithm>
@@ -11,11 +11,13 @@
 namespace vkf {
 namespace {
 
+// Rounded up.
 uint32_t mean(uint32_t total, uint32_t count) {
     return static_cast<uint32_t>((uint64_t{total} + count - 1) / std::max(count, 1U));
 }
 
-// Checks the starts of packed sequences: each has a length of at most `longest`, and the lengths add up to `total`.
+// Checks the starts of packed sequences. The first start is 0, and the last is `total`. Each sequence has a length from
+// 0 to `longest`.
 VkfResult checkStarts(const int32_t* starts, uint32_t sequences, uint32_t total, uint32_t longest, const char* name,
                       VkfMessage* message) {
     if (starts == nullptr) {
@@ -27,8 +29,9 @@ VkfResult checkStarts(const int32_t* starts, uint32_t sequences, uint32_t total,
     for (uint32_t i = 1; i <= sequences; i++) {
         const int64_t length = int64_t{starts[i]} - starts[i - 1];
         if (length < 0 || length > longest) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s[%u] is %d after %d; it must be 0 to %u more", name, i,
-                        starts[i], starts[i - 1], longest);
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                        "%s[%u] is %d; it must be 0 to %u more than the entry before it, %d", name, i, starts[i],
+                        longest, starts[i - 1]);
         }
     }
     if (starts[sequences] != static_cast<int64_t>(total)) {
@@ -50,11 +53,11 @@ VkfResult checkSequences(const VkfProblem& p, VkfMessage* message) {
                  {p.longestKeys, p.keys, "longestKeys", "keys"}};
     for (const auto& side : sides) {
         if (side.longest != 0 && !has(p, VKF_ARRAY_CU_SEQLENS)) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u without VKF_ARRAY_CU_SEQLENS", side.name,
-                        side.longest);
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; without VKF_ARRAY_CU_SEQLENS it must be 0",
+                        side.name, side.longest);
         }
         if (side.longest > side.all) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; %s, of all sequences, is %u", side.name,
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; it must be at most %s, %u", side.name,
                         side.longest, side.nameOfAll, side.all);
         }
     }

@@ -24,12 +24,14 @@ VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t*
     const uint64_t unit = uint64_t{1} << *shift;
     for (size_t i = 0; i < strides.size(); i++) {
         if (strides[i].row > most32) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "the row stride of %s, %llu bytes, is over 4 GiB", roleNames[i],
+            return fail(message, VKF_ERROR_UNSUPPORTED,
+                        "the row stride of %s is %llu bytes; it must be at most 4294967295", roleNames[i],
                         static_cast<unsigned long long>(strides[i].row));
         }
         if ((strides[i].head | strides[i].batch) % unit != 0) {
             return fail(message, VKF_ERROR_UNSUPPORTED,
-                        "beside strides over 4 GiB the head and batch strides of %s must be multiples of %llu bytes",
+                        "the head and batch strides of %s must be multiples of %llu bytes, because a stride is over "
+                        "4294967295 bytes",
                         roleNames[i], static_cast<unsigned long long>(unit));
         }
     }
@@ -54,9 +56,9 @@ VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim,
 }
 
 VkfTensorLayout probabilitiesLayout(const VkfProblem& p) {
-    VkfProblem chosen = p;
-    chosen.queryRows = probabilityRows(p);
-    return scratchLayout(chosen, p.batch, p.keys, 1, 1);
+    VkfProblem written = p;
+    written.queryRows = probabilityRows(p);
+    return scratchLayout(written, p.batch, p.keys, 1, 1);
 }
 
 bool inWholeWords(const VkfTensorLayout& layout) {

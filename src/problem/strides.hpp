@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How far apart the rows, heads and batches of a tensor lie in bytes, and what kernels ask of that.
+// Strides in bytes, and the words in which kernels load rows.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,10 @@
 namespace vkf {
 
 inline constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
-inline constexpr uint32_t loadedWordBytes = 16; // that the cooperative-matrix and decode kernels load at once
-inline constexpr uint32_t blockWordBytes = 4;   // the same of block types
+// Bytes that the kernels of paths coopmat, standard and decode load at once, if rows are whole words.
+inline constexpr uint32_t loadedWordBytes = 16;
+// Bytes of the words in which these kernels load block types.
+inline constexpr uint32_t blockWordBytes = 4;
 
 struct ByteStrides {
     uint64_t row;
@@ -23,28 +25,32 @@ struct ByteStrides {
     uint64_t batch;
 };
 
-// Strides of dimensions with one entry are never multiplied by anything but 0.
+// Returns the strides of a tensor in bytes. The stride of a dimension with at most one entry is 0: kernels only
+// multiply it by 0, so its value must not cause an error.
 ByteStrides byteStrides(const VkfTensorLayout& layout);
 
-// The smallest shift that brings every head and batch stride into 32 bits without losing a bit.
+// Finds the smallest shift to the right that brings every head and batch stride into 32 bits. Fails if the shift would
+// lose a bit of a stride, or if a row stride does not fit 32 bits.
 VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message);
 
+// Rounds up to a multiple of `multiple`.
 uint64_t roundUp(uint64_t x, uint32_t multiple);
 
-// Dense fp32 [batch, queryHeads, queryRows, dim], rows and columns padded to such multiples; 4 columns are 16 bytes.
+// Returns a dense fp32 layout [batch, queryHeads, queryRows, dim]. Rows and columns are padded to the given multiples;
+// 4 columns are 16 bytes.
 VkfTensorLayout scratchLayout(const VkfProblem& p, uint32_t batch, uint32_t dim, uint32_t rowMultiple = 1,
                               uint32_t columnMultiple = 4);
 
-// The dense layout of the probabilities.
+// Returns the dense layout of the output `probabilities`.
 VkfTensorLayout probabilitiesLayout(const VkfProblem& p);
 
-// Whether all rows of a tensor are whole words of 16 bytes, or of 4 bytes of block types, if its first element starts
-// on one. Then a path asks for aligned addresses; else it loads element by element.
+// Whether all rows of a tensor are whole words, if the tensor's address is a multiple of the word. A word has 16 bytes,
+// or 4 bytes for block types. If this is true, a path asks for aligned addresses; else it loads element by element.
 bool inWholeWords(const VkfTensorLayout& layout);
-// The same of words of so many bytes.
+// As above, with words of `word` bytes.
 bool inWholeWords(const VkfTensorLayout& layout, uint32_t word);
 
-// The same of q, k and v, whose offsets inside a tile must fit 32 bits besides.
+// Whether rows of q, k and v are whole words, and offsets within one tile fit 32 bits.
 template <typename AnyTile> bool hasWholeWords(const CheckedProblem& problem, const AnyTile& tile) {
     const auto inWords = [&](VkfTensorRole role) {
         const VkfTensorLayout& layout = problem.layout(role);

@@ -39,7 +39,7 @@ bool reach(const VkfTensorLayout& layout, uint64_t* elements) {
 }
 
 bool isInjective(const VkfTensorLayout& layout) {
-    // Sorted by stride, each dimension steps over all that the smaller ones reach.
+    // In the order of the strides, each dimension must step over all elements that the dimensions before it reach.
     std::array<std::array<uint64_t, 2>, 3> dimensions = {
         {{layout.batchStride, layout.batch}, {layout.headStride, layout.heads}, {layout.rowStride, layout.rows}}};
     std::sort(dimensions.begin(), dimensions.end());

@@ -13,18 +13,18 @@ namespace {
 
 constexpr std::array roleNames = {"q", "k", "v", "o"};
 
-// Shape of one tensor; its strides are left 0.
+// Returns the shape of a tensor. Type and strides are 0.
 VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
-    const bool ofQueries = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
-    const bool ofHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
-    const bool paged = !ofQueries && has(p, VKF_ARRAY_BLOCK_TABLE);
-    const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys no page is touched
+    const bool hasQueryRows = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
+    const bool hasHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
+    const bool paged = !hasQueryRows && has(p, VKF_ARRAY_BLOCK_TABLE);
+    const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys the call touches no page
 
     VkfTensorLayout layout{};
     layout.batch = paged ? pages : tensorSequences(p);
-    layout.heads = ofQueries ? p.queryHeads : p.kvHeads;
-    layout.rows = ofQueries ? p.queryRows : paged ? p.paging.pageSize : p.keys;
-    layout.dim = ofHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
+    layout.heads = hasQueryRows ? p.queryHeads : p.kvHeads;
+    layout.rows = hasQueryRows ? p.queryRows : paged ? p.paging.pageSize : p.keys;
+    layout.dim = hasHeadDim || p.valueDim == 0 ? p.headDim : p.valueDim;
     return layout;
 }
 
@@ -35,8 +35,8 @@ VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayo
     }
     const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
     if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "type %s of %s is not in this version: f32, f16, bf16%s",
-                    vkfTypeName(tensor.type), name, mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
+        return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
+                    tensor.type, vkfTypeName(tensor.type), mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
     }
     if (isBlockType(tensor.type)) {
         if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {
@@ -69,7 +69,7 @@ VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* messa
         layout = shapeOf(p, role);
         setStrides(*tensors[i], &layout);
         if (has(p, VKF_ARRAY_CU_SEQLENS) && layout.batch <= 1) {
-            layout.batchStride = 0; // there is nothing that it could lead to
+            layout.batchStride = 0; // ignored: it leads nowhere
         }
         if (const VkfResult result = checkTensor(*tensors[i], role, &layout, message); result != VKF_SUCCESS) {
             return result;

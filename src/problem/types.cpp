@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The texts of codes, types and paths.
+// Names of result codes, types and paths; sizes of types; the version.
 #include <vkflash/problem.h>
 
 #include "shared/stored_types.h"
@@ -41,10 +41,11 @@ constexpr std::array pathNames = {
     Name{VKF_PATH_COOPMAT, "coopmat"}, Name{VKF_PATH_DECODE, "decode"}, Name{VKF_PATH_KEY_OUTER, "key_outer"},
 };
 
-template <std::size_t count> const char* find(const std::array<Name, count>& names, int value, const char* otherwise) {
+// Returns the name of a value, or `fallback` if the value has none.
+template <std::size_t count> const char* find(const std::array<Name, count>& names, int value, const char* fallback) {
     const auto found =
         std::find_if(names.begin(), names.end(), [value](const Name& name) { return name.value == value; });
-    return found == names.end() ? otherwise : found->text;
+    return found == names.end() ? fallback : found->text;
 }
 
 } // namespace

@@ -23,11 +23,12 @@ namespace {
 constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
 
+// Returns the host memory of an optional input. Null for outputs.
 const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
     switch (input) {
     case Input::lse:
     case Input::probabilities:
-        return nullptr; // outputs
+        return nullptr;
     case Input::probabilityRows:
         return inputs.probabilityRows;
     case Input::keyLengths:
@@ -91,7 +92,7 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
 }
 
-// Checks that every page that holds a key exists.
+// Checks the entries of the block table whose pages hold a key under the sequence's length.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
     if (!has(call.problem, VKF_ARRAY_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
@@ -113,6 +114,7 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+// Checks the options, and fills in their defaults and the number of selected rows.
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
     if (options.algorithm < VKF_REFERENCE_DIRECT || options.algorithm > VKF_REFERENCE_RECOMPUTE) {
@@ -184,7 +186,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         call->layouts[static_cast<size_t>(role)] = layoutOf(*problem, role);
     }
     call->blockMaskLayout = blockMaskLayoutOf(*problem);
-    // The fp32 number that the kernels use: a default scale is rounded once, for everybody.
+    // The same fp32 number as in the kernels: both round the default scale once.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }

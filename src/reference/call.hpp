@@ -14,7 +14,7 @@
 
 namespace vkf::reference {
 
-// A mask in memory as one query head has it.
+// Returns the part of a boolean mask that belongs to one query head. `bytes` is the whole mask.
 inline BooleanMask booleansOf(const VkfBroadcastArray& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
     return {static_cast<const unsigned char*>(bytes), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
             batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
@@ -33,21 +33,22 @@ struct Call {
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
     // Query row that is number `place` among the selected rows.
     uint32_t row(uint32_t place) const { return rowList != nullptr ? rowList[placeOf(place)] : placeOf(place); }
-    // The entry of that row in rowList, or the row itself without a list.
+    // The index of that row in rowList. Without a list: the row itself.
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
     // Rows of each head whose probabilities the problem has.
     uint32_t probabilityRows() const {
         return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
     }
-    // Heads of o and lse, which packed sequences share.
+    // Number of heads that o and lse have: batch * queryHeads, or queryHeads for packed sequences.
     uint64_t heads() const {
         return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 1 : problem.batch} * problem.queryHeads;
     }
+    // Which of these heads belongs to a sequence and a query head.
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
         return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;
     }
-    // Where the rows or keys [begin, end) of a sequence lie among those of all packed sequences. Without packing: all
-    // rows or keys.
+    // The rows or keys [begin, end) of a sequence, counted among the rows or keys of all packed sequences. Without
+    // packing these are all rows or keys.
     struct Span {
         uint32_t begin;
         uint32_t end;
@@ -70,12 +71,13 @@ struct Call {
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
         return !has(problem, VKF_ARRAY_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
     }
+    // The documents of one sequence's keys; without ids if the problem has none. `keys` is the sequence's own length.
     Documents documents(uint32_t batch, int64_t keys) const {
         if (!has(problem, VKF_ARRAY_DOCUMENT_IDS)) {
             return {};
         }
-        const bool together = has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE);
-        const uint64_t first = together ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
+        const bool packed = has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE);
+        const uint64_t first = packed ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
     // Where row number `key` of k and v lies: the page or the sequence, and the row there.
@@ -91,6 +93,7 @@ struct Call {
         const int32_t page = inputs.blockTable[batch * uint64_t{paging.maxPages} + key / paging.pageSize];
         return {static_cast<uint64_t>(page), key % paging.pageSize};
     }
+    // Number of keys of a sequence: keyLengths, at most its keys. May be negative, as the caller gave it.
     int64_t keyLength(uint32_t batch) const {
         const int64_t keys = keysOf(batch).size();
         return has(problem, VKF_ARRAY_KEY_LENGTHS) ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
@@ -105,11 +108,12 @@ private:
     }
 };
 
-// How many of the query rows rowBegin, rowBegin + rowStride, ... exist.
+// Returns how many of the query rows rowBegin, rowBegin + rowStride, ... exist.
 inline uint32_t selectedRows(uint32_t queryRows, uint32_t rowBegin, uint32_t rowStride) {
     return rowBegin < queryRows ? (queryRows - rowBegin - 1) / rowStride + 1 : 0;
 }
 
+// Returns the offset of a row's first element, in elements.
 inline uint64_t elementOf(const VkfTensorLayout& layout, uint64_t batch, uint64_t head, uint64_t row) {
     return batch * layout.batchStride + head * layout.headStride + row * layout.rowStride;
 }

@@ -62,7 +62,7 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
     }
-    builder.setScratch(scratchLayout(p, tensorSequences(p) * splits, p.valueDim)); // parts of o
+    builder.setScratch(scratchLayout(p, tensorSequences(p) * splits, p.valueDim)); // partial results of o
     builder.addScratchState(splits);
     builder.setSplits(splits);
     const VkfResult result =

@@ -48,7 +48,7 @@ VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
     if (p.path != VKF_PATH_AUTO) {
         return p.path;
     }
-    const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes it
+    const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
     const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
     if (wide || (few && !isCrowded(problem))) {
         return VKF_PATH_DECODE;

@@ -59,8 +59,8 @@ VkfResult standardInFp32(const TunedDevice& device, const CheckedProblem& proble
 VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const StandardKernels& kernels,
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool probabilities = has(p, VKF_ARRAY_PROBABILITIES) &&
-                               !has(p, VKF_ARRAY_PROBABILITY_ROWS); // those of chosen rows have a phase of their own
+    const bool probabilities =
+        has(p, VKF_ARRAY_PROBABILITIES) && !has(p, VKF_ARRAY_PROBABILITY_ROWS); // chosen rows have a phase of their own
     const VkfResult result = builder.add(Kernel::standardSoftmax,
                                          {Operand::none, Operand::scratchState,
                                           probabilities ? Operand::probabilities : Operand::none, Operand::scratch},

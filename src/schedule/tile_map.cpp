@@ -16,7 +16,8 @@ constexpr uint64_t pairOperations = 8;
 
 bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
-    // Of packed sequences every key is asked about: tiles of rows stand in slots there.
+    // Packed sequences have no map, because their tiles of rows lie in slots. The kernel asks per-key masks about every
+    // key then.
     return walksTiles(schedule.path) && problem.asksKeys() && !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 &&
            !schedule.phases.empty();
 }

@@ -445,7 +445,7 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 4, 1};
               vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
-          }) == "paging.maxPages 4 of 4 rows are fewer than 20 keys");
+          }) == "paging.maxPages is 4; times pageSize, 4, it must be at least keys, 20");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 1U << 30, 1};
               vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
@@ -453,18 +453,18 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 5, 0};
               vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
-          }) == "paging.pages is 0");
+          }) == "paging.pages is 0; it must be at least 1 if there are keys");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
           "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
-          "type f8_e4m3 of k is none of f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1");
+          "type of k is 3 (f8_e4m3); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
-          "type q8_0 of newK is none of f32, f16, bf16");
+          "type of newK is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfAppendProblem& p) { p.v.rowStride = 16; }) == "the strides of v make elements overlap");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.k.type = VKF_TYPE_Q8_0;
               p.headDim = 48;
-          }).starts_with("dim 48 of k is not a multiple of 32"));
+          }) == "dim of k is 48; with type q8_0 it must be a multiple of 32");
 
     const VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});
     vkf::Append append;
@@ -474,7 +474,7 @@ TEST_CASE("errors of an append are named", "[append]") {
     bindings.lengths.address = bindings.newLengths.address = 8192;
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
-        CHECK(std::string(message.text).starts_with("newLengths is where lengths is"));
+        CHECK(std::string(message.text).starts_with("newLengths must not have the address of lengths"));
         bindings.newLengths.address = 12288;
         bindings.v.size = 2 * 2 * 20 * 64 * sizeof(float) - 1;
         CHECK(vkfCmdAppend(commandBuffer, append.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);

@@ -334,15 +334,15 @@ TEST_CASE("errors of a merge are named", "[merge]") {
         CHECK(vkfCheckMerge(&problem, &message) != VKF_SUCCESS);
         return std::string(message.text);
     };
-    CHECK(refusal([](VkfMergeProblem& p) { p.parts = 0; }) == "parts is 0");
-    CHECK(refusal([](VkfMergeProblem& p) { p.dim = 0; }) == "dim is 0");
+    CHECK(refusal([](VkfMergeProblem& p) { p.parts = 0; }) == "parts is 0; it must be at least 1");
+    CHECK(refusal([](VkfMergeProblem& p) { p.dim = 0; }) == "dim is 0; it must be at least 1");
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
           "batch * heads * rows is 2147483648, over the limit of 1073741823");
     CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }) ==
           "arrays has VKF_ARRAY_SINKS, which a merge does not have");
     CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==
-          "type q8_0 of part is none of f32, f16, bf16");
+          "type of part is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");
     CHECK(refusal([](VkfMergeProblem& p) { p.partStride = uint64_t{1} << 62; }) ==
           "partStride reaches past 2^62 - 1 elements");

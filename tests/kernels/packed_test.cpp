@@ -351,8 +351,8 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     CHECK(told({}, k) == "cuSeqlensQ is null");
     CHECK(told(q, {}) == "cuSeqlensK is null");
     CHECK(told({1, 5, 5, 12}, k) == "cuSeqlensQ[0] is 1; it must be 0");
-    CHECK(told({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4 after 5; it must be 0 to 7 more");
-    CHECK(told(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10 after 0; it must be 0 to 9 more");
+    CHECK(told({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4; it must be 0 to 7 more than the entry before it, 5");
+    CHECK(told(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10; it must be 0 to 9 more than the entry before it, 0");
     CHECK(told(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS, false);
     problem.longestRows = problem.longestKeys = 0;

@@ -26,11 +26,13 @@ struct Refusal {
 constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
 
 const Refusal refusals[] = {
-    {"a NaN scale", [](VkfProblem& p) { p.scale = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
-    {"an infinite scale", [](VkfProblem& p) { p.scale = INFINITY; }, VKF_ERROR_INVALID_ARGUMENT, "scale"},
+    {"a NaN scale", [](VkfProblem& p) { p.scale = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "; it must be finite"},
+    {"an infinite scale", [](VkfProblem& p) { p.scale = INFINITY; }, VKF_ERROR_INVALID_ARGUMENT,
+     "scale is inf; it must be finite"},
     {"a NaN softcap", [](VkfProblem& p) { p.softcap = notANumber; }, VKF_ERROR_INVALID_ARGUMENT, "softcap"},
     {"a negative softcap", [](VkfProblem& p) { p.softcap = -1; }, VKF_ERROR_INVALID_ARGUMENT, "softcap is -1"},
-    {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT, "headDim is 0"},
+    {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT,
+     "headDim is 0; it must be at least 1"},
     {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 600; }, VKF_ERROR_UNSUPPORTED,
      "headDim 600 is over the limit of 576 on path decode"},
     {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 513; }, VKF_ERROR_UNSUPPORTED,
@@ -67,14 +69,14 @@ const Refusal refusals[] = {
          p.window.enabled = 1;
          p.window.left = -2;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "window is (-2, 0)"},
+     VKF_ERROR_INVALID_ARGUMENT, "window.left is -2; it must be -1 (unlimited) or more"},
     {"a causal mask beside a window that reaches to the right",
      [](VkfProblem& p) {
          p.causal = 1;
          p.window.enabled = 1;
          p.window.right = 3;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "window.right is 3 beside causal; it must be 0 or -1"},
+     VKF_ERROR_INVALID_ARGUMENT, "window.right is 3; with causal it must be 0 or -1"},
     {"a boolean that is neither 0 nor 1", [](VkfProblem& p) { p.causal = 2; }, VKF_ERROR_INVALID_ARGUMENT,
      "causal is 2"},
     {"an unknown path", [](VkfProblem& p) { p.path = static_cast<VkfPath>(77); }, VKF_ERROR_INVALID_ARGUMENT,
@@ -82,21 +84,21 @@ const Refusal refusals[] = {
     {"an unknown type", [](VkfProblem& p) { p.k.type = static_cast<VkfType>(99); }, VKF_ERROR_INVALID_ARGUMENT,
      "type of k is 99"},
     {"a block type of o", [](VkfProblem& p) { p.o.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
-     "type q8_0 of o is not in this version: f32, f16, bf16"},
+     "type of o is 4 (q8_0); this version takes f32, f16, bf16"},
     {"a type of masks", [](VkfProblem& p) { p.k.type = VKF_TYPE_BOOL8; }, VKF_ERROR_UNSUPPORTED,
-     "type bool8 of k is not in this version: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+     "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
     {"blocks cut by the head dimension",
      [](VkfProblem& p) {
          p.valueDim = 40;
          p.v.type = VKF_TYPE_Q5_1;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "dim 40 of v is not a multiple of 32, a block of q5_1"},
+     VKF_ERROR_INVALID_ARGUMENT, "dim of v is 40; with type q5_1 it must be a multiple of 32"},
     {"blocks cut by a stride",
      [](VkfProblem& p) {
          p.k.type = VKF_TYPE_Q4_0;
          p.k.rowStride = 80;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "rowStride 80 of k is not a multiple of 32, a block of q4_0"},
+     VKF_ERROR_INVALID_ARGUMENT, "rowStride of k is 80; with type q4_0 it must be a multiple of 32"},
     {"a block type on path standard",
      [](VkfProblem& p) {
          p.path = VKF_PATH_STANDARD;
@@ -135,9 +137,9 @@ const Refusal refusals[] = {
          vkf::enable(p, VKF_ARRAY_BIAS);
          p.bias.type = VKF_TYPE_BOOL8;
      },
-     VKF_ERROR_UNSUPPORTED, "type bool8 of bias is not in this version: f32, f16, bf16"},
+     VKF_ERROR_UNSUPPORTED, "type of bias is 9 (bool8); this version takes f32, f16, bf16"},
     {"type of the mask", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_MASK); }, VKF_ERROR_UNSUPPORTED,
-     "type f32 of mask is not in this version: bool8, bool1"},
+     "type of mask is 0 (f32); this version takes bool8, bool1"},
     {"mask on path standard",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_ARRAY_MASK);
@@ -150,7 +152,7 @@ const Refusal refusals[] = {
          vkf::enable(p, VKF_ARRAY_BIAS);
          p.bias.rowStride = UINT64_MAX;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride 18446744073709551615 reaches past 2^56 elements"},
+     VKF_ERROR_INVALID_ARGUMENT, "bias.rowStride is 18446744073709551615; times 8 it must be at most 2^56 elements"},
     {"slopes without ALiBi", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_ALIBI_SLOPES); }, VKF_ERROR_INVALID_ARGUMENT,
      "arrays has VKF_ARRAY_ALIBI_SLOPES without alibi"},
     {"packed sequences on path key_outer",
@@ -167,13 +169,13 @@ const Refusal refusals[] = {
      },
      VKF_ERROR_UNSUPPORTED, "packed (variable-length) sequences with a blockMask is not"},
     {"longestRows alone", [](VkfProblem& p) { p.longestRows = 3; }, VKF_ERROR_INVALID_ARGUMENT,
-     "longestRows is 3 without VKF_ARRAY_CU_SEQLENS"},
+     "longestRows is 3; without VKF_ARRAY_CU_SEQLENS it must be 0"},
     {"a sequence longer than all",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_ARRAY_CU_SEQLENS);
          p.longestKeys = p.keys + 1;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; keys, of all sequences, is 8"},
+     VKF_ERROR_INVALID_ARGUMENT, "longestKeys is 9; it must be at most keys, 8"},
     {"documents on path standard",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_ARRAY_DOCUMENT_IDS);
@@ -199,7 +201,7 @@ const Refusal refusals[] = {
      VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is not zero, but arrays lacks VKF_ARRAY_PROBABILITY_ROWS"},
     {"chosen rows without a count",
      [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS); },
-     VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is 0"},
+     VKF_ERROR_INVALID_ARGUMENT, "probabilityRowCount is 0; with VKF_ARRAY_PROBABILITY_ROWS it must be at least 1"},
     {"a bias without its bit", [](VkfProblem& p) { p.bias.rowStride = 8; }, VKF_ERROR_INVALID_ARGUMENT,
      "bias is not zero, but arrays lacks VKF_ARRAY_BIAS"},
     {"a mask without its bit", [](VkfProblem& p) { p.mask.type = VKF_TYPE_BOOL8; }, VKF_ERROR_INVALID_ARGUMENT,
@@ -211,7 +213,7 @@ const Refusal refusals[] = {
     {"a block mask without its bit", [](VkfProblem& p) { p.blockMask.blockSize = 64; }, VKF_ERROR_INVALID_ARGUMENT,
      "blockMask is not zero, but arrays lacks VKF_ARRAY_BLOCK_MASK"},
     {"a block mask without blocks", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_BLOCK_MASK); },
-     VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0"},
+     VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16"},
     {"an array of appends", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_NEW_LENGTHS); }, VKF_ERROR_INVALID_ARGUMENT,
      "arrays has VKF_ARRAY_NEW_LENGTHS, which attention does not have"},
     {"an array that a later version may have", [](VkfProblem& p) { vkf::enable(p, 1U << 20); }, VKF_ERROR_UNSUPPORTED,
@@ -229,13 +231,13 @@ const Refusal refusals[] = {
          p.paging = {4, 1, 100};
          vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages 1 of 4 rows are fewer than 8 keys"},
+     VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages is 1; times pageSize, 4, it must be at least keys, 8"},
     {"a cache without pages",
      [](VkfProblem& p) {
          p.paging = {4, 4, 0};
          vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0"},
+     VKF_ERROR_INVALID_ARGUMENT, "paging.pages is 0; it must be at least 1 if there are keys"},
     {"paging on path key_outer",
      [](VkfProblem& p) {
          p.path = VKF_PATH_KEY_OUTER;
@@ -260,13 +262,14 @@ const Refusal refusals[] = {
          p.dropoutMask = {VKF_TYPE_F16, 0, 0, 0, 0};
          vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
-     VKF_ERROR_UNSUPPORTED, "type f16 of dropoutMask is not in this version: bool8, bool1"},
+     VKF_ERROR_UNSUPPORTED, "type of dropoutMask is 1 (f16); this version takes bool8, bool1"},
     {"a dropout mask too far apart",
      [](VkfProblem& p) {
          p.dropoutMask = {VKF_TYPE_BOOL1, 0, 0, 0, UINT64_MAX};
          vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "dropoutMask.rowStride 18446744073709551615 reaches past 2^56 elements"},
+     VKF_ERROR_INVALID_ARGUMENT,
+     "dropoutMask.rowStride is 18446744073709551615; times 8 it must be at most 2^56 elements"},
     {"a dropout of 1", [](VkfProblem& p) { p.dropout.probability = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is 1"},
     {"a block mask on path decode",
