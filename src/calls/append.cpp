@@ -176,7 +176,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
             return result;
         }
     }
-    if (writesLengths && cache->new_lengths == cache->lengths) {
+    if (writesLengths && p.batch != 0 && cache->new_lengths == cache->lengths) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                     "newLengths must not have the address of lengths; vkfCmdAdvance updates lengths in place");
     }

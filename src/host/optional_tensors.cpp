@@ -20,12 +20,10 @@ uint64_t probabilities(const P& p) {
     const uint64_t rows = has(p, VKF_ARRAY_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows;
     return has(p, VKF_ARRAY_PROBABILITIES) ? uint64_t{p.batch} * p.queryHeads * rows * p.keys * sizeof(float) : 0;
 }
-uint64_t probabilityRows(const P& p) { return uint64_t{p.probabilityRowCount} * sizeof(int32_t); }
+uint64_t probabilityRows(const P& p) { return p.keys != 0 ? uint64_t{p.probabilityRowCount} * sizeof(int32_t) : 0; }
 uint64_t keyLengths(const P& p) { return has(p, VKF_ARRAY_KEY_LENGTHS) ? uint64_t{p.batch} * sizeof(int32_t) : 0; }
 uint64_t blockMask(const P& p) { return vkf::blockMaskLayoutOf(p).words * sizeof(uint32_t); }
-uint64_t blockTable(const P& p) {
-    return has(p, VKF_ARRAY_BLOCK_TABLE) ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0;
-}
+uint64_t blockTable(const P& p) { return p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0; }
 template <VkfArrayBits array> uint64_t ofHeads(const P& p) {
     return has(p, array) ? uint64_t{p.queryHeads} * sizeof(float) : 0;
 }
@@ -37,7 +35,10 @@ uint64_t documentIds(const P& p) {
 }
 uint64_t rowStarts(const P& p) { return has(p, VKF_ARRAY_CU_SEQLENS) ? (uint64_t{p.batch} + 1) * sizeof(int32_t) : 0; }
 uint64_t keyStarts(const P& p) { return has(p, VKF_ARRAY_BLOCK_TABLE) ? 0 : rowStarts(p); }
-uint64_t dropoutSeed(const P& p) { return has(p, VKF_ARRAY_DROPOUT_SEED) ? sizeof(uint64_t) : 0; }
+uint64_t dropoutSeed(const P& p) {
+    const bool used = p.dropout.probability != 0.0F && !has(p, VKF_ARRAY_DROPOUT_MASK);
+    return used && has(p, VKF_ARRAY_DROPOUT_SEED) ? sizeof(uint64_t) : 0;
+}
 
 } // namespace
 

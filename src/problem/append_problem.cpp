@@ -87,6 +87,10 @@ VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
                        : fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but %s is zero", name, field);
         }
     }
+    if (!has(p, VKF_ARRAY_QUERIES) && !(isZero(p.q) && isZero(p.rotatedQ))) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks VKF_ARRAY_QUERIES",
+                    isZero(p.q) ? "rotatedQ" : "q");
+    }
     if (p.paging.reserved != 0 || !isZero(p.paging.reserved2) || !isZero(p.rotary.reserved)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero",
                     isZero(p.rotary.reserved) ? "paging" : "rotary");

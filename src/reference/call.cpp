@@ -137,9 +137,13 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
     }
-    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_PROBABILITY_ROWS) && options.rowStride > 1) {
+    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_PROBABILITY_ROWS) &&
+        (options.rowStride > 1 || options.rowBegin != 0)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.rowStride is %u; it must be 0 or 1 with VKF_ARRAY_PROBABILITY_ROWS", options.rowStride);
+                    "options.rowBegin and rowStride select rows, but VKF_ARRAY_PROBABILITY_ROWS chooses them");
+    }
+    if (options.reserved != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of options is not zero");
     }
     if (options.rowStride == 0 && options.rowBegin != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,

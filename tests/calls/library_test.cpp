@@ -463,7 +463,7 @@ TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
     vkf::enable(problem, VKF_ARRAY_LSE, false);
-    problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one whole tile
+    problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one full tile
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);
 

@@ -150,7 +150,9 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.queryHeads = below(6);
         vkf::enable(p, VKF_ARRAY_QUERIES, p.queryHeads != 0);
         vkf::enable(p, VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0);
-        p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
+        if (p.queryHeads != 0) {
+            p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
+        }
     }
     return p;
 }
@@ -229,7 +231,7 @@ TEST_CASE("random appends write the bytes of the reference, and no other, the sa
     for (uint32_t seed = 0; seed < 90; seed++) {
         std::mt19937_64 random(seed);
         VkfAppendProblem p = randomProblem(seed, random);
-        if (seed % 2 != 0) {
+        if (seed % 2 != 0 && vkf::has(p, VKF_ARRAY_QUERIES)) {
             p.rotatedQ.type = storedTypes[random() % 3];
         }
         INFO("seed " << seed << ": " << describe(p));
@@ -430,6 +432,8 @@ TEST_CASE("errors of an append are named", "[append]") {
           "arrays has bits 0x40000000, which this version does not know");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.reserved[3] = 1; }) == "a reserved field of rotary is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.reserved2[1] = 1; }) == "a reserved field of k is not zero");
+    CHECK(refusal([](VkfAppendProblem& p) { p.rotatedQ.rowStride = 64; }) ==
+          "rotatedQ is not zero, but arrays lacks VKF_ARRAY_QUERIES");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.pairs = static_cast<VkfRotaryPairs>(3); }) ==
           "rotary.pairs is 3; it must be 0 to 2");
     CHECK(refusal([](VkfAppendProblem& p) {

@@ -339,7 +339,7 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     Data data;
     VkfProblem problem = problemOf({1, 2, 1, 1, 1, 16, 0, VKF_TYPE_F32});
     setPacked(problem, data, {5, 0, 7}, {9, 4, 7});
-    const auto told = [&](const Lengths& q, const Lengths& k) {
+    const auto messageOf = [&](const Lengths& q, const Lengths& k) {
         VkfMessage message{};
         const VkfResult result =
             vkfCheckSequences(&problem, q.empty() ? nullptr : q.data(), k.empty() ? nullptr : k.data(), &message);
@@ -347,16 +347,16 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     };
     const Lengths q = {0, 5, 5, 12};
     const Lengths k = {0, 9, 13, 20};
-    CHECK(told(q, k).empty());
-    CHECK(told({}, k) == "cuSeqlensQ is null");
-    CHECK(told(q, {}) == "cuSeqlensK is null");
-    CHECK(told({1, 5, 5, 12}, k) == "cuSeqlensQ[0] is 1; it must be 0");
-    CHECK(told({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4; it must be 0 to 7 more than the entry before it, 5");
-    CHECK(told(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10; it must be 0 to 9 more than the entry before it, 0");
-    CHECK(told(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
+    CHECK(messageOf(q, k).empty());
+    CHECK(messageOf({}, k) == "cuSeqlensQ is null");
+    CHECK(messageOf(q, {}) == "cuSeqlensK is null");
+    CHECK(messageOf({1, 5, 5, 12}, k) == "cuSeqlensQ[0] is 1; it must be 0");
+    CHECK(messageOf({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4; it must be 0 to 7 more than the entry before it, 5");
+    CHECK(messageOf(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10; it must be 0 to 9 more than the entry before it, 0");
+    CHECK(messageOf(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS, false);
     problem.longestRows = problem.longestKeys = 0;
-    CHECK(told({}, {}).empty());
+    CHECK(messageOf({}, {}).empty());
 }
 
 TEST_CASE("slots are enough for the tiles of packed sequences, and at most one of each is idle", "[schedule]") {

@@ -342,3 +342,17 @@ TEST_CASE("demo checks its results and compares with the unfused path", "[progra
     CHECK(absent.status == 2);
     CHECK_THAT(absent.err, ContainsSubstring("absent/q.npy"));
 }
+
+TEST_CASE("demo computes in fp32 on a device without 16-bit storage", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const ProgramResult result = place.run({"demo", "--without-16-bit-storage", "--samples", VKFLASH_SAMPLES_DIR});
+    INFO(result.out << result.err);
+    CHECK(result.status == 0);
+    CHECK(result.err.empty());
+    CHECK_THAT(result.out, ContainsSubstring("The device has no 16-bit storage, so the demo computes in fp32."));
+    CHECK_THAT(result.out, ContainsSubstring("Sample tensors") && ContainsSubstring("Generated tensors"));
+    CHECK_THAT(result.out, ContainsSubstring(": right") && !ContainsSubstring("f16"));
+    CHECK_THAT(result.out, ContainsSubstring("The unfused computation needs 16-bit storage"));
+    CHECK_THAT(result.out, !ContainsSubstring("medians of"));
+}

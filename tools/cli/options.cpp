@@ -237,6 +237,7 @@ host::Device openDevice(const DeviceFlags& flags) {
     options.tuning = loadTuning(flags.tuning);
     options.select = flags.device;
     options.validation = flags.validation;
+    options.withoutFeatures = flags.withoutFeatures;
     for (const std::string& quirk : flags.quirks)
         options.quirks |= static_cast<VkfQuirks>(parseChoice<VkfQuirkBits>("--quirk", quirk, quirks));
     options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "validation: {}\n", text); };

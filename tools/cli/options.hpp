@@ -66,6 +66,7 @@ struct DeviceFlags {
     std::string tuning; // path of the file; empty = none
     bool validation = false;
     std::vector<std::string> quirks;
+    VkfFeatures withoutFeatures = 0; // features to leave out; only some commands have a flag for it
 };
 
 void addDeviceOptions(CLI::App& command, DeviceFlags& flags); // all but --tuning

@@ -91,8 +91,9 @@ void run(const RunOptions& options) {
 
     Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
     Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
-    Tensor probabilities =
-        has(problem, VKF_ARRAY_PROBABILITIES) ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights") : Tensor{};
+    Tensor probabilities = has(problem, VKF_ARRAY_PROBABILITIES)
+                               ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights")
+                               : Tensor{};
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     std::vector<std::byte> kCache;
@@ -104,7 +105,8 @@ void run(const RunOptions& options) {
     handOptional(inputs, tensors);
     tensors.o = o.bytes.data();
     tensors.lse = has(problem, VKF_ARRAY_LSE) ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
-    tensors.probabilities = has(problem, VKF_ARRAY_PROBABILITIES) ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
+    tensors.probabilities =
+        has(problem, VKF_ARRAY_PROBABILITIES) ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
 
     host::Device device = openDevice(options.device);
     host::AttentionReport report;
@@ -129,14 +131,14 @@ void run(const RunOptions& options) {
         }
     }
     writeOutputs(options.outputs, {o, lse, probabilities});
-    const auto told = [&text](const std::string& path, const Tensor& tensor) {
+    const auto addWritten = [&text](const std::string& path, const Tensor& tensor) {
         text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
     };
-    told(options.outputs.o, o);
+    addWritten(options.outputs.o, o);
     if (has(problem, VKF_ARRAY_LSE))
-        told(options.outputs.lse, lse);
+        addWritten(options.outputs.lse, lse);
     if (has(problem, VKF_ARRAY_PROBABILITIES))
-        told(options.outputs.probabilities, probabilities);
+        addWritten(options.outputs.probabilities, probabilities);
     fmt::print("{}", text);
 }
 
