@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The optional inputs of a call: arrays that only some problems use (and two optional outputs). One row of a table says
-// what all code that handles an input must know: its name, its size, its alignment, when a problem has it, and how its
-// address reaches the kernels. The table's users:
+// The optional inputs of a call: arrays that only some problems use (and two optional outputs). Bits of VkfArrayBits
+// enable them; problem/arrays.cpp checks the bits. One row of the table here says what all code that handles an input
+// must know: its name, its size, its alignment, which bit enables it, and how its address reaches the kernels. The
+// table's users:
 //
 //     calls/record.cpp           resolves and checks the bindings in a loop over the rows
 //     schedule/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
 //     schedule/                  asks windowSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing
 //
-// A new input takes a value of Input, a row, and the code that uses it. docs/architecture.md lists the public fields
-// that go with it.
+// A new input takes a bit, a value of Input, a row, and the code that uses it. docs/architecture.md lists all places.
 #pragma once
 
 #include <array>
