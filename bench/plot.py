@@ -35,6 +35,8 @@ def parse_arguments():
     parser.add_argument("--dim", type=int, help="this head dimension alone")
     parser.add_argument("--batch", choices=["many", "one"], default="many",
                         help="prefill: as many sequences as make the report's tokens (default), or one sequence")
+    parser.add_argument("--names", default="", help="prefill: names of other implementations in the legend, as a list "
+                                                    "of NAME=SHOWN, for example ggml=ggml-vulkan")
     parser.add_argument("--peak", type=float, help="roofline: the device's TFLOP/s (default: of bench/devices.json)")
     parser.add_argument("--bandwidth", type=float, help="roofline: its GB/s (default: of bench/devices.json)")
     options = parser.parse_args()
@@ -42,6 +44,10 @@ def parse_arguments():
     options.output = options.output or pathlib.Path(options.figure + ".svg")
     if options.output.suffix not in (".svg", ".png"):
         sys.exit(f"-o {options.output}: must end in .svg or .png")
+    pairs = [entry.split("=", 1) for entry in options.names.split(",") if entry]
+    if not all(len(pair) == 2 and all(pair) for pair in pairs):
+        sys.exit(f"--names {options.names}: takes a list of NAME=SHOWN")
+    options.names = dict(pairs)
     for name in ("peak", "bandwidth"):
         value = getattr(options, name)
         if value is not None and not (math.isfinite(value) and value > 0):
@@ -137,7 +143,7 @@ def prefill_panels(found, element_type, options):
             panel = panels[result["causal"], result["headDim"]]
             panel["vkflash " + result["path"]][rows] = result["teraflops"]
             for peer in result["peers"]:
-                panel[peer["name"]][rows] = peer["teraflops"]
+                panel[options.names.get(peer["name"], peer["name"])][rows] = peer["teraflops"]
     return panels
 
 

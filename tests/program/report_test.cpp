@@ -368,6 +368,20 @@ TEST_CASE("plot.py draws each figure as SVG and PNG, the same each time", "[repo
         }
 }
 
+TEST_CASE("plot.py names other implementations as the caller says", "[report]") {
+    const std::string python = findPython();
+    const std::string script = (std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/plot.py").string();
+    const Workplace place;
+    writeResults(place);
+    const ProgramResult run =
+        place.runWords({python, script, "in/prefill.json", "-o", "a.svg", "--names", "rival=Rival 2,absent=Absent"});
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    // The SVG holds each text as a comment beside its outlines.
+    CHECK_THAT(place.read("a.svg"), ContainsSubstring("<!-- Rival 2 -->") && !ContainsSubstring("<!-- rival -->") &&
+                                        !ContainsSubstring("Absent"));
+}
+
 TEST_CASE("plot.py refuses in one line", "[report]") {
     const std::string python = findPython();
     const std::string script = (std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/plot.py").string();
@@ -383,6 +397,7 @@ TEST_CASE("plot.py refuses in one line", "[report]") {
         {{"in/prefill.json", "-o", "a.pdf"}, "must end in .svg or .png"},
         {{"in/prefill.json", "-o", "absent/a.svg"}, "absent/a.svg"},
         {{"in/prefill.json", "--type", "f64"}, "f64"},
+        {{"in/prefill.json", "--names", "rival"}, "--names rival"},
         {{"study", "in/broken.json"}, "is not what vkflash writes"},
         {{"study", "in/study.json", "--dim", "7"}, "no result"},
         {{"roofline", "in/study.json"}, "--peak and --bandwidth"},

@@ -38,6 +38,13 @@ std::string ggmlLine(const std::string& changed = "", const std::string& time = 
     return "  FLASH_ATTN_EXT(" + parameters + "):" + time + "1.00 GFLOP/run - \x1b[1;34m  1.00 TFLOPS\x1b[0m\n";
 }
 
+const std::string threeSources = "f32[64,50,8,3],f16[64,100,2,3],f16[64,100,2,3]";
+
+std::string ggmlTensorLine(const std::string& sources = threeSources, const std::string& params = "0:1040187392,3:10") {
+    return "  FLASH_ATTN_EXT(name=a_b,type=f32,ne=[64,8,50,3],op_params=[" + params + "],sources=" + sources +
+           "):   200 runs -   10.00 us/run -  7 kB/run -  \x1b[1;34m 1.00 GB/s\x1b[0m\n";
+}
+
 void checkError(const std::string& text, const std::string& words) {
     INFO(text);
     CHECK_THROWS_MATCHES(parsePeerResults(text), FormatError, MessageMatches(ContainsSubstring(words)));
@@ -94,6 +101,34 @@ TEST_CASE("a mask tensor of few rows does not change the computation", "[files]"
     CHECK(parsePeerResults(ggmlLine() + line).results.size() == 1);
 }
 
+TEST_CASE("ggml's rows of a test file are read with the sizes of the tensors", "[files]") {
+    const PeerFile file =
+        parsePeerResults(ggmlTensorLine() + ggmlTensorLine(threeSources, "0:1") + ggmlTensorLine(threeSources, ""));
+    CHECK(file.format == "ggml");
+    REQUIRE(file.results.size() == 3);
+    CHECK(file.results[0].shape == PeerShape{3, 8, 2, 50, 100, 64, false, "f16"});
+    CHECK(file.results[0].teraflops == Approx(4.0 * 3 * 8 * 50 * 100 * 64 / 10e-6 * 1e-12));
+    CHECK(file.results[0].name == "ggml");
+    CHECK(file.results[1].name == "ggml-fp16");
+    CHECK(file.results[2].name == "ggml-fp16");
+    CHECK(parsePeerResults(ggmlTensorLine("f32[64,50,8,3],q8_0[64,100,2,3],q8_0[64,100,2,3]")).results.at(0).shape ==
+          PeerShape{3, 8, 2, 50, 100, 64, false, "q8_0"});
+    const std::string gaps = "f32[64,50,8,3],f16[64,100,2,3]nb[2,256,25600,51200],f16[64,100,2,3]";
+    CHECK(parsePeerResults(ggmlTensorLine(gaps)).results.at(0).shape == PeerShape{3, 8, 2, 50, 100, 64, false, "f16"});
+}
+
+TEST_CASE("ggml's rows of a test file with other computations are ignored", "[files]") {
+    const auto kept = [](const std::string& line) { return parsePeerResults(ggmlLine() + line).results.size() - 1; };
+    CHECK(kept(ggmlTensorLine(threeSources, "0:1,1:1090519040,3:10")) == 0); // ALiBi
+    CHECK(kept(ggmlTensorLine(threeSources, "0:1,2:1092616192,3:10")) == 0); // softcap
+    CHECK(kept(ggmlTensorLine(threeSources + ",f16[100,64,1,1]")) == 0);     // a mask
+    CHECK(kept(ggmlTensorLine("f32[64,50,8,3],f16[64,100,2,3],f16[32,100,2,3]")) == 0);
+    CHECK(kept(ggmlTensorLine("f32[64,50,8,3],f16[64,100,2,3],f32[64,100,2,3]")) == 0);
+    const std::string sixteen = "f32[64,16,8,3],f16[64,100,2,3],f16[64,100,2,3]";
+    CHECK(kept(ggmlTensorLine(sixteen + ",f16[100,16,1,1]")) == 1);
+    CHECK(kept(ggmlTensorLine(sixteen + ",f16[100,16,1,1],f32[8,1,1,1]")) == 0); // sinks
+}
+
 TEST_CASE("line ends of other systems and a missing last one change nothing", "[files]") {
     CHECK(parsePeerResults("x Y 1\r\nfp32 64 eff 3.5TF\r\n").results.size() == 1);
     CHECK(parsePeerResults("x Y 1\r\nfp32 64 eff 3.5TF\r\n").device == "Y");
@@ -120,6 +155,12 @@ TEST_CASE("malformed lines of peers are refused by number and by what is missing
     checkError("FLASH_ATTN_EXT(hsk=64): 2 runs - 1.0 us/run - ", "the parameter mask");
     checkError(ggmlLine("", " 200 runs - soon"), "a time in us");
     checkError(ggmlLine("kv=many"), "a whole number");
+    checkError(ggmlTensorLine("f32[64,50,8,3],f16[64,100,2,3]"), "three sources");
+    checkError(ggmlTensorLine("f32[64,50,8],f16[64,100,2,3],f16[64,100,2,3]"), "\",\"");
+    checkError(ggmlTensorLine("f32[64,0,8,3],f16[64,100,2,3],f16[64,100,2,3]"), "four sizes");
+    checkError(ggmlTensorLine("f32"), "\"[\"");
+    checkError(ggmlTensorLine(threeSources, "0"), "\":\"");
+    checkError(ggmlTensorLine(threeSources, "0:many"), "a number in op_params");
     std::string longLine(100000, 'd');
     longLine += "\nd1";
     checkError(longLine, "\" n\"");

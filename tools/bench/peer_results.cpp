@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench/peer_results.hpp"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -161,14 +162,16 @@ void readDecode(Scanner& line, PeerFile& file) {
 
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
-// Reads "hsk=128,hsv=128,nr23=[4,1],...)" with its closing bracket.
+// Reads "hsk=128,hsv=128,nr23=[4,1],...)" with its closing bracket. The list of sources holds commas and is the last.
 Parameters readParameters(Scanner& line) {
     Parameters parameters;
     do {
         const std::string name(line.until("=,)"));
         line.expect("=");
         std::string value;
-        if (line.accept("[")) {
+        if (name == "sources") {
+            value = line.until(")");
+        } else if (line.accept("[")) {
             value = line.until("]");
             line.expect("]");
         } else {
@@ -192,8 +195,17 @@ uint32_t wholeParameter(const Parameters& parameters, std::string_view name) {
     return positiveWhole(value, "a whole number");
 }
 
-// Few rows against many keys. The benchmark's mask drops nothing there and costs next to nothing.
-bool isDecode(const Parameters& parameters) { return wholeParameter(parameters, "nb") <= 16; }
+// Up to this many rows, a mask tensor does not count: the benchmark's mask hides nothing and costs next to nothing.
+constexpr uint32_t mostMaskedRows = 16;
+
+// A row of either form.
+struct GgmlRow {
+    PeerShape shape;
+    bool plain = false;    // attention without optional inputs
+    bool fp32Sums = false; // ggml accumulates in fp32, like all paths here; with another precision it need not
+};
+
+// ---- Rows of the program's own list. They name each parameter. ---------------------------------------
 
 // True for attention without optional inputs. A row with a mask tensor does not count: the mask is no causal flag, and
 // its content is unknown here.
@@ -202,24 +214,100 @@ bool isPlain(const Parameters& parameters) {
         Scanner value(parameter(parameters, name));
         return value.number<double>("a number") == 0;
     };
-    return (isZero("mask") || isDecode(parameters)) && isZero("sinks") && isZero("max_bias") &&
-           isZero("logit_softcap") && parameter(parameters, "hsk") == parameter(parameters, "hsv") &&
+    return (isZero("mask") || wholeParameter(parameters, "nb") <= mostMaskedRows) && isZero("sinks") &&
+           isZero("max_bias") && isZero("logit_softcap") &&
+           parameter(parameters, "hsk") == parameter(parameters, "hsv") &&
            parameter(parameters, "type_K") == parameter(parameters, "type_V");
 }
 
-PeerShape ggmlShape(const Parameters& parameters) {
-    PeerShape shape;
+GgmlRow namedRow(const Parameters& parameters) {
+    GgmlRow row;
+    row.plain = isPlain(parameters);
+    if (!row.plain)
+        return row;
     Scanner repeats(parameter(parameters, "nr23"));
     const uint32_t group = positiveWhole(repeats, "two numbers in nr23");
     repeats.expect(",");
-    shape.batch = positiveWhole(repeats, "two numbers in nr23");
-    shape.kvHeads = wholeParameter(parameters, "nh");
-    shape.queryHeads = shape.kvHeads * group;
-    shape.queryRows = wholeParameter(parameters, "nb");
-    shape.keys = wholeParameter(parameters, "kv");
-    shape.headDim = wholeParameter(parameters, "hsk");
-    shape.type = parameter(parameters, "type_K");
-    return shape;
+    row.shape.batch = positiveWhole(repeats, "two numbers in nr23");
+    row.shape.kvHeads = wholeParameter(parameters, "nh");
+    row.shape.queryHeads = row.shape.kvHeads * group;
+    row.shape.queryRows = wholeParameter(parameters, "nb");
+    row.shape.keys = wholeParameter(parameters, "kv");
+    row.shape.headDim = wholeParameter(parameters, "hsk");
+    row.shape.type = parameter(parameters, "type_K");
+    row.fp32Sums = parameter(parameters, "prec") == "f32";
+    return row;
+}
+
+// ---- Rows of a test file. They name the tensors and not their meaning. ------------------------------
+
+struct GgmlTensor {
+    std::string type;
+    std::array<uint32_t, 4> size{}; // the innermost dimension first
+};
+
+// Reads "f32[64,512,32,1],f16[64,512,32,1]nb[2,256,131072,4194304],...". The strides follow where rows have gaps.
+std::vector<GgmlTensor> ggmlSources(const Parameters& parameters) {
+    Scanner list(parameter(parameters, "sources"));
+    std::vector<GgmlTensor> sources;
+    do {
+        GgmlTensor tensor;
+        tensor.type = list.until("[,");
+        for (size_t i = 0; i < tensor.size.size(); ++i) {
+            list.expect(i == 0 ? "[" : ",");
+            tensor.size[i] = positiveWhole(list, "four sizes of a source");
+        }
+        list.expect("]");
+        if (list.accept("nb[")) {
+            list.until("]");
+            list.expect("]");
+        }
+        sources.push_back(std::move(tensor));
+    } while (list.accept(","));
+    if (sources.size() < 3)
+        throw Unexpected{"three sources"};
+    return sources;
+}
+
+// Reads "0:1040187392,3:10" and returns the bits of one parameter of the operation. Absent ones are 0.
+uint32_t operationParameter(const Parameters& parameters, uint32_t index) {
+    Scanner list(parameter(parameters, "op_params"));
+    while (!list.atEnd()) {
+        const auto found = list.number<uint32_t>("a number in op_params");
+        list.expect(":");
+        const auto bits = list.number<int64_t>("a number in op_params");
+        if (found == index)
+            return static_cast<uint32_t>(bits);
+        list.accept(",");
+    }
+    return 0;
+}
+
+// Parameters of FLASH_ATTN_EXT by their index.
+constexpr uint32_t ggmlMaxBias = 1;
+constexpr uint32_t ggmlSoftcap = 2;
+constexpr uint32_t ggmlPrecision = 3;
+constexpr uint32_t ggmlPrecisionF32 = 10;
+
+GgmlRow tensorRow(const Parameters& parameters) {
+    const std::vector<GgmlTensor> sources = ggmlSources(parameters);
+    const GgmlTensor& q = sources[0];
+    const GgmlTensor& k = sources[1];
+    const GgmlTensor& v = sources[2];
+    GgmlRow row;
+    row.shape.headDim = q.size[0];
+    row.shape.queryRows = q.size[1];
+    row.shape.queryHeads = q.size[2];
+    row.shape.batch = q.size[3];
+    row.shape.keys = k.size[1];
+    row.shape.kvHeads = k.size[2];
+    row.shape.type = k.type;
+    // A fourth source is the mask, a fifth one holds the sinks.
+    const bool masked = sources.size() == 4 && q.size[1] > mostMaskedRows;
+    row.plain = sources.size() <= 4 && !masked && k.type == v.type && k.size == v.size &&
+                operationParameter(parameters, ggmlMaxBias) == 0 && operationParameter(parameters, ggmlSoftcap) == 0;
+    row.fp32Sums = operationParameter(parameters, ggmlPrecision) == ggmlPrecisionF32;
+    return row;
 }
 
 // Reads "hsk=...): 43475 runs - 23.02 us/run - ..."
@@ -234,12 +322,11 @@ void readGgml(Scanner& line, PeerFile& file) {
     line.skipSpaces();
     const double microseconds = line.positive("a time in us");
     line.expect(" us/run");
-    if (!isPlain(parameters))
+    const GgmlRow row = parameters.contains("sources") ? tensorRow(parameters) : namedRow(parameters);
+    if (!row.plain)
         return;
-    const PeerShape shape = ggmlShape(parameters);
-    // With prec=f32 ggml accumulates in fp32, like all paths here. With another precision it need not.
-    const std::string name = parameter(parameters, "prec") == "f32" ? "ggml" : "ggml-fp16";
-    file.results.push_back({shape, name, countedOperations(shape) / microseconds * 1e-6});
+    file.results.push_back(
+        {row.shape, row.fp32Sums ? "ggml" : "ggml-fp16", countedOperations(row.shape) / microseconds * 1e-6});
 }
 
 struct Kind {
