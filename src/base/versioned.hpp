@@ -41,7 +41,8 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     return VKF_SUCCESS;
 }
 
-// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0.
+// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0. structSize of *to is the size
+// that this version knows, so that *to may be an input of other functions.
 template <typename Struct>
 VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMessage* message) {
     if (const VkfResult result = checkStructSize(from, name, message); result != VKF_SUCCESS) {
@@ -56,6 +57,7 @@ VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMes
     }
     *to = Struct{};
     std::memcpy(static_cast<void*>(to), bytes, std::min(from->structSize, sizeof(Struct)));
+    to->structSize = sizeof(Struct);
     return VKF_SUCCESS;
 }
 
