@@ -18,8 +18,11 @@ namespace vkf {
 // Bytes of a struct in version 0.2, the first version with this rule. VKF_FIRST_SIZE sets the number for a struct.
 template <typename Struct> inline constexpr std::size_t firstSize = 0;
 
-// `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows.
+// `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows. No padding
+// may follow the field: a later field in its place would read what older programs left there.
 #define VKF_FIRST_SIZE(Struct, lastField)                                                                              \
+    static_assert(sizeof(void*) != 8 ||                                                                                \
+                  (offsetof(Struct, lastField) + sizeof(Struct::lastField)) % alignof(Struct) == 0);                   \
     template <>                                                                                                        \
     inline constexpr std::size_t firstSize<Struct> =                                                                   \
         (offsetof(Struct, lastField) + sizeof(Struct::lastField) + alignof(Struct) - 1) / alignof(Struct) *            \
