@@ -11,28 +11,13 @@
 
 enum { poison = 0xa5 };
 
-#ifdef VKFLASH_LATER
-#define HAS_ZERO_TAIL(output)                                                                                          \
-    ((output).later[0] == 0 && (output).later[1] == 0 && (output).later[2] == 0 && (output).later[3] == 0)
-#else
-#define HAS_ZERO_TAIL(output) true
-#endif
+/* Returns memory for one output struct, until the next call. structSize is set; all other bytes are poison, and so are
+ * some bytes behind the struct. */
+void* poisonedOutput(size_t structSize);
 
-/* Declares `name.value`. structSize is set, all other bytes are poison, and so are some bytes behind the struct. */
-#define DECLARE_OUTPUT(Struct, name)                                                                                   \
-    struct {                                                                                                           \
-        Struct value;                                                                                                  \
-        unsigned char behind[64];                                                                                      \
-    } name;                                                                                                            \
-    memset(&name, poison, sizeof name);                                                                                \
-    name.value.structSize = sizeof name.value
-
-/* After a call has filled the output: fields that the library does not know are 0, structSize is the program's, and
- * nothing behind the struct was written. */
-#define CHECK_OUTPUT(name)                                                                                             \
-    require(HAS_ZERO_TAIL(name.value), "unknown fields of " #name " are not 0");                                       \
-    require(name.value.structSize == sizeof name.value, "structSize of " #name " has changed");                        \
-    require(isAll(name.behind, sizeof name.behind, poison), "a call wrote behind " #name)
+/* Call it after the library has filled the struct: fields that the library does not know are 0, structSize is the
+ * program's, and nothing behind the struct was written. */
+void checkOutput(const void* output, size_t structSize);
 
 bool isAll(const void* bytes, size_t count, unsigned char value);
 

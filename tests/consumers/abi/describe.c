@@ -14,47 +14,47 @@ static void printTensorLayout(const char* name, const VkfTensorLayout* layout) {
 
 static void describeAttention(const VkfProblem* problem) {
     VkfMessage message;
-    DECLARE_OUTPUT(VkfTensorLayout, k);
+    VkfTensorLayout* k = poisonedOutput(sizeof *k);
     checkVkflash(vkfCheckProblem(problem, &message), &message);
-    checkVkflash(vkfGetTensorLayout(problem, VKF_TENSOR_K, &k.value, &message), &message);
-    CHECK_OUTPUT(k);
-    printTensorLayout("k", &k.value);
+    checkVkflash(vkfGetTensorLayout(problem, VKF_TENSOR_K, k, &message), &message);
+    checkOutput(k, sizeof *k);
+    printTensorLayout("k", k);
 
     VkfProblem blocks = *problem;
     blocks.arrays |= VKF_ARRAY_BLOCK_MASK;
     blocks.blockMask.blockSize = 16;
-    DECLARE_OUTPUT(VkfBlockMaskLayout, mask);
-    checkVkflash(vkfGetBlockMaskLayout(&blocks, &mask.value, &message), &message);
-    CHECK_OUTPUT(mask);
-    printf("block mask: %u x %u blocks, %u words of %llu\n", (unsigned)mask.value.rowBlocks,
-           (unsigned)mask.value.keyBlocks, (unsigned)mask.value.rowWords, (unsigned long long)mask.value.words);
+    VkfBlockMaskLayout* mask = poisonedOutput(sizeof *mask);
+    checkVkflash(vkfGetBlockMaskLayout(&blocks, mask, &message), &message);
+    checkOutput(mask, sizeof *mask);
+    printf("block mask: %u x %u blocks, %u words of %llu\n", (unsigned)mask->rowBlocks, (unsigned)mask->keyBlocks,
+           (unsigned)mask->rowWords, (unsigned long long)mask->words);
 }
 
 static void describeAppend(void) {
     const VkfAppendProblem problem = smallAppend();
     VkfMessage message;
-    DECLARE_OUTPUT(VkfTensorLayout, cache);
+    VkfTensorLayout* cache = poisonedOutput(sizeof *cache);
     checkVkflash(vkfCheckAppend(&problem, &message), &message);
-    checkVkflash(vkfGetAppendTensorLayout(&problem, VKF_APPEND_K, &cache.value, &message), &message);
-    CHECK_OUTPUT(cache);
-    printTensorLayout("cache", &cache.value);
+    checkVkflash(vkfGetAppendTensorLayout(&problem, VKF_APPEND_K, cache, &message), &message);
+    checkOutput(cache, sizeof *cache);
+    printTensorLayout("cache", cache);
 }
 
 static void describeMerge(void) {
     const VkfMergeProblem problem = smallMerge();
     VkfMessage message;
-    DECLARE_OUTPUT(VkfTensorLayout, part);
+    VkfTensorLayout* part = poisonedOutput(sizeof *part);
     checkVkflash(vkfCheckMerge(&problem, &message), &message);
-    checkVkflash(vkfGetMergeTensorLayout(&problem, VKF_MERGE_PART, &part.value, &message), &message);
-    CHECK_OUTPUT(part);
-    printTensorLayout("part", &part.value);
+    checkVkflash(vkfGetMergeTensorLayout(&problem, VKF_MERGE_PART, part, &message), &message);
+    checkOutput(part, sizeof *part);
+    printTensorLayout("part", part);
 
-    DECLARE_OUTPUT(VkfMergeLayout, all);
-    checkVkflash(vkfGetMergeLayout(&problem, &all.value, &message), &message);
-    CHECK_OUTPUT(all);
-    printf("parts: strides %llu %llu, %llu and %llu elements\n", (unsigned long long)all.value.partStride,
-           (unsigned long long)all.value.lsePartStride, (unsigned long long)all.value.partElements,
-           (unsigned long long)all.value.lseElements);
+    VkfMergeLayout* all = poisonedOutput(sizeof *all);
+    checkVkflash(vkfGetMergeLayout(&problem, all, &message), &message);
+    checkOutput(all, sizeof *all);
+    printf("parts: strides %llu %llu, %llu and %llu elements\n", (unsigned long long)all->partStride,
+           (unsigned long long)all->lsePartStride, (unsigned long long)all->partElements,
+           (unsigned long long)all->lseElements);
 }
 
 void describeProblems(const VkfProblem* problem) {

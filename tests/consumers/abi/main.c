@@ -17,6 +17,29 @@ bool isAll(const void* bytes, size_t count, unsigned char value) {
     return true;
 }
 
+static union {
+    size_t structSize;
+    uint64_t alignment;
+    unsigned char bytes[1024];
+} output;
+
+void* poisonedOutput(size_t structSize) {
+    require(structSize <= sizeof output / 2, "the struct is too large for this test");
+    memset(&output, poison, sizeof output);
+    output.structSize = structSize;
+    return &output;
+}
+
+void checkOutput(const void* filled, size_t structSize) {
+    require(filled == &output, "this is another output");
+    require(output.structSize == structSize, "a call has changed structSize");
+    require(isAll(output.bytes + structSize, sizeof output - structSize, poison), "a call wrote behind its output");
+#ifdef VKFLASH_LATER
+    const size_t later = sizeof(uint64_t[4]);
+    require(isAll(output.bytes + structSize - later, later, 0), "fields that the library does not know are not 0");
+#endif
+}
+
 void printArray(const char* name, const Array* array) {
     uint32_t hash = 2166136261U; /* FNV-1a */
     for (size_t i = 0; i < array->bytes; i++) {
@@ -38,48 +61,48 @@ static void printRequirements(const Gpu* gpu) {
                                   .instance = gpu->instance,
                                   .physicalDevice = gpu->physicalDevice};
     VkfMessage message;
-    DECLARE_OUTPUT(VkfDeviceRequirements, needs);
-    checkVkflash(vkfGetDeviceRequirements(&query, &needs.value, &message), &message);
-    CHECK_OUTPUT(needs);
-    printf("features %x, needed %x\n", (unsigned)needs.value.usableFeatures, (unsigned)needs.value.neededFeatures);
-    for (const VkBaseInStructure* s = needs.value.features; s != NULL; s = s->pNext) {
+    VkfDeviceRequirements* needs = poisonedOutput(sizeof *needs);
+    checkVkflash(vkfGetDeviceRequirements(&query, needs, &message), &message);
+    checkOutput(needs, sizeof *needs);
+    printf("features %x, needed %x\n", (unsigned)needs->usableFeatures, (unsigned)needs->neededFeatures);
+    for (const VkBaseInStructure* s = needs->features; s != NULL; s = s->pNext) {
         printf("  chain: %d\n", (int)s->sType);
     }
-    for (uint32_t i = 0; i < needs.value.extensionCount; i++) {
-        printf("  extension: %s\n", needs.value.extensions[i]);
+    for (uint32_t i = 0; i < needs->extensionCount; i++) {
+        printf("  extension: %s\n", needs->extensions[i]);
     }
-    vkfFreeDeviceRequirements(&needs.value);
-    CHECK_OUTPUT(needs);
-    require(needs.value.features == NULL && needs.value.extensions == NULL, "freed requirements still have pointers");
+    vkfFreeDeviceRequirements(needs);
+    checkOutput(needs, sizeof *needs);
+    require(needs->features == NULL && needs->extensions == NULL, "freed requirements still have pointers");
 }
 
 static void printMatrix(VkfContext context) {
     VkfMessage message;
-    DECLARE_OUTPUT(VkfMatrixInfo, matrix);
-    const VkfResult result = vkfGetMatrixInfo(context, VKF_TYPE_F16, &matrix.value, &message);
+    VkfMatrixInfo* matrix = poisonedOutput(sizeof *matrix);
+    const VkfResult result = vkfGetMatrixInfo(context, VKF_TYPE_F16, matrix, &message);
     if (result == VKF_ERROR_UNSUPPORTED) {
         puts("no matrices");
         return;
     }
     checkVkflash(result, &message);
-    CHECK_OUTPUT(matrix);
-    printf("matrix %u x %u x %u, layout %u\n", (unsigned)matrix.value.rows, (unsigned)matrix.value.columns,
-           (unsigned)matrix.value.depth, (unsigned)matrix.value.layoutKnown);
+    checkOutput(matrix, sizeof *matrix);
+    printf("matrix %u x %u x %u, layout %u\n", (unsigned)matrix->rows, (unsigned)matrix->columns,
+           (unsigned)matrix->depth, (unsigned)matrix->layoutKnown);
 }
 
 static void printPlan(VkfPlan plan) {
     VkfMessage message;
-    DECLARE_OUTPUT(VkfPlanInfo, info);
-    checkVkflash(vkfGetPlanInfo(plan, &info.value, &message), &message);
-    CHECK_OUTPUT(info);
-    printf("plan %s, tile %s, %u steps, %g operations, %g bytes\n", info.value.description, info.value.tile,
-           (unsigned)info.value.stepCount, info.value.operations, info.value.minimumBytes);
+    VkfPlanInfo* info = poisonedOutput(sizeof *info);
+    checkVkflash(vkfGetPlanInfo(plan, info, &message), &message);
+    checkOutput(info, sizeof *info);
+    printf("plan %s, tile %s, %u steps, %g operations, %g bytes\n", info->description, info->tile,
+           (unsigned)info->stepCount, info->operations, info->minimumBytes);
     for (uint32_t i = 0; i < vkfGetPlanTileCount(plan); i++) {
-        DECLARE_OUTPUT(VkfTileCandidate, candidate);
-        checkVkflash(vkfGetPlanTile(plan, i, &candidate.value, &message), &message);
-        CHECK_OUTPUT(candidate);
-        printf("  tile %s: reason %d, value %u, limit %u\n", candidate.value.tile, (int)candidate.value.reason,
-               (unsigned)candidate.value.value, (unsigned)candidate.value.limit);
+        VkfTileCandidate* candidate = poisonedOutput(sizeof *candidate);
+        checkVkflash(vkfGetPlanTile(plan, i, candidate, &message), &message);
+        checkOutput(candidate, sizeof *candidate);
+        printf("  tile %s: reason %d, value %u, limit %u\n", candidate->tile, (int)candidate->reason,
+               (unsigned)candidate->value, (unsigned)candidate->limit);
     }
 }
 

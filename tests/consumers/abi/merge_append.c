@@ -84,6 +84,15 @@ static const float newV[dim] = {5, 6, 7, 8};
 static const float emptyCache[cacheRows * dim] = {0};
 static const int32_t oneRow = 1;
 
+static bool equal(const Array* array, const float* expected) {
+    for (size_t i = 0; i < array->bytes / sizeof(float); i++) {
+        if (((const float*)array->data)[i] != expected[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void compareAppended(const VkfAppendProblem* problem, const Array* k, const Array* v, const Array* lengths) {
     float expectedK[cacheRows * dim] = {0};
     float expectedV[cacheRows * dim] = {0};
@@ -97,8 +106,8 @@ static void compareAppended(const VkfAppendProblem* problem, const Array* k, con
                                       .newLengths = &expectedLength};
     VkfMessage message;
     checkVkflash(vkfReferenceAppend(problem, &buffers, &message), &message);
-    require(memcmp(k->data, expectedK, sizeof expectedK) == 0, "the cache of k is wrong");
-    require(memcmp(v->data, expectedV, sizeof expectedV) == 0, "the cache of v is wrong");
+    require(equal(k, expectedK), "the cache of k is wrong");
+    require(equal(v, expectedV), "the cache of v is wrong");
     require(*(const int32_t*)lengths->data == expectedLength && expectedLength == 2, "the new length is wrong");
 }
 

@@ -11,13 +11,21 @@
 static void verifyOutputs(const Call* call, const VkfReferenceInputs* inputs) {
     const VkfReferenceOptions options = {.structSize = sizeof options, .threads = 1};
     VkfMessage message;
-    DECLARE_OUTPUT(VkfVerdict, verdict);
-    checkVkflash(
-        vkfReferenceVerify(&call->problem, inputs, &options, call->o.data, call->lse.data, &verdict.value, &message),
-        &message);
-    CHECK_OUTPUT(verdict);
-    require(verdict.value.passed == 1, "the reference finds o or lse wrong");
-    printf("rms of o: %.5g\n", verdict.value.oRms);
+    VkfVerdict* verdict = poisonedOutput(sizeof *verdict);
+    checkVkflash(vkfReferenceVerify(&call->problem, inputs, &options, call->o.data, call->lse.data, verdict, &message),
+                 &message);
+    checkOutput(verdict, sizeof *verdict);
+    require(verdict->passed == 1, "the reference finds o or lse wrong");
+    printf("rms of o: %.5g\n", verdict->oRms);
+}
+
+static void* allocate(size_t bytes) {
+    void* memory = malloc(bytes);
+    if (memory == NULL) {
+        fprintf(stderr, "there is no memory\n");
+        exit(1);
+    }
+    return memory;
 }
 
 /* No kernel is needed: the probabilities come from the reference itself. */
@@ -26,10 +34,9 @@ static void verifyProbabilities(const Call* call, const VkfReferenceInputs* inpu
     problem.arrays |= VKF_ARRAY_PROBABILITIES;
     const size_t count = (size_t)problem.batch * problem.queryHeads * problem.queryRows * problem.keys;
     const size_t oCount = (size_t)(call->o.bytes / sizeof(float));
-    double* o = malloc(oCount * sizeof *o);
-    double* probabilities = malloc(count * sizeof *probabilities);
-    float* rounded = malloc(count * sizeof *rounded);
-    require(o != NULL && probabilities != NULL && rounded != NULL, "there is no memory");
+    double* o = allocate(oCount * sizeof *o);
+    double* probabilities = allocate(count * sizeof *probabilities);
+    float* rounded = allocate(count * sizeof *rounded);
 
     VkfReferenceOptions options = {.structSize = sizeof options,
                                    .algorithm = VKF_REFERENCE_STANDARD,
@@ -42,11 +49,10 @@ static void verifyProbabilities(const Call* call, const VkfReferenceInputs* inpu
     }
     options.algorithm = VKF_REFERENCE_DIRECT;
     options.probabilities = NULL;
-    DECLARE_OUTPUT(VkfProbabilitiesVerdict, verdict);
-    checkVkflash(vkfReferenceVerifyProbabilities(&problem, inputs, &options, rounded, &verdict.value, &message),
-                 &message);
-    CHECK_OUTPUT(verdict);
-    require(verdict.value.passed == 1, "the reference finds its own probabilities wrong");
+    VkfProbabilitiesVerdict* verdict = poisonedOutput(sizeof *verdict);
+    checkVkflash(vkfReferenceVerifyProbabilities(&problem, inputs, &options, rounded, verdict, &message), &message);
+    checkOutput(verdict, sizeof *verdict);
+    require(verdict->passed == 1, "the reference finds its own probabilities wrong");
 
     free(o);
     free(probabilities);
