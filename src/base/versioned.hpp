@@ -3,8 +3,7 @@
 // The structSize rule, which vkflash.h describes:
 // - A smaller struct comes from a caller with an older header. Its missing fields count as 0, their documented default.
 // - A larger struct comes from a caller with a newer header. An input struct is accepted if the fields that this
-// version
-//   does not know are 0. Unknown fields of an output struct become 0.
+//   version does not know are 0. Unknown fields of an output struct become 0.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +43,8 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     return VKF_SUCCESS;
 }
 
-// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0. structSize of *to is the size
-// that this version knows, so that *to may be an input of other functions.
+// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0. structSize of *to becomes
+// sizeof(Struct), so that *to may be an input of other functions.
 template <typename Struct>
 VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMessage* message) {
     if (const VkfResult result = checkStructSize(from, name, message); result != VKF_SUCCESS) {
