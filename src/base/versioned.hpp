@@ -3,8 +3,7 @@
 // The structSize rule, which vkflash.h describes:
 // - A smaller struct comes from a caller with an older header. Its missing fields count as 0, their documented default.
 // - A larger struct comes from a caller with a newer header. An input struct is accepted if the fields that this
-// version
-//   does not know are 0. Unknown fields of an output struct become 0.
+//   version does not know are 0. Unknown fields of an output struct become 0.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +17,11 @@ namespace vkf {
 // Bytes of a struct in version 0.2, the first version with this rule. VKF_FIRST_SIZE sets the number for a struct.
 template <typename Struct> inline constexpr std::size_t firstSize = 0;
 
-// `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows.
+// `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows. No padding
+// may follow the field: a later field in its place would read what older programs left there.
 #define VKF_FIRST_SIZE(Struct, lastField)                                                                              \
+    static_assert(sizeof(void*) != 8 ||                                                                                \
+                  (offsetof(Struct, lastField) + sizeof(Struct::lastField)) % alignof(Struct) == 0);                   \
     template <>                                                                                                        \
     inline constexpr std::size_t firstSize<Struct> =                                                                   \
         (offsetof(Struct, lastField) + sizeof(Struct::lastField) + alignof(Struct) - 1) / alignof(Struct) *            \
@@ -41,7 +43,8 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     return VKF_SUCCESS;
 }
 
-// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0.
+// Copies *from, an input struct, into *to. Fields that the caller's struct lacks become 0. structSize of *to becomes
+// sizeof(Struct), so that *to may be an input of other functions.
 template <typename Struct>
 VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMessage* message) {
     if (const VkfResult result = checkStructSize(from, name, message); result != VKF_SUCCESS) {
@@ -56,6 +59,7 @@ VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMes
     }
     *to = Struct{};
     std::memcpy(static_cast<void*>(to), bytes, std::min(from->structSize, sizeof(Struct)));
+    to->structSize = sizeof(Struct);
     return VKF_SUCCESS;
 }
 

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A C11 program that asks, without any device, whether problems can be computed. */
-#include <vkflash/vkflash.h>
+ * A C11 program with its own instance, device, memory and command buffer. It first asks, without any device, whether
+ * problems can be computed. It then computes attention, and compares o and lse with a loop in double. */
+#include "attend.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int expect(int holds, const char* what) {
-    if (!holds) {
-        fprintf(stderr, "failed: %s\n", what);
-    }
-    return holds ? 0 : 1;
-}
-
-int main(void) {
+static void checkWithoutDevice(void) {
     VkfProblem problem = {.structSize = sizeof(VkfProblem),
                           .batch = 1,
                           .queryHeads = 8,
@@ -22,16 +16,31 @@ int main(void) {
                           .keys = 200,
                           .headDim = 64};
     VkfMessage message = {{0}};
-    int failures = 0;
-
-    failures += expect(vkfVersion() == ((VKF_VERSION_MAJOR << 22) | (VKF_VERSION_MINOR << 12) | VKF_VERSION_PATCH),
-                       "library and header have the same version");
-    failures += expect(vkfCheckProblem(&problem, &message) == VKF_SUCCESS, "a plain problem is accepted");
+    require(vkfVersion() == ((VKF_VERSION_MAJOR << 22) | (VKF_VERSION_MINOR << 12) | VKF_VERSION_PATCH),
+            "library and header have different versions");
+    require(vkfCheckProblem(&problem, &message) == VKF_SUCCESS, "a plain problem is refused");
 
     problem.kvHeads = 3;
-    failures += expect(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT, "8 heads over 3 are refused");
-    failures += expect(strlen(message.text) > 0, "the refusal says why");
-    failures += expect(vkfCheckSupport(NULL, &problem, &message) != VKF_SUCCESS, "no context, no support");
-    failures += expect(strlen(vkfResultString(VKF_ERROR_DEVICE_LOST)) > 0, "results have texts");
-    return failures;
+    require(vkfCheckProblem(&problem, &message) == VKF_ERROR_INVALID_ARGUMENT, "8 heads over 3 are accepted");
+    require(strlen(message.text) > 0, "the refusal does not say why");
+    require(vkfCheckSupport(NULL, &problem, &message) != VKF_SUCCESS, "a null context supports a problem");
+    require(strlen(vkfResultString(VKF_ERROR_DEVICE_LOST)) > 0, "a result has no text");
+}
+
+int main(void) {
+    checkWithoutDevice();
+
+    Gpu gpu;
+    openGpu(&gpu);
+    VkfContext context = createContext(&gpu);
+    Call call;
+    createCall(&gpu, &call);
+    attend(&gpu, context, &call);
+    checkResults(&call);
+    puts("o and lse are right");
+
+    destroyCall(&gpu, &call);
+    vkfDestroyContext(context);
+    closeGpu(&gpu);
+    return 0;
 }

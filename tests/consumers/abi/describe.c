@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Descriptions that need no device. */
+#include "border.h"
+
+#include <stdio.h>
+
+static void printTensorLayout(const char* name, const VkfTensorLayout* layout) {
+    printf("%s: type %d, %u x %u x %u x %u, strides %llu %llu %llu, %llu elements\n", name, (int)layout->type,
+           (unsigned)layout->batch, (unsigned)layout->heads, (unsigned)layout->rows, (unsigned)layout->dim,
+           (unsigned long long)layout->batchStride, (unsigned long long)layout->headStride,
+           (unsigned long long)layout->rowStride, (unsigned long long)layout->elements);
+}
+
+static void describeAttention(const VkfProblem* problem) {
+    VkfMessage message;
+    VkfTensorLayout* k = poisonedOutput(sizeof *k);
+    checkVkflash(vkfCheckProblem(problem, &message), &message);
+    checkVkflash(vkfGetTensorLayout(problem, VKF_TENSOR_K, k, &message), &message);
+    checkOutput(k, sizeof *k);
+    printTensorLayout("k", k);
+
+    VkfProblem blocks = *problem;
+    blocks.arrays |= VKF_ARRAY_BLOCK_MASK;
+    blocks.blockMask.blockSize = 16;
+    VkfBlockMaskLayout* mask = poisonedOutput(sizeof *mask);
+    checkVkflash(vkfGetBlockMaskLayout(&blocks, mask, &message), &message);
+    checkOutput(mask, sizeof *mask);
+    printf("block mask: %u x %u blocks, %u words of %llu\n", (unsigned)mask->rowBlocks, (unsigned)mask->keyBlocks,
+           (unsigned)mask->rowWords, (unsigned long long)mask->words);
+}
+
+static void describeAppend(void) {
+    const VkfAppendProblem problem = smallAppend();
+    VkfMessage message;
+    VkfTensorLayout* cache = poisonedOutput(sizeof *cache);
+    checkVkflash(vkfCheckAppend(&problem, &message), &message);
+    checkVkflash(vkfGetAppendTensorLayout(&problem, VKF_APPEND_K, cache, &message), &message);
+    checkOutput(cache, sizeof *cache);
+    printTensorLayout("cache", cache);
+}
+
+static void describeMerge(void) {
+    const VkfMergeProblem problem = smallMerge();
+    VkfMessage message;
+    VkfTensorLayout* part = poisonedOutput(sizeof *part);
+    checkVkflash(vkfCheckMerge(&problem, &message), &message);
+    checkVkflash(vkfGetMergeTensorLayout(&problem, VKF_MERGE_PART, part, &message), &message);
+    checkOutput(part, sizeof *part);
+    printTensorLayout("part", part);
+
+    VkfMergeLayout* all = poisonedOutput(sizeof *all);
+    checkVkflash(vkfGetMergeLayout(&problem, all, &message), &message);
+    checkOutput(all, sizeof *all);
+    printf("parts: strides %llu %llu, %llu and %llu elements\n", (unsigned long long)all->partStride,
+           (unsigned long long)all->lsePartStride, (unsigned long long)all->partElements,
+           (unsigned long long)all->lseElements);
+}
+
+void describeProblems(const VkfProblem* problem) {
+    describeAttention(problem);
+    describeAppend();
+    describeMerge();
+}
