@@ -72,7 +72,7 @@ function(vkf_add_library target)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${arg_NAME}
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    SOVERSION ${PROJECT_VERSION_MAJOR}
     DEFINE_SYMBOL VKF_BUILDING)
   if(type STREQUAL "SHARED")
     target_compile_definitions(${target} PUBLIC VKF_SHARED)
