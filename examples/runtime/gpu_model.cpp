@@ -46,8 +46,7 @@ GpuModel::GpuModel(Gpu& gpu, const Weights& weights, const std::vector<int32_t>&
     };
     for (const Layer& layer : weights.layer) {
         layers_.push_back({upload(layer.attentionNorm), upload(layer.qkv), upload(layer.attentionOutput),
-                           upload(layer.mlpNorm), upload(layer.gateAndUp), upload(layer.down),
-                           cacheOf(VKF_APPEND_K),
+                           upload(layer.mlpNorm), upload(layer.gateAndUp), upload(layer.down), cacheOf(VKF_APPEND_K),
                            cacheOf(VKF_APPEND_V)});
     }
     embedding_ = upload(weights.embedding);

@@ -94,9 +94,7 @@ void putHeadsFirst(const TensorNames& names, Inputs& inputs) {
     }
 }
 
-VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) {
-    return {type, 0, 0, dim, uint64_t{heads} * dim};
-}
+VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) { return {type, 0, 0, dim, uint64_t{heads} * dim}; }
 
 // Sets the fields that differ for packed sequences.
 void setPacked(const Inputs& inputs, VkfProblem& problem) {
