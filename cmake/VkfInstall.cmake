@@ -25,7 +25,7 @@ endforeach()
 
 configure_package_config_file(cmake/vkflashConfig.cmake.in vkflashConfig.cmake
   INSTALL_DESTINATION ${VKF_CMAKE_DIR})
-# The interface may change with a minor version until 1.0.
+# Until 1.0 the C++ headers may change with the second number of the version.
 write_basic_package_version_file(vkflashConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
   "${PROJECT_BINARY_DIR}/vkflashConfig.cmake"
