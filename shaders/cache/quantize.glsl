@@ -53,7 +53,7 @@ float middleCode(const uint type) {
     return type == VKF_STORED_Q4_0 ? 8.0 : type == VKF_STORED_Q5_0 ? 16.0 : 0.0;
 }
 
-// Of codes of 4 or 5 bits.
+// The largest code of 4 or 5 bits.
 uint largestCode(const uint type) {
     return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 31u : 15u;
 }
@@ -90,7 +90,7 @@ Scaling scalingOf(const uint first, const uint type) {
                    uintBitsToFloat(floatBitsToUint(inverse) | sign), true);
 }
 
-// Of a signed byte. Halves are rounded away from zero.
+// The code of x as a signed byte. Halves are rounded away from zero.
 uint codeQ8(const float x, const Scaling scaling) {
     precise float steps = x * scaling.inverse;
     float whole = trunc(steps);
@@ -98,7 +98,7 @@ uint codeQ8(const float x, const Scaling scaling) {
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 
-// Of 4 or 5 bits. Halves are rounded up.
+// The code of x in 4 or 5 bits. Halves are rounded up.
 uint codeOf(const float x, const Scaling scaling, const uint type) {
     precise float steps = (x - scaling.minimum) * scaling.inverse;
     precise float moved = steps + (middleCode(type) + 0.5);

@@ -13,9 +13,13 @@
 // share the partial results of a row. At the end the first group adds the sums of all groups. An invocation loads
 // several partial results at once, because a merge spends its time waiting for loads.
 //
-// Needs: specialization constants WORKGROUP_SIZE, LANES and MERGE_GROUPS; MINUS_INFINITY; struct Place, which says
-// where the partial results of a row lie; loadState(place, i), m and l of partial result i, l = 0 if it saw no key;
-// loadOutput(place, i), four columns of its o; power(x), the exponential in units of m.
+// Needs:
+// - specialization constants WORKGROUP_SIZE, LANES and MERGE_GROUPS; MINUS_INFINITY
+// - struct Place, which says where the partial results of a row lie
+// - loadState(place, i): m and l of partial result i; l = 0 if it saw no key
+// - loadOutput(place, i): four columns of its o
+// - power(x): the exponential in units of m
+//
 // Provides: ROWS, m, l, o, mergeRow, mergedOutput.
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL

@@ -18,15 +18,15 @@ namespace vkf::shared {
 
 /* The push constants after the addresses of a kernel's four tensors.
  *
- * lse                        address of lse; of m and l of each row if the kernel writes partial results
- * row_stride                 bytes
- * head_stride, batch_stride  bytes, shifted right by specialization constant VKF_ID_STRIDE_SHIFT
- * query_rows, keys           below 2^30; the host clamps the window to that, so that i + offset +- window fits an int
- * score_scale                scale * log2(e), or scale / softcap
- * softcap                    softcap * log2(e)
- * window_slot_low, _high     the slot of the window, see below
- * heads                      query heads | (query heads / KV heads) << 16
- * first_item                 the work item of workgroup 0; each step of a call has its own
+ *     lse                        address of lse; of m and l of each row if the kernel writes partial results
+ *     row_stride                 bytes
+ *     head_stride, batch_stride  bytes, shifted right by specialization constant VKF_ID_STRIDE_SHIFT
+ *     query_rows, keys           below 2^30; the host clamps the window, so that i + offset +- window fits an int
+ *     score_scale                scale * log2(e), or scale / softcap
+ *     softcap                    softcap * log2(e)
+ *     window_slot_low, _high     the slot of the window, see below
+ *     heads                      query heads | (query heads / KV heads) << 16
+ *     first_item                 the work item of workgroup 0; each step of a call has its own
  *
  * Specialization constant VKF_ID_WINDOW_SLOT says what the slot of the window holds:
  *   - the left and right reach of the window,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What kernels and reference derive from VkfDropout: the threshold and the factor, and whether a seed is bound.
+// Kernels and reference derive the threshold, the factor, and whether a seed is bound from VkfDropout.
 #pragma once
 
 #include <cstdint>

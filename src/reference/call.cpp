@@ -190,7 +190,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         call->layouts[static_cast<size_t>(role)] = layoutOf(*problem, role);
     }
     call->blockMaskLayout = blockMaskLayoutOf(*problem);
-    // The same fp32 number as in the kernels: both round the default scale once.
+    // Kernels have this fp32 number too: both round the default scale once.
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }

@@ -41,7 +41,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     const uint64_t sequence = head / problem.kvHeads;
     const uint64_t rows = head * part.queryHeads * problem.queryRows;
     const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_O).dim;
-    // Of k or v what belongs to the head, in pages of all sequences.
+    // The part of k or v that belongs to the head, in pages of all sequences.
     const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
         const VkfTensorLayout layout = vkf::layoutOf(problem, role);
         tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};
