@@ -135,8 +135,8 @@ public:
     VkDeviceAddress address() const noexcept;
     // Host address of Memory::staging; nullptr for Memory::device.
     void* mapped() const noexcept;
-    // Binding of the bytes from `offset` on, with the size that is left. `offset` should be less than size(): a size of
-    // 0 would mean that the library does not check it.
+    // Binding of the bytes from `offset` on, with the size that is left. All zeros, which means no memory, if no bytes
+    // are left.
     VkfBinding binding(uint64_t offset = 0) const noexcept;
 
 private:

@@ -307,9 +307,12 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
  * flags the buffer and its memory need. The struct that holds a binding says how much memory the call touches and which
  * alignment it needs. Alignment is that of address + offset.
  *
- * A binding that a call does not use, or of which it touches no bytes, is not looked at. For other bindings:
+ * - VKF_ERROR_INVALID_ARGUMENT: an address or a buffer is given for an optional array without its bit in the problem's
+ *   arrays. The result would be another than the caller expects.
+ * - Otherwise a binding of which the call touches no bytes is not looked at. For other bindings:
  * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, the alignment is wrong, or `reserved` is not 0.
- * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. */
+ * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. Set `size`: with it the
+ *   library finds many wrong shapes, types and strides. */
 typedef struct VkfBinding {
     /* Device address, as vkGetBufferDeviceAddress returns it. 0 = use `buffer`. */
     VkDeviceAddress address;
@@ -323,9 +326,11 @@ typedef struct VkfBinding {
     uint64_t reserved;
 } VkfBinding;
 
-/* Device memory of one attention call. Bindings that the problem does not use are ignored. `o`, `lse`, `probabilities`
- * and `scratch` are written; they must overlap neither each other nor any memory that the call reads. The contents of
- * all other bindings are read on the device, so that they may change between submissions. */
+/* Device memory of one attention call. Bindings of arrays that the problem does not have must be zero.
+ *
+ * `o`, `lse`, `probabilities` and `scratch` are written; they must overlap neither each other nor any memory that the
+ * call reads. The contents of all other bindings are read on the device, so that they may change between
+ * submissions. */
 typedef struct VkfBindings {
     size_t structSize;
     /* Queries, as VkfProblem::q says. Alignment: VkfPlanInfo::inputAlignment. */
@@ -470,8 +475,8 @@ VKF_API VkfResult vkfCreateAppend(VkfContext context, const VkfAppendProblem* pr
  * context. Does not block. Not thread-safe for one append. */
 VKF_API void vkfDestroyAppend(VkfAppend append);
 
-/* Device memory of one append. Bindings that the problem does not use are ignored. Outputs must overlap neither inputs
- * nor each other, except that rotatedQ may be q. */
+/* Device memory of one append. Bindings of arrays that the problem does not have must be zero. Outputs must overlap
+ * neither inputs nor each other, except that rotatedQ may be q. */
 typedef struct VkfAppendBindings {
     size_t structSize;
     /* New rows of k, as VkfAppendProblem::newK says. Alignment: the element size. */

@@ -36,6 +36,9 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     if (given == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", name);
     }
+    if (given->structSize == 0) {
+        return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is 0; it must be the sizeof of the struct", name);
+    }
     if (given->structSize < firstSize<Struct> || given->structSize > sizeof(Struct) + mostGrowth) {
         return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is %zu; this version knows %zu to %zu", name,
                     given->structSize, firstSize<Struct>, sizeof(Struct));

@@ -142,10 +142,36 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     return result;
 }
 
+VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindings, VkfMessage* message) {
+    const struct {
+        const char* name;
+        const VkfBinding& binding;
+        VkfArrayBits bit;
+    } optional[] = {
+        {"newLengths", bindings.newLengths, VKF_ARRAY_NEW_LENGTHS},
+        {"blockTable", bindings.blockTable, VKF_ARRAY_BLOCK_TABLE},
+        {"q", bindings.q, VKF_ARRAY_QUERIES},
+        {"rotatedQ", bindings.rotatedQ, VKF_ARRAY_QUERIES},
+        {"cos", bindings.cos, VKF_ARRAY_ROTARY_TABLES},
+        {"sin", bindings.sin, VKF_ARRAY_ROTARY_TABLES},
+    };
+    for (const auto& [name, binding, bit] : optional) {
+        if (!has(p, bit)) {
+            if (const VkfResult result = refuseStray(name, binding, bit, message); result != VKF_SUCCESS) {
+                return result;
+            }
+        }
+    }
+    return VKF_SUCCESS;
+}
+
 // Checks the bindings of one call, and writes their addresses into the push constants of both passes.
 VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
                      shared::AppendParams* query, VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
+    if (const VkfResult result = refuseStrays(p, bindings, message); result != VKF_SUCCESS) {
+        return result;
+    }
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkfAppendRole role, VkDeviceAddress* address) {
         const VkfTensorLayout& layout = append.layout(role);
         const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16

@@ -3,8 +3,16 @@
 
 #include "base/message.hpp"
 #include "calls/context.hpp"
+#include "problem/checks.hpp"
 
 namespace vkf {
+
+VkfResult refuseStray(const char* name, const VkfBinding& binding, VkfArrayBits bit, VkfMessage* message) {
+    return binding.address == 0 && binding.buffer == VK_NULL_HANDLE
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is bound, but the problem's arrays lack %s", name,
+                      arrayName(bit));
+}
 
 VkfResult resolve(const VkfContext_T& context, const Need& need, VkfMessage* message) {
     if (need.bytes == 0) {

@@ -18,6 +18,10 @@ struct Need {
     uint64_t alignment;       // of the address, in bytes
 };
 
+// Refuses memory that is bound for an optional array which the problem does not have. The caller forgot the array's
+// bit, and would get results without the array.
+VkfResult refuseStray(const char* name, const VkfBinding& binding, VkfArrayBits bit, VkfMessage* message);
+
 // Checks a binding and writes its address to *need.address.
 VkfResult resolve(const VkfContext_T& context, const Need& need, VkfMessage* message);
 

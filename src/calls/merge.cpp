@@ -161,6 +161,11 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
     if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
         return result;
     }
+    if (!merge.lse) {
+        if (const VkfResult result = refuseStray("lse", bindings.lse, VKF_ARRAY_LSE, message); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
     shared::MergeParams params = merge.params;
     const MergeLayouts& layout = merge.layout;
     const uint64_t partBytes = vkfTypeBytes(layout.part.type);

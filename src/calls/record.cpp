@@ -105,8 +105,13 @@ VkfResult resolveOptional(const VkfPlan_T& plan, const VkfBindings& bindings, Ad
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
     for (size_t i = 0; i < inputCount; i++) {
         const OptionalInput& row = optionalInputs[i];
-        const Need need{row.name, &(bindings.*inputBindings[i].binding), placeOf(row, addresses), bytesOf(row, p),
-                        row.alignment};
+        const VkfBinding& binding = bindings.*inputBindings[i].binding;
+        if (!has(p, row.bit)) {
+            if (const VkfResult result = refuseStray(row.name, binding, row.bit, message); result != VKF_SUCCESS) {
+                return result;
+            }
+        }
+        const Need need{row.name, &binding, placeOf(row, addresses), bytesOf(row, p), row.alignment};
         if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
             return result;
         }

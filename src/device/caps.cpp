@@ -218,7 +218,8 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
     }
     read.quirks = driverQuirks(read.driver);
     if ((read.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {
-        return fail(message, VKF_ERROR_MISSING_FEATURE, "the device has no bufferDeviceAddress");
+        return fail(message, VKF_ERROR_MISSING_FEATURE,
+                    "the device has no bufferDeviceAddress, or its instance was made for a Vulkan before 1.2");
     }
     *caps = read;
     return VKF_SUCCESS;

@@ -8,7 +8,8 @@ namespace vkf {
 #define VKF_LOAD(name)                                                                                                 \
     functions->name = reinterpret_cast<PFN_##name>(load(#name));                                                       \
     if (functions->name == nullptr) {                                                                                  \
-        return fail(message, VKF_ERROR_MISSING_FEATURE, "the driver has no " #name "; Vulkan 1.2 is needed");          \
+        return fail(message, VKF_ERROR_MISSING_FEATURE,                                                                \
+                    "the driver has no " #name "; the instance must be made for Vulkan 1.2 or later");                 \
     }
 
 VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance,

@@ -36,10 +36,13 @@ void* Buffer::mapped() const noexcept { return state_ ? state_->memory.mapped : 
 
 VkfBinding Buffer::binding(uint64_t offset) const noexcept {
     VkfBinding binding{};
+    if (offset >= size()) {
+        return binding; // a size of 0 would mean that the library does not check it
+    }
     binding.address = address();
     binding.buffer = handle();
     binding.offset = offset;
-    binding.size = size() - std::min(offset, size());
+    binding.size = size() - offset;
     return binding;
 }
 

@@ -25,9 +25,6 @@ constexpr VkfArrays knownArrays = (VkfArrays{1} << names.size()) - 1;
 static_assert(knownArrays == 2 * VKF_ARRAY_ROTARY_TABLES - 1);
 constexpr VkfArrays attentionArrays = 2 * VKF_ARRAY_BIAS_FACTORS - 1;
 
-// Returns the name of the lowest bit.
-const char* nameOf(VkfArrays array) { return names[static_cast<size_t>(std::countr_zero(array))]; }
-
 struct Description {
     VkfArrayBits array;
     bool given;
@@ -46,7 +43,7 @@ VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
     for (const Description& description : descriptions) {
         if (description.given && !has(p, description.array)) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", description.field,
-                        nameOf(description.array));
+                        arrayName(description.array));
         }
     }
     if (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.blockSize == 0) {
@@ -72,7 +69,7 @@ VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
     };
     for (const auto& companion : companions) {
         if (has(p, companion.array) && !companion.meaningful) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s without %s", nameOf(companion.array),
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s without %s", arrayName(companion.array),
                         companion.companion);
         }
     }
@@ -81,14 +78,18 @@ VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
 
 } // namespace
 
+const char* arrayName(VkfArrayBits array) {
+    return names[static_cast<size_t>(std::countr_zero(static_cast<VkfArrays>(array)))];
+}
+
 VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message) {
     if ((arrays & ~knownArrays) != 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "arrays has bits 0x%x, which this version does not know",
                     arrays & ~knownArrays);
     }
     if (const VkfArrays wrong = arrays & ~allowed; wrong != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, which %s does not have", nameOf(wrong),
-                    problem);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, which %s does not have",
+                    arrayName(static_cast<VkfArrayBits>(wrong & (~wrong + 1))), problem);
     }
     return VKF_SUCCESS;
 }

@@ -25,6 +25,9 @@ template <size_t count> bool isZero(const uint64_t (&values)[count]) {
     return std::all_of(std::begin(values), std::end(values), [](uint64_t value) { return value == 0; });
 }
 
+// The name of a bit of VkfArrayBits that this version knows: "VKF_ARRAY_LSE".
+const char* arrayName(VkfArrayBits array);
+
 // Refuses bits other than `allowed`. `problem` is "attention", "an append" or "a merge".
 VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message);
 // Refuses a tensor whose reserved fields are not 0.

@@ -54,6 +54,7 @@ enum class Travel : uint32_t {
 
 struct OptionalInput {
     Input input;
+    VkfArrayBits bit;                    // of VkfProblem::arrays
     const char* name;                    // name in messages
     uint64_t alignment;                  // alignment of the address, in bytes
     bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer

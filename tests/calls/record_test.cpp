@@ -103,10 +103,12 @@ struct Fixture {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makeSchedule(context.tunedDevice(), plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.schedule.phases.size());
-        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
-                                    &bindings.probabilities, &bindings.keyLengths}) {
+        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o}) {
             binding->address = 0x1000;
         }
+        bindings.lse.address = vkf::has(problem, VKF_ARRAY_LSE) ? 0x1000 : 0;
+        bindings.probabilities.address = vkf::has(problem, VKF_ARRAY_PROBABILITIES) ? 0x1000 : 0;
+        bindings.keyLengths.address = vkf::has(problem, VKF_ARRAY_KEY_LENGTHS) ? 0x1000 : 0;
         bindings.scratch.address = 0x1000;
         bindings.scratch.size = plan.schedule.scratchBytes;
     }
@@ -232,7 +234,7 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             Fixture fixture(problem);
             const vkf::Schedule& schedule = fixture.plan.schedule;
             CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
-            fixture.bindings.lse.address = 0x20000;
+            fixture.bindings.lse.address = lse != 0 ? 0x20000 : 0;
             fixture.bindings.probabilityRows.address = 0x30000;
             const vkf::Phase& last = schedule.phases.back();
             REQUIRE(last.variant.kernel == vkf::Kernel::attentionProbabilities);
@@ -440,6 +442,27 @@ TEST_CASE("packed sequences need their lengths, and list their slots before they
     CHECK(params.sequences == 3);
     CHECK(params.query_rows == 100);
     CHECK(params.tile_rows == schedule.tile.rows);
+}
+
+TEST_CASE("memory for an array that the problem does not have is refused", "[record]") {
+    const std::pair<VkfBinding VkfBindings::*, const char*> strays[] = {
+        {&VkfBindings::probabilityRows, "probabilityRows is bound, but the problem's arrays lack "
+                                        "VKF_ARRAY_PROBABILITY_ROWS"},
+        {&VkfBindings::sinks, "sinks is bound, but the problem's arrays lack VKF_ARRAY_SINKS"},
+        {&VkfBindings::mask, "mask is bound, but the problem's arrays lack VKF_ARRAY_MASK"},
+        {&VkfBindings::cuSeqlensK, "cuSeqlensK is bound, but the problem's arrays lack VKF_ARRAY_CU_SEQLENS"},
+        {&VkfBindings::dropoutSeed, "dropoutSeed is bound, but the problem's arrays lack VKF_ARRAY_DROPOUT_SEED"},
+    };
+    for (const auto& [binding, text] : strays) {
+        Fixture fixture;
+        (fixture.bindings.*binding).address = 0x1000;
+        CHECK(fixture.record(0, 1).empty());
+        CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
+        CHECK(std::string(fixture.message.text) == text);
+        fixture.bindings.*binding = {};
+        fixture.record(0, 1);
+        CHECK(fixture.result == VKF_SUCCESS);
+    }
 }
 
 TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {

@@ -23,8 +23,11 @@ struct Guarded {
         device.fill(buffer, poison);
     }
     VkfBinding binding() const {
-        VkfBinding b = buffer.binding(offset);
-        b.size = bytes;
+        VkfBinding b{};
+        if (bytes != 0) {
+            b = buffer.binding(offset);
+            b.size = bytes;
+        }
         return b;
     }
     std::vector<std::byte> download(host::Device& device) const {
