@@ -311,8 +311,8 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
  *   arrays. The result would be another than the caller expects.
  * - Otherwise a binding of which the call touches no bytes is not looked at. For other bindings:
  * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, the alignment is wrong, or `reserved` is not 0.
- * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. With a size the library
- *   finds many wrong shapes, types and strides. */
+ * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. With a size the
+ * library finds many wrong shapes, types and strides. */
 typedef struct VkfBinding {
     /* Device address, as vkGetBufferDeviceAddress returns it. 0 = use `buffer`. */
     VkDeviceAddress address;
