@@ -15,11 +15,12 @@ struct Sentence {
     std::vector<std::string> words;
 };
 
-// Of a Markdown text. A list item and a table cell end a sentence. Headings, blocks of code and the targets of links
-// are left out.
+// The sentences of a Markdown text. A list item and a table cell end a sentence. Headings, blocks of code and the
+// targets of links are left out.
 std::vector<Sentence> sentencesOfDocument(const std::string& document);
 
-// Of the comments of a C++ or GLSL text, which have paragraphs, lists and indented examples as in Markdown.
+// The sentences in the comments of a C++ or GLSL text. Comments have paragraphs, lists and indented examples as in
+// Markdown.
 std::vector<Sentence> sentencesOfComments(const std::string& source);
 
 } // namespace vkf::test
