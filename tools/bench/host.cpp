@@ -71,21 +71,22 @@ struct HostResult {
 };
 
 // The addresses point to no memory. This bench never submits, so no device reads them.
-VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
+VkfBindings madeUpBindings(const VkfProblem& problem, VkDeviceSize scratchBytes) {
     auto bindings = make<VkfBindings>();
     VkDeviceAddress next = VkDeviceAddress{1} << 32;
     for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.scratch}) {
         binding->address = next;
         next += VkDeviceAddress{1} << 32;
     }
+    if (!has(problem, VKF_ARRAY_LSE))
+        bindings.lse = {};
     bindings.scratch.size = scratchBytes;
     return bindings;
 }
 
-Timing measureRecording(const host::Device& device, const Plan& plan, VkDeviceSize scratchBytes, size_t calls) {
+Timing measureRecording(const host::Device& device, const Plan& plan, const VkfBindings& bindings, size_t calls) {
     constexpr size_t callsInBuffer = 256; // as in a long command buffer of an application
-    const VkfBindings bindings = madeUpBindings(scratchBytes);
-    CommandBuffer recording(device); // never submitted
+    CommandBuffer recording(device);      // never submitted
     std::vector<double> times;
     times.reserve(calls);
     VkCommandBuffer commands = nullptr;
@@ -124,7 +125,7 @@ HostResult measureHost(const host::Device& device, const std::string& tuning, co
         },
         plans);
     progress();
-    result.record = measureRecording(device, plan, result.plan.scratchBytes, calls);
+    result.record = measureRecording(device, plan, madeUpBindings(problem, result.plan.scratchBytes), calls);
     progress();
     return result;
 }
