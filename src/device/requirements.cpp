@@ -85,12 +85,10 @@ VkfResult getRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* re
     VkfDeviceRequirements made{};
     made.usableFeatures = caps.features;
     made.neededFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
-    made.features = chain.get();
     made.extensions = chain->extensionCount != 0 ? chain->extensions.data() : nullptr;
     made.extensionCount = chain->extensionCount;
-    const VkfResult result = writeVersioned(made, requirements, "requirements", message);
-    chain.release(); // vkfFreeDeviceRequirements deletes it
-    return result;
+    made.features = chain.release(); // vkfFreeDeviceRequirements deletes it
+    return writeVersioned(made, requirements, "requirements", message);
 }
 
 } // namespace
