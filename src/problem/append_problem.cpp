@@ -73,15 +73,15 @@ VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
     const struct {
         VkfArrayBits array;
         bool described;
-        const char* name;
         const char* field;
     } descriptions[] = {
-        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "VKF_ARRAY_BLOCK_TABLE", "paging"},
-        {VKF_ARRAY_QUERIES, p.queryHeads != 0, "VKF_ARRAY_QUERIES", "queryHeads"},
-        {VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0, "VKF_ARRAY_ROTARY_TABLES", "rotary.tableRows"},
+        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "paging"},
+        {VKF_ARRAY_QUERIES, p.queryHeads != 0, "queryHeads"},
+        {VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0, "rotary.tableRows"},
     };
-    for (const auto& [array, described, name, field] : descriptions) {
+    for (const auto& [array, described, field] : descriptions) {
         if (has(p, array) != described) {
+            const char* name = arrayName(array);
             return described
                        ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", field, name)
                        : fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but %s is zero", name, field);

@@ -22,15 +22,8 @@ using Catch::Matchers::ContainsSubstring;
 using vkf::host::Buffer;
 using vkf::test::contextInfo;
 using vkf::test::problemOf;
+using vkf::test::queryOf;
 using vkf::test::testDevice;
-
-VkfDeviceQuery queryOf(const vkf::host::Device& device) {
-    auto query = vkf::make<VkfDeviceQuery>();
-    query.getInstanceProcAddr = device.getInstanceProcAddr();
-    query.instance = device.instance();
-    query.physicalDevice = device.physicalDevice();
-    return query;
-}
 
 // A small problem. Each array is in one buffer.
 struct Call {

@@ -11,15 +11,8 @@
 
 namespace {
 
+using vkf::test::queryOf;
 using vkf::test::testDevice;
-
-VkfDeviceQuery queryOf(const vkf::host::Device& device) {
-    auto query = vkf::make<VkfDeviceQuery>();
-    query.getInstanceProcAddr = device.getInstanceProcAddr();
-    query.instance = device.instance();
-    query.physicalDevice = device.physicalDevice();
-    return query;
-}
 
 } // namespace
 

@@ -79,6 +79,14 @@ host::Device openTestDevice(host::DeviceOptions options) {
     return host::Device(options);
 }
 
+VkfDeviceQuery queryOf(const host::Device& device) {
+    auto query = make<VkfDeviceQuery>();
+    query.getInstanceProcAddr = device.getInstanceProcAddr();
+    query.instance = device.instance();
+    query.physicalDevice = device.physicalDevice();
+    return query;
+}
+
 VkfContextCreateInfo contextInfo(const host::Device& device) {
     auto info = make<VkfContextCreateInfo>();
     info.getInstanceProcAddr = device.getInstanceProcAddr();

@@ -28,6 +28,9 @@ host::Device openTestDevice(host::DeviceOptions options = {});
 // For a second context on the device.
 VkfContextCreateInfo contextInfo(const host::Device& device);
 
+// A query about the physical device of a test device.
+VkfDeviceQuery queryOf(const host::Device& device);
+
 // True if sweeps run every case on every variation (./dev test all). Other runs take a part of them: a driver that
 // compiles for a CPU takes about half a second for a kernel with one set of specialization constants.
 bool wholeSweeps();
