@@ -49,7 +49,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * - With a productType, p is rounded to it on its way into the product p v, and enters l unrounded. Kernels on
      *   matrix units do so too.
      * - With a productType, elements of k and v of block types are rounded to it on their way into both products. An
-     *   fp16 element past the largest finite fp16 becomes infinite. */
+     *   fp16 element past the largest finite fp16 becomes infinite.
+     * - With a productType, elements of a q of type F32 are rounded in the same way. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* VKF_REFERENCE_TILED_FP32, with every product rounded before it is added. A device may carry out GLSL's fma in one
      * rounding or in two. */
@@ -124,8 +125,8 @@ typedef struct VkfReferenceOptions {
     void (*progress)(void* user, double share);
     /* First argument of `progress`. */
     void* user;
-    /* Type in which p enters the product p v, and k and v of block types enter products. Set it to the
-     * VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or VKF_TYPE_BF16;
+    /* Type in which p enters the product p v. k and v of block types and q of type F32 enter products in it too. Set it
+     * to the VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or VKF_TYPE_BF16;
      * other values are VKF_ERROR_INVALID_ARGUMENT. The fp64 algorithms ignore it. */
     VkfType productType;
     /* Room for later versions: 0. */

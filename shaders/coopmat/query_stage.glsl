@@ -15,7 +15,7 @@ uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
     if (PACKED_HEADS != 1) {
         head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
     }
-    return signedWord(wordOrZero(head, queryRow(packed_row), column, HEAD_DIM, WHOLE_WORDS));
+    return signedWord(queryWordOrZero(head, queryRow(packed_row), column, HEAD_DIM, TYPE_Q, WHOLE_WORDS));
 }
 
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {

@@ -8,15 +8,29 @@
 #ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
 #define VKF_DECODE_MATRIX_BEGIN_GLSL
 
+#include "matrix/query_words.glsl"
 #include "matrix/signed_word.glsl"
 
 // A word of q whose elements have the order of k's elements, for a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {
     uvec4 loaded = uvec4(0);
     UNROLL for (uint i = 0; i < 8; i++) {
-        loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << i % 2 * 16;
+        if (TYPE_Q == VKF_STORED_F32) {
+            float x = loadElementOrZero(row, keyColumn(word, i), HEAD_DIM, TYPE_Q);
+            loaded[i / 2] |= roundedPair(vec2(x, 0.0)) << i % 2 * 16;
+        } else {
+            loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << i % 2 * 16;
+        }
     }
     return loaded;
+}
+
+// A word of q in the order of its columns.
+uvec4 queryWord(const uvec2 row, const uint word) {
+    if (TYPE_Q == VKF_STORED_F32) {
+        return roundedRowWord(row, word * 8, HEAD_DIM, WHOLE_WORDS);
+    }
+    return rowWord(row, word, HEAD_DIM, TYPE_Q, DEPTH_LANES);
 }
 
 // Line 4. Rows that do not exist are zeros.
@@ -30,8 +44,7 @@ void loadQueries() {
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
             const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
-            uvec4 loaded =
-                K_BLOCKS ? queryOfBlocks(row, word) : rowWord(row, number, HEAD_DIM, TYPE_Q, DEPTH_LANES);
+            uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
                 q_tile[first + word * WORD_DEPTHS + e / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + e % SLOT_ELEMENTS] =

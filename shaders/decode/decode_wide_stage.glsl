@@ -7,6 +7,8 @@
 #ifndef VKF_DECODE_WIDE_STAGE_GLSL
 #define VKF_DECODE_WIDE_STAGE_GLSL
 
+#include "matrix/query_words.glsl"
+
 // Whether v is a view of k: it has the address and the strides of k.
 bool isView() {
     bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
@@ -54,6 +56,13 @@ void placeFetched(const uint rows) {
     }
 }
 
+uvec4 queryWord(const uvec2 row_address, const uint word) {
+    if (TYPE_Q == VKF_STORED_F32) {
+        return roundedRowWord(row_address, word * 8, HEAD_DIM, true);
+    }
+    return Word4(add64(row_address, uvec2(word * 16, 0))).value;
+}
+
 // Loads rows of q into the registers of keys. Rows that do not exist are zeros.
 void fetchQueries() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
@@ -62,7 +71,7 @@ void fetchQueries() {
         uint existing = min(packed_row, packedRows(item) - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 address = rowAddress(head, VKF_Q, queryRow(existing));
-        uvec4 word = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+        uvec4 word = queryWord(address, place % K_WORDS);
         fetched[i] = packed_row == existing ? word : uvec4(0);
     }
 }

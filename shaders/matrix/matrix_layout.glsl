@@ -52,9 +52,9 @@ const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix 
 const uint ELEMENT_COLUMNS =
     (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
 
-// Matrices have the type of q. Shaders are written for fp16, and src/pipelines/bfloat16_matrices.hpp turns fp16 into
-// bf16 in their SPIR-V. Code that rounds or computes differently for bf16 asks this constant.
-const bool MATRICES_ARE_BF16 = TYPE_Q == VKF_STORED_BF16;
+// Shaders are written for fp16 matrices, and src/pipelines/bfloat16_matrices.hpp turns fp16 into bf16 in their SPIR-V.
+// Code that rounds or computes differently for bf16 asks this constant.
+const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_STORED_BF16;
 #define Half float16_t
 
 // The upper 16 bits are a probability as bf16, rounded to nearest, ties up. The macro works on integers, because one

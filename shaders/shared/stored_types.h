@@ -32,4 +32,12 @@
 #define VKF_BLOCK_CODE_BYTES(type) ((type) == VKF_STORED_Q8_0 ? 32 : 16)
 #define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + VKF_BLOCK_CODE_BYTES(type))
 
+/* The 16-bit type of cooperative matrices, from the types of q, k and v:
+ *   - the type of q, if q is not fp32
+ *   - else the 16-bit type of k or v
+ *   - fp16, if both are block types */
+#define VKF_IS_16_BIT_TYPE(type) ((type) == VKF_STORED_F16 || (type) == VKF_STORED_BF16)
+#define VKF_MATRIX_TYPE(q, k, v)                                                                                 \
+    ((q) != VKF_STORED_F32 ? (q) : VKF_IS_16_BIT_TYPE(k) ? (k) : VKF_IS_16_BIT_TYPE(v) ? (v) : VKF_STORED_F16)
+
 #endif

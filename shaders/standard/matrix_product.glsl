@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One tile of a matrix product a b on cooperative matrices. The kernel reads a and b from device memory as 16-bit rows.
-// The unfused path has two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A
+// One tile of a matrix product a b on cooperative matrices. The kernel reads a and b from device memory as 16-bit rows,
+// and an fp32 q as fp32 rows. The unfused path has two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A
 // subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in steps. One step has:
 //
 //     a   TILE_ROWS rows of A_WORDS words of 16 bytes
@@ -42,13 +42,13 @@ void clearProduct() {
     }
 }
 
-// Fetches words of a from (row_begin, column) on. Rows have `dim` elements.
-void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
-            const uint thread) {
+// Fetches words of a from (row_begin, column) on. Rows have `dim` elements of `type`: fp32 or the type of the matrices.
+void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const uint type,
+            const bool whole_words, const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
-        fetched_a[i] =
-            wordOrZero(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, whole_words);
+        fetched_a[i] = queryWordOrZero(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type,
+                                       whole_words);
     }
 }
 

@@ -95,7 +95,7 @@ void main() {
     clearProduct();
     if (mask.any.x < mask.any.y) {
         uint key_begin = uint(mask.any.x) / STEP_KEYS * STEP_KEYS;
-        fetchA(p, item.row_begin, key_begin, p_columns, true, thread);
+        fetchA(p, item.row_begin, key_begin, p_columns, TYPE_P, true, thread);
         fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
         KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += STEP_KEYS) {
             if (isPartial(mask, key_begin, key_begin + STEP_KEYS)) {
@@ -104,7 +104,7 @@ void main() {
             placeStep(thread);
             barrier();
             IF_KEEPING_LOADS_HERE(int(key_begin + STEP_KEYS) < mask.any.y) {
-                fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, true, thread);
+                fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, TYPE_P, true, thread);
                 fetchB(v, key_begin + STEP_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
             } else {
                 forgetStep();

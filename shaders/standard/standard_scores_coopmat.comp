@@ -71,14 +71,14 @@ void main() {
     HalfRows q = halfRowsOf(params.q, VKF_Q, item, params.query_rows);
     HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
     clearProduct();
-    fetchA(q, item.row_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
+    fetchA(q, item.row_begin, 0, HEAD_DIM, TYPE_Q, WHOLE_WORDS, thread);
     fetchB(k, key_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
     KEEP_LOOP for (uint step = 0; step < DIM_STEPS; step++) {
         placeStep(thread);
         barrier();
         IF_KEEPING_LOADS_HERE(step + 1 < DIM_STEPS) {
             uint column = (step + 1) * STEP_DIM4 * 4;
-            fetchA(q, item.row_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
+            fetchA(q, item.row_begin, column, HEAD_DIM, TYPE_Q, WHOLE_WORDS, thread);
             fetchB(k, key_begin, column, HEAD_DIM, WHOLE_WORDS, thread);
         } else {
             forgetStep();

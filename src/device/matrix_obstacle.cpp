@@ -20,6 +20,11 @@ template <size_t count> const char* firstOf(const std::array<Obstacle, count>& o
 
 } // namespace
 
+VkfType matrixType(const VkfProblem& problem) {
+    return static_cast<VkfType>(VKF_MATRIX_TYPE(static_cast<int>(problem.q.type), static_cast<int>(problem.k.type),
+                                                static_cast<int>(problem.v.type)));
+}
+
 const char* matrixObstacle(const Caps& caps, VkfType type) {
     return firstOf(std::array{
         Obstacle{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
@@ -33,15 +38,16 @@ const char* matrixObstacle(const Caps& caps, VkfType type) {
 
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const auto fitsMatrices = [&p](const VkfTensor& tensor) {
-        return tensor.type == p.q.type || isBlockType(tensor.type);
+    const VkfType type = matrixType(p);
+    const auto fitsMatrices = [type](const VkfTensor& tensor) {
+        return tensor.type == type || isBlockType(tensor.type);
     };
     const char* const ofProblem = firstOf(std::array{
         Obstacle{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
-        Obstacle{p.q.type == VKF_TYPE_F32 || !fitsMatrices(p.k) || !fitsMatrices(p.v),
-                 "q, k and v must all be f16 or all be bf16, or k and v of block types"},
+        Obstacle{!fitsMatrices(p.k) || !fitsMatrices(p.v),
+                 "k and v must both be f16 or both be bf16, as q unless q is f32; or they must be of block types"},
     });
-    return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, p.q.type);
+    return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, type);
 }
 
 } // namespace vkf

@@ -123,20 +123,9 @@ void quantizeBlock(VkfType type, const Values& values, unsigned char* block) {
     storeCodes(type, codes, block);
 }
 
-// Rounds once to the rounding's type. An fp16 number past the largest finite fp16 becomes infinite.
-float rounded(const BlockRounding& rounding, double x) {
-    if (rounding.type == VKF_TYPE_F32) {
-        return static_cast<float>(x);
-    }
-    constexpr double overflow = 65520.0;
-    return static_cast<float>(rounding.type == VKF_TYPE_F16 && std::abs(x) >= overflow
-                                  ? std::copysign(std::numeric_limits<double>::infinity(), x)
-                                  : roundElement(rounding.type, x));
-}
-
 } // namespace
 
-void dequantizeBlock(VkfType type, const void* from, float* values, BlockRounding rounding) {
+void dequantizeBlock(VkfType type, const void* from, float* values, ProductRounding rounding) {
     const auto* block = static_cast<const unsigned char*>(from);
     const bool twice = rounding.twice && rounding.type == VKF_TYPE_F16 && VKF_BLOCK_HAS_MINIMUM(type);
     const float scale = loadF16(block);
@@ -144,9 +133,9 @@ void dequantizeBlock(VkfType type, const void* from, float* values, BlockRoundin
     const Codes codes = loadCodes(type, block);
     for (size_t e = 0; e < size; e++) {
         const float exact = scale * static_cast<float>(codes[e] + codeOffset(type));
-        const float x = twice ? rounded(rounding, static_cast<double>(exact)) : exact;
+        const float x = twice ? roundForProduct(rounding, static_cast<double>(exact)) : exact;
         values[e] = VKF_BLOCK_HAS_MINIMUM(type) ? x + minimum : x;
-        values[e] = rounded(rounding, static_cast<double>(values[e]));
+        values[e] = roundForProduct(rounding, static_cast<double>(values[e]));
     }
 }
 

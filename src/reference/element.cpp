@@ -70,7 +70,7 @@ uint16_t encode16(const Format& format, double x) {
 // Reads the elements of blocks in their order, and dequantises each block once.
 class BlockReader {
 public:
-    BlockReader(VkfType type, const void* base, BlockRounding rounding)
+    BlockReader(VkfType type, const void* base, ProductRounding rounding)
         : type_(type), base_(static_cast<const unsigned char*>(base)), rounding_(rounding) {}
 
     float operator()(uint64_t element) {
@@ -85,7 +85,7 @@ public:
 private:
     VkfType type_;
     const unsigned char* base_;
-    BlockRounding rounding_;
+    ProductRounding rounding_;
     uint64_t block_ = std::numeric_limits<uint64_t>::max();
     std::array<float, VKF_BLOCK_ELEMENTS> values_{};
 };
@@ -115,9 +115,19 @@ double roundElement(VkfType type, double x) {
     return vkfLoadElement(type, &stored, 0);
 }
 
+float roundForProduct(const ProductRounding& rounding, double x) {
+    if (rounding.type == VKF_TYPE_F32) {
+        return static_cast<float>(x);
+    }
+    constexpr double overflow = 65520.0;
+    return static_cast<float>(rounding.type == VKF_TYPE_F16 && std::abs(x) >= overflow
+                                  ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                                  : roundElement(rounding.type, x));
+}
+
 template <typename Real>
 void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
-                  BlockRounding rounding) {
+                  ProductRounding rounding) {
     const auto load = [&](auto&& element) {
         for (uint32_t i = 0; i < count; i++) {
             to[i * step] = static_cast<Real>(element(first + i));
@@ -135,8 +145,8 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
     }
 }
 
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t, BlockRounding);
-template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t, BlockRounding);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, float*, size_t, ProductRounding);
+template void loadElements(VkfType, const void*, uint64_t, uint32_t, double*, size_t, ProductRounding);
 
 } // namespace vkf::reference
 

@@ -55,20 +55,24 @@ private:
     float shifter_;
 };
 
-// How elements of block types are rounded to a 16-bit type. fp16 elements past the largest finite fp16 become infinite,
-// because a device computes them in fp16. In fp16, a device may round the product of scale and code before it adds the
-// minimum (`twice`).
-struct BlockRounding {
+// How elements of block types, and those of an fp32 q, are rounded to the 16-bit type of a product. fp16 elements past
+// the largest finite fp16 become infinite, because a device computes elements of blocks in fp16. In fp16, a device may
+// round the product of scale and code before it adds the minimum (`twice`).
+struct ProductRounding {
     VkfType type = VKF_TYPE_F32; // F32 = no rounding
     bool twice = false;
 };
 
-// Writes the 32 elements of a block to `values`.
-void dequantizeBlock(VkfType type, const void* from, float* values, BlockRounding rounding = {});
+// Rounds x once to the rounding's type.
+float roundForProduct(const ProductRounding& rounding, double x);
 
-// Reads `count` neighbouring elements from index `first` on and writes them `step` places apart.
+// Writes the 32 elements of a block to `values`.
+void dequantizeBlock(VkfType type, const void* from, float* values, ProductRounding rounding = {});
+
+// Reads `count` neighbouring elements from index `first` on and writes them `step` places apart. Rounds elements of
+// block types.
 template <typename Real>
 void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
-                  BlockRounding rounding = {});
+                  ProductRounding rounding = {});
 
 } // namespace vkf::reference

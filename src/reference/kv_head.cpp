@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "reference/kv_head.hpp"
 
-#include "reference/element.hpp"
-
 namespace vkf::reference {
 
 KvHead makeKvHead(const Call& call) {
@@ -14,10 +12,7 @@ KvHead makeKvHead(const Call& call) {
     return head;
 }
 
-namespace {
-
-// How a kernel rounds elements of block types on their way into a product of 16-bit types.
-BlockRounding roundingOf(const Call& call) {
+ProductRounding productRounding(const Call& call) {
     switch (call.options.algorithm) {
     case VKF_REFERENCE_TILED_FP32:
         return {call.options.productType, false};
@@ -28,12 +23,10 @@ BlockRounding roundingOf(const Call& call) {
     }
 }
 
-} // namespace
-
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);
-    const BlockRounding rounding = roundingOf(call);
+    const ProductRounding rounding = productRounding(call);
     for (int64_t key = keys.begin; key < keys.end; key++) {
         const auto row = static_cast<uint64_t>(key);
         const Call::KeyPlace place = call.keyPlace(batch, row);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/call.hpp"
+#include "reference/element.hpp"
 #include "reference/visible.hpp"
 
 namespace vkf::reference {
@@ -24,6 +25,9 @@ struct KvHead {
     std::vector<float> k; // groups of `lanes` keys side by side: [key / lanes][headDim][key % lanes]
     std::vector<float> v; // [key][columns]
 };
+
+// How a kernel rounds elements of block types, and those of an fp32 q, on their way into a product of 16-bit types.
+ProductRounding productRounding(const Call& call);
 
 // Returns a KvHead with room for any head of the call.
 KvHead makeKvHead(const Call& call);

@@ -4,6 +4,7 @@
 // tiles of keys, and carries (m, l, o) of each row. With Real = float, the roundings are those of
 // shaders/scalar/attention_scalar.comp, except for the order in which l is summed up:
 // - Scores are in units of log2, so that an exponential is one exp2.
+// - An fp32 q is rounded to productType for the product q k.
 // - p enters l unrounded, and is rounded to productType for the product p v.
 // - o is rounded to its storage type.
 #include <algorithm>
@@ -81,12 +82,22 @@ private:
         for (uint32_t i = 0; i < block.rows; i++) {
             const uint32_t row = block.row(call_, block.place + i);
             const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.place + i));
-            loadElements(q.type, call_.inputs.q, element, q.dim, &q_[size_t{i} * q.dim], 1);
+            loadQuery(q, element, &q_[size_t{i} * q.dim]);
             rows_[i] = {minusInfinity<Real>, 0, visibleKeys(block.mask, row)};
             seen = {std::min(seen.begin, rows_[i].visible.begin), std::max(seen.end, rows_[i].visible.end)};
         }
         std::fill(o_.begin(), o_.end(), Real{0});
         return seen;
+    }
+
+    // Reads a row of q. Rounds fp32 elements as kernels on matrix units do.
+    void loadQuery(const VkfTensorLayout& q, uint64_t element, double* to) const {
+        loadElements(q.type, call_.inputs.q, element, q.dim, to, 1);
+        const ProductRounding rounding = productRounding(call_);
+        if (q.type == VKF_TYPE_F32 && rounding.type != VKF_TYPE_F32) {
+            std::transform(to, to + q.dim, to,
+                           [&](double x) { return static_cast<double>(roundForProduct(rounding, x)); });
+        }
     }
 
     // Adds the keys that row i sees of a tile of keys to its state. There must be one at least.

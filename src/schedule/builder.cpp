@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/matrix_obstacle.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -80,7 +81,7 @@ void ScheduleBuilder::writeLse(Operand lse) {
 
 void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
     schedule_->matrix = layout;
-    schedule_->productType = problem_.given.q.type;
+    schedule_->productType = matrixType(problem_.given);
     tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
 }
 

@@ -46,7 +46,7 @@ public:
     // Sets the tile of the phases that follow, and leaves the tile of the path as it is.
     template <KernelTile Tile> void setPhaseTile(const Tile& tile) { tileConstants_ = tileConstants(tile); }
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
-    // Sets the cooperative matrices of the phases that follow. Their 16-bit type is q's, and p has it too.
+    // Sets the cooperative matrices of the phases that follow. Their 16-bit type is matrixType, and p has it too.
     void setMatrices(const MatrixLayout& layout);
     // Sets whether the kernels load rows of q, k and v in whole words, or element by element.
     void setWholeWords(bool wholeWords);

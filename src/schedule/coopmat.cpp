@@ -11,7 +11,8 @@ namespace {
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
 // row consists of such words.
 bool hasWordOutput(const VkfProblem& p, VkfType stored) {
-    return (stored == VKF_TYPE_F32 || stored == p.q.type) && p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
+    return (stored == VKF_TYPE_F32 || stored == matrixType(p)) &&
+           p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
 } // namespace
@@ -24,7 +25,7 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);
-    const CoopmatPlan chosen = chooseCoopmatTile(device, caps.matrixOf(p.q.type), tiled, builder.considered());
+    const CoopmatPlan chosen = chooseCoopmatTile(device, caps.matrixOf(matrixType(p)), tiled, builder.considered());
     const CoopmatTile& tile = chosen.tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,

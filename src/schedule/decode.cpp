@@ -34,12 +34,13 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
 }
 
-// Whether a kernel on matrices can take k and v. The kernel for narrow heads takes rows of q's type; with fp16 matrices
-// it also takes block types in whole words. The kernel for wide heads takes only q's type in whole words, and valueDim
-// must not be over headDim.
+// Whether a kernel on matrices can take k and v. The kernel for narrow heads takes rows of the matrices' type; with
+// fp16 matrices it also takes block types in whole words. The kernel for wide heads takes only the matrices' type in
+// whole words, and valueDim must not be over headDim.
 bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
+    const VkfType matrices = matrixType(p);
     const auto fills = [&](VkfType type) {
-        return type == p.q.type || (isBlockType(type) && p.q.type == VKF_TYPE_F16 && wholeWords && !wide);
+        return type == matrices || (isBlockType(type) && matrices == VKF_TYPE_F16 && wholeWords && !wide);
     };
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }
@@ -56,7 +57,7 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
-    const MatrixLayout layout = caps.matrixOf(p.q.type);
+    const MatrixLayout layout = caps.matrixOf(matrixType(p));
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
                             matrixObstacle(caps, problem) == nullptr;

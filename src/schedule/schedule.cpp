@@ -20,7 +20,7 @@ namespace {
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
     return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
-           chooseCoopmatTile(device, caps.matrixOf(problem.given.q.type), tileProblem(VKF_PATH_COOPMAT, problem))
+           chooseCoopmatTile(device, caps.matrixOf(matrixType(problem.given)), tileProblem(VKF_PATH_COOPMAT, problem))
                    .tile.subgroups != 0;
 }
 

@@ -78,7 +78,7 @@ struct Slots {
 struct Schedule {
     VkfPath path{};
     TileShape tile;
-    VkfType productType = VKF_TYPE_F32; // the type of p in the product p v
+    VkfType productType = VKF_TYPE_F32; // the type of products: of p, and of an fp32 q
     MatrixLayout matrix;                // empty without cooperative matrices
     uint32_t inputAlignment = 1;        // bytes; q, k and v need it besides the alignment of their elements
     uint64_t scratchBytes = 0;

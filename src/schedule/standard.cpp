@@ -28,8 +28,8 @@ VkfResult standardOnMatrices(const TunedDevice& device, const CheckedProblem& pr
                              StandardKernels* kernels, VkfMessage* message) {
     const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
-    const ProductTile tile =
-        chooseProductTile(caps, caps.matrixOf(p.q.type), tileProblem(builder.path(), problem), builder.considered());
+    const ProductTile tile = chooseProductTile(caps, caps.matrixOf(matrixType(p)), tileProblem(builder.path(), problem),
+                                               builder.considered());
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path standard: valueDim %u needs more than the device's %u bytes of shared memory", p.valueDim,

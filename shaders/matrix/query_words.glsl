@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of q as words of eight 16-bit elements for a matrix unit. An fp32 q is rounded to the type of the matrices.
+//
+// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/address64.glsl, common/element.glsl.
+// Provides: roundedPair, roundedRowWord.
+#ifndef VKF_QUERY_WORDS_GLSL
+#define VKF_QUERY_WORDS_GLSL
+
+// Two elements, rounded to nearest. An element past the largest fp16 becomes infinite, as elements of block types do.
+// packBf16 needs quiet NaN, which stored elements need not be.
+uint roundedPair(const vec2 x) {
+    if (MATRICES_ARE_BF16) {
+        uvec2 bits = floatBitsToUint(x);
+        bvec2 is_nan = greaterThan(bits & 0x7fffffffu, uvec2(0x7f800000u));
+        return packBf16(uintBitsToFloat(mix(bits, bits | 0x00400000u, is_nan)));
+    }
+    vec2 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+    return packHalf2x16(mix(x, infinite, greaterThanEqual(abs(x), vec2(VKF_OVERFLOW_F16))));
+}
+
+uvec4 roundedWord(const vec4 low, const vec4 high) {
+    return uvec4(roundedPair(low.xy), roundedPair(low.zw), roundedPair(high.xy), roundedPair(high.zw));
+}
+
+// Eight elements from `column` on, of a row of `dim` fp32 elements; zeros past the end of the row. With whole words, the
+// function always loads words that exist. So loads need no branches and are in flight together.
+uvec4 roundedRowWord(const uvec2 row_address, const uint column, const uint dim, const bool whole_words) {
+    if (!whole_words) {
+        return roundedWord(loadRow4(row_address, column, dim, VKF_STORED_F32),
+                           loadRow4(row_address, column + 4, dim, VKF_STORED_F32));
+    }
+    uvec2 address = add64(row_address, uvec2(min(column, dim - 8) * 4, 0));
+    uvec4 word = roundedWord(loadAligned4(address, VKF_STORED_F32),
+                             loadAligned4(add64(address, uvec2(16, 0)), VKF_STORED_F32));
+    return column < dim ? word : uvec4(0);
+}
+
+#endif
