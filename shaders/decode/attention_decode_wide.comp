@@ -8,28 +8,31 @@
 //
 //      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
 //      4         load q_i                                                       loadQueries
-//      5         o_i = 0, l_i = 0, m_i = -infinity                              main
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              beginRows
 //      6         for each tile j of the split's keys                            attend
-//      7           load k_j, v_j                                                fetchKeys, placeFetched, placeValues
+//      7           load k_j, v_j                                                fetchKeys, placeFetched, fetchValues,
+//                                                                               placeValues
 //      8           s = q_i k_j^T                                                computeProducts, pairOfScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-// A workgroup owns MATRIX_ROWS packed rows (common/item.glsl). k passes through shared memory once. Where v is a view
-// of k, k serves as v too. The subgroups share every step of a tile:
+// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v is
+// a view of k, k serves as v too. The subgroups share every step of a tile:
 //
-//     8    Each matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own depths, and keeps q of these
-//          depths in registers. Their partial sums meet in shared memory.
-//     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic.
+//     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
+//          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
+//     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic. An invocation takes part in
+//          one row of each matrix of rows.
 //     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
 //
 // No code depends on the element layout of a matrix. So any driver's layout will do, and bf16 can replace fp16
 // (src/pipelines/bfloat16_matrices.hpp).
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way to registers from line 8 on.
+//     7    The k of the next tile is on its way to registers from line 8 on. Where v is no view of k, v is on its way
+//          from line 8 on, and the next k from line 10 on. Both use the same registers.
 //     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
 //          powers of two.
 #version 460
@@ -45,6 +48,7 @@
 #include "matrix/matrix_layout.glsl"
 
 layout(constant_id = VKF_ID_WIDE_KEY_MATRICES) const uint KEY_MATRICES = 1;
+layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 
 #include "decode/decode_wide_tile.glsl"
 
@@ -64,7 +68,7 @@ layout(constant_id = VKF_ID_WIDE_KEY_MATRICES) const uint KEY_MATRICES = 1;
 // Line 8: s = q k^T over the subgroup's depths, without the scale.
 void computeProducts() {
     ResultMatrix s_tile = ResultMatrix(0.0);
-    uint begin = subgroup / DEPTH_SUBGROUPS * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
+    uint begin = keyMatrix() * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
     UNROLL for (uint i = 0; i < DIM_TILES; i++) {
         RightMatrix k_tile;
         coopMatLoad(k_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
@@ -78,10 +82,12 @@ void computeProducts() {
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
-    ResultMatrix factors;
-    coopMatLoad(factors, factor_stage, 0, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
-    UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-        o_tile[i] *= factors;
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        ResultMatrix factors;
+        coopMatLoad(factors, s_stage, firstPartial(r), MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+            o_tile[r * VALUE_TILES + i] *= factors;
+        }
     }
 }
 
@@ -89,14 +95,29 @@ void scaleOutput() {
 void accumulateOutput() {
     scaleOutput();
     UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
-        LeftMatrix p_tile;
-        coopMatLoad(p_tile, p_stage, depth * MATRIX_DEPTH / 2, ROW_THREADS, gl_CooperativeMatrixLayoutRowMajor);
+        LeftMatrix p_tile[ROW_TILES];
+        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            coopMatLoad(p_tile[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
         uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_TILES * SIDE_WORDS;
         UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
             RightMatrix v_tile;
             coopMatLoad(v_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
-            o_tile[i] = coopMatMulAdd(p_tile, v_tile, o_tile[i]);
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                o_tile[r * VALUE_TILES + i] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + i]);
+            }
         }
+    }
+}
+
+// Line 7: starts to load k_(j+1), if there is one.
+void fetchNext(const uint begin, const uint end) {
+    IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
+        fetchKeys(begin + TILE_KEYS);
+        fetchPage(begin + 2 * TILE_KEYS);
+    } else {
+        forgetKeys();
     }
 }
 
@@ -111,11 +132,10 @@ void attend() {
         placeFetched(TILE_KEYS); // 7: k_j
         placePage();
         barrier();
-        IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
-            fetchKeys(begin + TILE_KEYS); // 7: starts to load k_(j+1)
-            fetchPage(begin + 2 * TILE_KEYS);
+        if (v_in_k) { // 7
+            fetchNext(begin, end);
         } else {
-            forgetKeys();
+            fetchValues(begin);
         }
         computeProducts(); // 8
         barrier();
@@ -123,12 +143,32 @@ void attend() {
         if (!v_in_k || !full) {
             placeValues(begin, full); // 7: v_j
         }
+        if (!v_in_k) {
+            fetchNext(begin, end); // 7
+        }
         barrier();
         accumulateOutput(); // 10
     }
 }
 
 #include "decode/decode_wide_output.glsl"
+
+// Line 5, and what the rows of this invocation need in every tile.
+void beginRows() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        uint head = queryHead(item, packedRow(r));
+        uint query_row = queryRow(packedRow(r));
+        slope[r] = slopeOf(head);
+        dropout[r] = rowDropout(item, head, query_row);
+        visible[r] = visibleKeys(item, query_row);
+        visible[r].y = min(visible[r].y, int(keyOfNumber(empty_keys, keys.y)));
+        m[r] = BEFORE_ANY_KEY;
+        l[r] = 0.0;
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+}
 
 void main() {
     thread = threadIndex();
@@ -144,16 +184,10 @@ void main() {
     v_in_k = isView();
     empty_keys = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
-    slope = slopeOf(queryHead(item, item.row_begin + row));
-    dropout = rowDropout(item, queryHead(item, item.row_begin + row), queryRow(item.row_begin + row));
-    visible = visibleKeys(item, queryRow(item.row_begin + row));
-    visible.y = min(visible.y, int(keyOfNumber(empty_keys, keys.y)));
     if (thread == 0) {
         special_values = 0u;
     }
-    UNROLL for (uint i = 0; i < VALUE_TILES; i++) { // 5; m and l are set where they are declared
-        o_tile[i] = ResultMatrix(0.0);
-    }
+    beginRows(); // 5
     if (keys.x < keys.y) {
         attend(); // 4, 6 to 11
     }

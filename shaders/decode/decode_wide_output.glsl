@@ -10,34 +10,34 @@
 
 // Lines 12, 13 and 15: divides o by l and stores lse.
 void finishRows() {
-    for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
-        l += subgroupShuffleXor(l, distance);
-    }
     barrier(); // the readers of the factors are done
-    uint packed_row = item.row_begin + row;
-    float factor = l == 0.0 ? 0.0 : 1.0 / l;
-    if (HAS_SINKS && ENDS_ROWS) {
-        vec3 ended = withSink(queryHead(item, packed_row), m, l);
-        factor = l == 0.0 ? 0.0 : ended.z / ended.y;
-        m = ended.x;
-        l = ended.y;
-    }
-    placeFactor(scaledByDropout(factor));
-    if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
-        Item of_row = item;
-        of_row.head = queryHead(item, packed_row);
-        storeLse(of_row, queryRow(packed_row), m, l);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        float sum = l[r];
+        for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+            sum += subgroupShuffleXor(sum, distance);
+        }
+        uint packed_row = packedRow(r);
+        vec3 ended = vec3(m[r], sum, 1.0); // m, l, and the factor of o before it is divided by l
+        if (HAS_SINKS && ENDS_ROWS) {
+            ended = withSink(queryHead(item, packed_row), m[r], sum);
+        }
+        placeFactor(r, scaledByDropout(sum == 0.0 ? 0.0 : ended.z / ended.y));
+        if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
+        }
     }
     barrier();
     scaleOutput();
 }
 
-// Stores STAGED_TILES matrices of each subgroup, from `first` on. All subgroups stage theirs first. Then all store,
-// four columns at a time.
-void storeMatrices(const uint first) {
+// Stores STAGED_TILES matrices of each subgroup, from number `first` of a matrix of rows on. All subgroups stage theirs
+// first. Then all store, four columns at a time.
+void storeMatrices(const uint r, const uint first) {
     UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
         if (first + i < VALUE_TILES) {
-            coopMatStore(o_tile[first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
+            coopMatStore(o_tile[r * VALUE_TILES + first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
     }
@@ -47,7 +47,7 @@ void storeMatrices(const uint first) {
     KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
         uint matrix = i / MATRIX_FOURS; // number among the staged matrices
         uint tile = first + matrix % STAGED_TILES;
-        uint packed_row = item.row_begin + i / fours % MATRIX_ROWS;
+        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / fours % MATRIX_ROWS;
         uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
         if (tile >= VALUE_TILES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
             continue;
@@ -64,17 +64,26 @@ void storeMatrices(const uint first) {
     }
 }
 
-// Line 14. Constants index the matrices, because matrices that a variable indexes live in memory (docs/tuning.md, "What
-// else keeps arrays of matrices in memory"). The stage has room for at least a third of them.
-void storeOutput() {
-    storeMatrices(0);
+// Line 14, for one matrix of rows. Constants index the matrices, because matrices that a variable indexes live in memory
+// (docs/tuning.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a third of them.
+void storeRows(const uint r) {
+    storeMatrices(r, 0);
     if (VALUE_TILES > STAGED_TILES) {
         barrier(); // the readers of the stage are done
-        storeMatrices(STAGED_TILES);
+        storeMatrices(r, STAGED_TILES);
     }
     if (VALUE_TILES > 2 * STAGED_TILES) {
         barrier();
-        storeMatrices(2 * STAGED_TILES);
+        storeMatrices(r, 2 * STAGED_TILES);
+    }
+}
+
+// Line 14.
+void storeOutput() {
+    storeRows(0);
+    if (ROW_TILES > 1) {
+        barrier();
+        storeRows(1);
     }
 }
 

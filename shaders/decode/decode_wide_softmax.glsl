@@ -5,24 +5,35 @@
 //
 // Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, scores/final_score.glsl, scores/score_terms.glsl,
 // masks/mask.glsl, masks/keep.glsl, scores/dropout.glsl.
-// Provides: placeFactor, updateSoftmax.
+// Provides: firstPartial, packedRow, placeFactor, updateSoftmax.
 #ifndef VKF_DECODE_WIDE_SOFTMAX_GLSL
 #define VKF_DECODE_WIDE_SOFTMAX_GLSL
 
+// Where the partial sums of a matrix of rows begin in s_stage. Their first matrix later holds the factors of the rows.
+uint firstPartial(const uint r) {
+    return r * ROW_PARTIALS * MATRIX_FLOATS;
+}
+
+// The packed row of this invocation in a matrix of rows.
+uint packedRow(const uint r) {
+    return item.row_begin + r * MATRIX_ROWS + row;
+}
+
 // Line 8: the scores of keys 2 pair and 2 pair + 1 of the tile, with all terms and masks.
-vec2 pairOfScores(uint key_begin) {
+vec2 pairOfScores(const uint r, const uint key_begin) {
     uint key = 2 * pair;
-    uint begin = key / MATRIX_COLUMNS * DEPTH_SUBGROUPS * MATRIX_FLOATS + row * MATRIX_COLUMNS + key % MATRIX_COLUMNS;
+    uint begin = firstPartial(r) + key / MATRIX_COLUMNS * DEPTH_SUBGROUPS * MATRIX_FLOATS + row * MATRIX_COLUMNS +
+                 key % MATRIX_COLUMNS;
     vec2 s = vec2(0.0);
     UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
     uint first = keyOfNumber(empty_keys, key_begin + key);
     uint second = keyOfNumber(empty_keys, key_begin + key + 1);
-    bvec2 seen = bvec2(isVisible(visible, first), isVisible(visible, second));
-    uint packed_row = item.row_begin + row;
+    bvec2 seen = bvec2(isVisible(visible[r], first), isVisible(visible[r], second));
+    uint packed_row = packedRow(r);
     uint head = queryHead(item, packed_row);
-    RowTerms terms = rowTerms(item, head, slope, queryRow(packed_row), first);
+    RowTerms terms = rowTerms(item, head, slope[r], queryRow(packed_row), first);
     s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, second - first, finalScore(s.y)));
     if (HAS_KEEP) {
         RowKeep keep = rowKeep(item, head, queryRow(packed_row));
@@ -37,31 +48,39 @@ uint roundPair(vec2 p) {
     return MATRICES_ARE_BF16 ? bits.x >> 16 | (bits.y & 0xffff0000u) : packHalf2x16(p);
 }
 
-// Writes the factor of the invocation's row to all columns of its row in factor_stage.
-void placeFactor(const float factor) {
+// Writes the factor of the invocation's row to all columns of its row, where the first partial sums of the scores were.
+// Only the invocations of the row have read these.
+void placeFactor(const uint r, const float factor) {
     KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
-        factor_stage[row * MATRIX_COLUMNS + column] = factor;
+        s_stage[firstPartial(r) + row * MATRIX_COLUMNS + column] = factor;
     }
 }
 
-// Line 9. l includes p as it is before rounding and dropout.
-void updateSoftmax(const uint key_begin) {
-    vec2 s = pairOfScores(key_begin);
+// Line 9, for one matrix of rows. l includes p as it is before rounding and dropout.
+void updateRows(const uint r, const uint key_begin) {
+    vec2 s = pairOfScores(r, key_begin);
     float tile_maximum = max(s.x, s.y);
     for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
         tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
     }
-    float last = m;
-    m = max(m, ceil(tile_maximum));
-    vec2 p = exp2(s - m);
-    l = l * exp2(last - m) + p.x + p.y;
+    float last = m[r];
+    m[r] = max(last, ceil(tile_maximum));
+    vec2 p = exp2(s - m[r]);
+    l[r] = l[r] * exp2(last - m[r]) + p.x + p.y;
     if (HAS_DROPOUT) {
         uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
         uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
-        p = mix(vec2(0.0), p, bvec2(staysIn(dropout, first), staysIn(dropout, second)));
+        p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
     }
-    p_stage[row * ROW_THREADS + pair] = roundPair(p);
-    placeFactor(exp2(last - m));
+    p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
+    placeFactor(r, exp2(last - m[r]));
+}
+
+// Line 9.
+void updateSoftmax(const uint key_begin) {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        updateRows(r, key_begin);
+    }
 }
 
 #endif

@@ -3,7 +3,8 @@
 // Lines 4 and 7 of the algorithm (attention_decode_wide.comp): moves q and k from device memory through shared memory.
 //
 // Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
-// Provides: isView, existingKey, fetchPage, placePage, fetchKeys, forgetKeys, placeFetched, firstDepth, loadQueries.
+// Provides: isView, existingKey, fetchPage, placePage, fetchKeys, forgetKeys, placeFetched, rowTile,
+// keyMatrix, firstDepth, loadQueries.
 #ifndef VKF_DECODE_WIDE_STAGE_GLSL
 #define VKF_DECODE_WIDE_STAGE_GLSL
 
@@ -86,7 +87,15 @@ void clearStage() {
     }
 }
 
-// The first word of this subgroup's depths.
+// The subgroup's matrix of rows, its matrix of keys, and the first word of its depths, for line 8.
+uint rowTile() {
+    return subgroup / ROW_PARTIALS;
+}
+
+uint keyMatrix() {
+    return subgroup / DEPTH_SUBGROUPS % KEY_MATRICES;
+}
+
 uint firstDepth() {
     return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
 }
@@ -102,7 +111,8 @@ void loadQueries() {
     fetchKeys(keys.x);
     fetchPage(keys.x + TILE_KEYS);
     UNROLL for (uint i = 0; i < DIM_TILES; i++) {
-        coopMatLoad(q_tile[i], stage, firstDepth() + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(q_tile[i], stage, rowTile() * MATRIX_ROWS * STAGE_ROW + firstDepth() + i * SIDE_WORDS, STAGE_ROW,
+                    gl_CooperativeMatrixLayoutRowMajor);
     }
 }
 

@@ -2,8 +2,7 @@
 //
 // All mutable state of the decode kernel for wide heads. decode_wide_tile.glsl has its shared memory.
 //
-// Needs: common/params.glsl (Item), decode/decode_wide_tile.glsl, scores/final_score.glsl (BEFORE_ANY_KEY),
-// scores/dropout.glsl.
+// Needs: common/params.glsl (Item), decode/decode_wide_tile.glsl, scores/dropout.glsl.
 // Provides: the variables below.
 #ifndef VKF_DECODE_WIDE_STATE_GLSL
 #define VKF_DECODE_WIDE_STATE_GLSL
@@ -11,8 +10,8 @@
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup;
-uint row, pair;   // the row of the tile, and the pair of its scores, of this invocation
-ivec2 visible;    // keys of this split that the row sees
+uint row, pair;   // the row of each matrix of rows, and the pair of its scores, of this invocation
+ivec2 visible[ROW_TILES]; // keys of this split that the rows see
 uvec2 k_head, v_head;
 uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
@@ -23,10 +22,11 @@ uvec4 fetched[K_FETCHES];
 uint fetched_page;
 // The state of the algorithm.
 LeftMatrix q_tile[DIM_TILES];
-ResultMatrix o_tile[VALUE_TILES];
-float m = BEFORE_ANY_KEY;
-float l = 0.0; // running sum over this invocation's scores
-float slope;   // slope of the row's head
-RowDropout dropout; // dropout of the row
+ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+// Of this invocation's row of each matrix of rows.
+float m[ROW_TILES];
+float l[ROW_TILES];     // running sums over this invocation's scores
+float slope[ROW_TILES]; // slopes of the rows' heads
+RowDropout dropout[ROW_TILES];
 
 #endif

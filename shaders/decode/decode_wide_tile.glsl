@@ -2,18 +2,19 @@
 //
 // The tile of the decode kernel for wide heads, and its shared memory.
 //
-// Needs: common/params.glsl, matrix/matrix_layout.glsl, KEY_MATRICES.
-// Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, factor_stage, page_stage.
+// Needs: common/params.glsl, matrix/matrix_layout.glsl, KEY_MATRICES, ROW_TILES.
+// Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, page_stage.
 #ifndef VKF_DECODE_WIDE_TILE_GLSL
 #define VKF_DECODE_WIDE_TILE_GLSL
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint DEPTH_SUBGROUPS = SUBGROUPS / KEY_MATRICES;
-const uint TILE_ROWS = MATRIX_ROWS;
+const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_TILES);
+const uint TILE_ROWS = ROW_TILES * MATRIX_ROWS;
 const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
 const uint ROW_THREADS = TILE_KEYS / 2;
 const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
-const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);
+const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS); // of each matrix of rows
+const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
 
@@ -28,9 +29,8 @@ const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);  //
 const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // matrices that are staged at once
 
 shared uvec4 stage[TILE_KEYS * STAGE_ROW];         // q, then tiles of k, which become tiles of v, then o
-shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores
+shared float s_stage[SUBGROUPS * MATRIX_FLOATS];   // partial sums of scores, then factors of rows
 shared uint p_stage[TILE_ROWS * ROW_THREADS];      // pairs of probabilities
-shared float factor_stage[MATRIX_FLOATS];          // factor of each row, in all columns
 shared uint page_stage[PAGED ? TILE_KEYS : 1];     // pages of the keys that are fetched next
 
 #endif

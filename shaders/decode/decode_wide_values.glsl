@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 7 of the algorithm (attention_decode_wide.comp): places v in the shared memory of k.
+// Line 7 of the algorithm (attention_decode_wide.comp): moves v to the shared memory of k.
 //
-// Needs: decode/decode_wide_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: placeValues.
+// Needs: decode/decode_wide_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: fetchValues, placeValues.
 #ifndef VKF_DECODE_WIDE_VALUES_GLSL
 #define VKF_DECODE_WIDE_VALUES_GLSL
+
+// Loads v into the registers of k. At that time k is in shared memory, and the next k is not on its way yet.
+void fetchValues(const uint key_begin) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint key = existingKey(key_begin + min(place / V_WORDS, TILE_KEYS - 1));
+        uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
+        fetched[i] = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
+    }
+}
 
 // `full`: every row sees all keys of the tile. In other tiles, values become zeros if they are infinite or NaN, or if
 // their key does not exist. Where v is a view of k, its words are there already, and only a partial tile needs this
@@ -13,14 +23,10 @@ void placeValues(const uint key_begin, const bool full) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
-        uint key = existingKey(key_begin + of_tile);
         uint at = of_tile * STAGE_ROW + place % V_WORDS;
-        uvec4 word;
+        uvec4 word = fetched[i];
         if (v_in_k) {
             word = stage[at];
-        } else {
-            uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
-            word = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
         }
         if (!full) {
             word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);

@@ -167,6 +167,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
 Constants tileConstants(const DecodeWideTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_WIDE_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;

@@ -89,7 +89,7 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
                     CHECK(wide == nullptr); // plain arithmetic runs instead
                     continue;
                 }
-                const vkf::DecodeWideTile smallest = {layout, 1, dim, std::min(dim, 512U)};
+                const vkf::DecodeWideTile smallest = {layout, 1, 1, dim, std::min(dim, 512U)};
                 REQUIRE((wide == nullptr) == (smallest.sharedBytes() > bytes));
                 if (wide == nullptr) {
                     continue;
@@ -101,6 +101,21 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
             }
         }
     }
+}
+
+TEST_CASE("many rows of wide heads share tiles of keys in twos", "[tiles]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    const auto choose = [&](uint64_t rows, uint32_t keys) {
+        return std::get<vkf::DecodeWidePlan>(
+            vkf::chooseDecodeTile(caps, &layout, {576, 512, VKF_TYPE_F16, VKF_TYPE_F16, rows, 1, keys}));
+    };
+    const vkf::DecodeWideTile tile = choose(64, 16384).tile;
+    CHECK(tile.rows() == 32);
+    CHECK(tile.workgroupSize() == 256);
+    CHECK(tile.sharedBytes() <= 49152);
+    CHECK(choose(64, 4096).tile.rows() == 16);     // few pairs of rows and keys
+    CHECK(choose(16, 1U << 20).tile.rows() == 16); // one matrix holds all rows
 }
 
 TEST_CASE("tiles of path decode say what stood against them", "[tiles]") {
