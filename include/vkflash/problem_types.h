@@ -199,8 +199,9 @@ typedef enum VkfPath VKF_INT32_ENUM {
     /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
      * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_STANDARD = 2,
-    /* "coopmat": fused, on cooperative matrices. q is fp16 or bf16; k and v are each of q's type or of a block type.
-     * UNSUPPORTED otherwise, with VKF_PRECISION_FP32, and on devices without such matrices or full
+    /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type of
+     * k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is rounded
+     * to it. UNSUPPORTED with other types, with VKF_PRECISION_FP32, and on devices without such matrices or full
      * subgroups (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
@@ -215,8 +216,11 @@ typedef enum VkfPath VKF_INT32_ENUM {
 
 /* How much precision the products may give up. Accumulation is fp32 in any case. */
 typedef enum VkfPrecision VKF_INT32_ENUM {
-    VKF_PRECISION_DEFAULT = 0, /* products in the storage type's precision or better */
-    VKF_PRECISION_FP32 = 1,    /* products in fp32 too: never on matrix units of a narrower type */
+    /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
+     * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q past 65504 becomes infinite. */
+    VKF_PRECISION_DEFAULT = 0,
+    /* Products in fp32: never on matrix units of a narrower type. q, k and v are not rounded. */
+    VKF_PRECISION_FP32 = 1,
     VKF_PRECISION_FORCE_INT32 = 0x7fffffff
 } VkfPrecision;
 

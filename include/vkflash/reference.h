@@ -126,8 +126,8 @@ typedef struct VkfReferenceOptions {
     /* First argument of `progress`. */
     void* user;
     /* Type in which p enters the product p v. k and v of block types and q of type F32 enter products in it too. Set it
-     * to the VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or VKF_TYPE_BF16;
-     * other values are VKF_ERROR_INVALID_ARGUMENT. The fp64 algorithms ignore it. */
+     * to the VkfPlanInfo::productType of the plan that made o. VKF_TYPE_F32 (0) = unrounded, VKF_TYPE_F16 or
+     * VKF_TYPE_BF16; other values are VKF_ERROR_INVALID_ARGUMENT. The fp64 algorithms ignore it. */
     VkfType productType;
     /* Room for later versions: 0. */
     uint32_t reserved;

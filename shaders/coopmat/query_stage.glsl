@@ -7,6 +7,7 @@
 #ifndef VKF_QUERY_STAGE_GLSL
 #define VKF_QUERY_STAGE_GLSL
 
+#include "matrix/query_words.glsl"
 #include "matrix/signed_word.glsl"
 
 // A word of a packed row, with the sign of the scale. `q` is the head of packed row 0.
@@ -15,7 +16,12 @@ uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
     if (PACKED_HEADS != 1) {
         head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
     }
-    return signedWord(queryWordOrZero(head, queryRow(packed_row), column, HEAD_DIM, TYPE_Q, WHOLE_WORDS));
+    uint row = queryRow(packed_row);
+    if (TYPE_Q == VKF_STORED_F32) {
+        uvec2 address = halfRowAddress(head, min(row, head.count - 1));
+        return signedWord(roundedRowWord(address, row < head.count ? column : HEAD_DIM, HEAD_DIM, WHOLE_WORDS));
+    }
+    return signedWord(wordOrZero(head, row, column, HEAD_DIM, WHOLE_WORDS));
 }
 
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {

@@ -3,8 +3,8 @@
 // Rows of 16-bit elements in device memory, read as words of eight elements. Where a row consists of whole words, a
 // word is one load of 16 bytes.
 //
-// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl, matrix/matrix_layout.glsl.
-// Provides: HalfRows, halfRowsOf, halfRowAddress, halfAt, gatherHalves, halvesAt, wordAt, wordOrZero, queryWordOrZero.
+// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl.
+// Provides: HalfRows, halfRowsOf, halfRowAddress, halfAt, gatherHalves, halvesAt, wordAt, wordOrZero.
 #ifndef VKF_HALF_ROWS_GLSL
 #define VKF_HALF_ROWS_GLSL
 
@@ -31,7 +31,6 @@ uvec2 halfRowAddress(const HalfRows rows, const uint row) {
 }
 
 #include "common/row_words.glsl"
-#include "matrix/query_words.glsl"
 
 // Eight elements from `column` on; zeros past the end of the row.
 uvec4 gatherHalves(const uvec2 row_address, const uint column, const uint dim) {
@@ -62,16 +61,6 @@ uvec4 wordOrZero(const HalfRows rows, const uint row, const uint column, const u
     }
     uvec4 word = wordAt(rows, min(row, rows.count - 1), min(column, dim - 8));
     return row < rows.count && column < dim ? word : uvec4(0);
-}
-
-// The word at (row, column) of q, or of another tensor whose `type` has 16 bits.
-uvec4 queryWordOrZero(const HalfRows rows, const uint row, const uint column, const uint dim, const uint type,
-                      const bool whole_words) {
-    if (type == VKF_STORED_F32) {
-        uvec4 word = roundedRowWord(halfRowAddress(rows, min(row, rows.count - 1)), column, dim, whole_words);
-        return row < rows.count ? word : uvec4(0);
-    }
-    return wordOrZero(rows, row, column, dim, whole_words);
 }
 
 #endif

@@ -19,20 +19,26 @@ uint roundedPair(const vec2 x) {
     return packHalf2x16(mix(x, infinite, greaterThanEqual(abs(x), vec2(VKF_OVERFLOW_F16))));
 }
 
-uvec4 roundedWord(const vec4 low, const vec4 high) {
-    return uvec4(roundedPair(low.xy), roundedPair(low.zw), roundedPair(high.xy), roundedPair(high.zw));
-}
-
 // Eight elements from `column` on, of a row of `dim` fp32 elements; zeros past the end of the row. With whole words, the
-// function always loads words that exist. So loads need no branches and are in flight together.
+// function always loads words that exist. So loads need no branches and are in flight together. It calls no functions
+// of common/element.glsl, because chains of calls must be short (docs/tuning.md, "Chains of calls").
 uvec4 roundedRowWord(const uvec2 row_address, const uint column, const uint dim, const bool whole_words) {
-    if (!whole_words) {
-        return roundedWord(loadRow4(row_address, column, dim, VKF_STORED_F32),
-                           loadRow4(row_address, column + 4, dim, VKF_STORED_F32));
+    vec4 low = vec4(0.0);
+    vec4 high = vec4(0.0);
+    if (whole_words) {
+        uvec2 address = add64(row_address, uvec2(min(column, dim - 8) * 4, 0));
+        low = uintBitsToFloat(Word4(address).value);
+        high = uintBitsToFloat(Word4(add64(address, uvec2(16, 0))).value);
+    } else {
+        UNROLL for (uint i = 0; i < 8; i++) {
+            if (column + i < dim) {
+                float x = uintBitsToFloat(Word(add64(row_address, uvec2((column + i) * 4, 0))).value);
+                low[i % 4] = i < 4 ? x : low[i % 4];
+                high[i % 4] = i < 4 ? high[i % 4] : x;
+            }
+        }
     }
-    uvec2 address = add64(row_address, uvec2(min(column, dim - 8) * 4, 0));
-    uvec4 word = roundedWord(loadAligned4(address, VKF_STORED_F32),
-                             loadAligned4(add64(address, uvec2(16, 0)), VKF_STORED_F32));
+    uvec4 word = uvec4(roundedPair(low.xy), roundedPair(low.zw), roundedPair(high.xy), roundedPair(high.zw));
     return column < dim ? word : uvec4(0);
 }
 

@@ -17,6 +17,7 @@
 #define VKF_MATRIX_PRODUCT_GLSL
 
 #include "matrix/half_rows.glsl"
+#include "matrix/query_words.glsl"
 
 const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
@@ -42,13 +43,23 @@ void clearProduct() {
     }
 }
 
-// Fetches words of a from (row_begin, column) on. Rows have `dim` elements of `type`: fp32 or the type of the matrices.
+// A word of a: rows of `type`, which is fp32 or the type of the matrices.
+uvec4 wordOfA(const HalfRows rows, const uint row, const uint column, const uint dim, const uint type,
+              const bool whole_words) {
+    if (type == VKF_STORED_F32) {
+        uvec2 address = halfRowAddress(rows, min(row, rows.count - 1));
+        return roundedRowWord(address, row < rows.count ? column : dim, dim, whole_words);
+    }
+    return wordOrZero(rows, row, column, dim, whole_words);
+}
+
+// Fetches words of a from (row_begin, column) on. Rows have `dim` elements of `type`.
 void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const uint type,
             const bool whole_words, const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
-        fetched_a[i] = queryWordOrZero(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type,
-                                       whole_words);
+        fetched_a[i] =
+            wordOfA(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type, whole_words);
     }
 }
 

@@ -182,13 +182,16 @@ VkfProblem randomProblem(Dice& dice, Data& data, vkf::test::Shape shape) {
     return p;
 }
 
-// One 16-bit type for q, k and v that the device's matrices support.
+// One 16-bit type for q, k and v that the device's matrices support. A q of type fp32 stays.
 void makeTypesEqual(const vkf::test::Variation& variation, VkfProblem& p) {
     p.kvSplits = p.headDim % 3; // 0 = chosen by the library
-    p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type;
-    p.k.type = p.v.type = p.q.type;
+    const auto fit = [&p](VkfType type) {
+        p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F32 : type;
+        p.k.type = p.v.type = type;
+    };
+    fit(p.q.type != VKF_TYPE_F32 ? p.q.type : p.k.type != VKF_TYPE_F32 ? p.k.type : VKF_TYPE_F16);
     if (!vkf::test::takes(variation, p)) {
-        p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;
+        fit(VKF_TYPE_F16);
     }
 }
 

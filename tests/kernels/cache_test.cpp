@@ -92,24 +92,24 @@ VkfProblem randomCache(Dice& dice, Data& data, bool fewRows) {
     return p;
 }
 
-// q of a 16-bit type that the device multiplies. k and v of q's type or of block types.
+// A 16-bit type that the device multiplies. q of this type or of fp32, k and v of this type or of block types.
 void makeTypesFitMatrices(const Variation& variation, VkfProblem& p) {
     const auto fit = [&p](VkfType type) {
         p.k.type = vkfBlockElements(p.k.type) == 1 ? type : p.k.type;
         p.v.type = vkfBlockElements(p.v.type) == 1 ? type : p.v.type;
-        p.q.type = type;
+        p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F32 : type;
     };
-    fit(p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F16 : p.q.type);
+    fit(p.q.type != VKF_TYPE_F32 ? p.q.type : p.o.type == VKF_TYPE_BF16 ? VKF_TYPE_BF16 : VKF_TYPE_F16);
     p.path = VKF_PATH_COOPMAT;
     if (vkfCheckSupport(vkf::test::deviceOf(variation).context(), &p, nullptr) != VKF_SUCCESS) {
         fit(VKF_TYPE_F16);
     }
 }
 
-// fp16, blocks, and pages whose rows fill the matrices of path decode on most devices.
+// fp16 or an fp32 q, blocks, and pages whose rows fill the matrices of path decode on most devices.
 void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
     constexpr std::array<uint32_t, 4> dims = {64, 128, 192, 256};
-    p.q.type = VKF_TYPE_F16;
+    p.q.type = p.q.type == VKF_TYPE_F32 ? VKF_TYPE_F32 : VKF_TYPE_F16;
     p.headDim = dice.of(dims);
     p.valueDim = dice.oneIn(3) ? dice.of(dims) : p.headDim;
     const auto fit = [&](VkfTensor& tensor) {

@@ -139,6 +139,8 @@ const std::vector<Feature> table = {
     {"types",
      {{"f16", nothing},
       {"bf16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_BF16, VKF_TYPE_BF16, VKF_TYPE_BF16); }},
+      {"f32 beside f16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_F16); }},
+      {"f32 beside bf16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_BF16, VKF_TYPE_BF16); }},
       {"f32", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_F32, VKF_TYPE_F32); }},
       {"f32, f16 and bf16", [](PairedCall& c) { setTypes(c.problem, VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16); }}}},
     {"o",
@@ -251,7 +253,8 @@ const std::vector<Feature> table = {
 };
 
 constexpr size_t typesFeature = 3;
-constexpr size_t matrixTypes = 2; // the first levels of the feature
+constexpr size_t matrixTypes = 4; // the first levels of the feature
+constexpr size_t f32Types = 4;    // the level in which all tensors are fp32
 constexpr size_t anyLevel = 100;  // any level but the plain one
 
 struct Choice {
@@ -436,7 +439,7 @@ std::vector<Levels> fewCallsOf(const Design& design) {
     }
     // Plain calls in one other type on each variation, because these have their own shaders.
     Levels plain(table.size(), 0);
-    plain[typesFeature] = design.onMatrices ? 1 : 2;
+    plain[typesFeature] = design.onMatrices ? 1 : f32Types;
     std::vector<Levels> few(design.variations.size(), plain);
     while (!missing.empty()) {
         const size_t variation = few.size() % design.variations.size(); // the variation on which the call runs

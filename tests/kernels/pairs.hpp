@@ -35,7 +35,7 @@ struct PairedCall {
 struct Design {
     const char* name;
     std::vector<size_t> variations; // numbers of variations
-    bool onMatrices = false;        // only fp16 and bf16
+    bool onMatrices = false;        // only fp16 and bf16, and an fp32 q beside them
 };
 const std::vector<Design>& designs();
 

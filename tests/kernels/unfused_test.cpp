@@ -104,6 +104,8 @@ TEST_CASE("the unfused path multiplies on cooperative matrices wherever path coo
         const bool matrices = vkfCheckSupport(device.context(), &problem, nullptr) == VKF_SUCCESS;
         problem.path = VKF_PATH_STANDARD;
         CHECK(vkf::host::Plan(device, problem).info().productType == (matrices ? type : VKF_TYPE_F32));
+        problem.q.type = VKF_TYPE_F32; // is rounded to the type of k and v
+        CHECK(vkf::host::Plan(device, problem).info().productType == (matrices ? type : VKF_TYPE_F32));
         problem.precision = VKF_PRECISION_FP32;
         CHECK(vkf::host::Plan(device, problem).info().productType == VKF_TYPE_F32);
     }

@@ -78,6 +78,7 @@ VkfProblem randomProblem(Dice& dice, Data& data) {
     VkfProblem p = problemOf(shape);
     p.q.type = p.k.type = p.v.type = p.o.type = chooseType(dice, p);
     p.o.type = dice.oneIn(2) ? VKF_TYPE_F32 : p.o.type;
+    p.q.type = dice.oneIn(3) ? VKF_TYPE_F32 : p.q.type;
     uint64_t rows = shape.Nk;
     if (dice.oneIn(3)) {
         rows = dice.of(pageSizes);

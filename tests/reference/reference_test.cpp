@@ -422,7 +422,8 @@ TEST_CASE("the number of threads changes no bit, and progress only grows", "[ref
 }
 
 TEST_CASE("the fp64 algorithms ignore the product type, the fp32 ones follow it", "[reference]") {
-    const VkfProblem p = vkf::test::problemOf({1, 2, 1, 23, 140, 16, 0});
+    VkfProblem p = vkf::test::problemOf({1, 2, 1, 23, 140, 16, 0});
+    p.q.type = VKF_TYPE_F16; // an fp32 q would be rounded too
     const Inputs inputs = vkf::test::makeInputs(p, {});
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
@@ -438,6 +439,46 @@ TEST_CASE("the fp64 algorithms ignore the product type, the fp32 ones follow it"
             }
         }
     }
+}
+
+TEST_CASE("in products of 16-bit types an fp32 q is rounded first, and k and v are not", "[reference]") {
+    const VkfProblem p = vkf::test::problemOf({1, 2, 1, 23, 40, 16, 0});
+    const Inputs inputs = vkf::test::makeInputs(p, {});
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        // A q of the 16-bit type has the rounded elements, and no k or v of it differs from its fp32 one.
+        VkfProblem narrow = p;
+        narrow.q.type = type;
+        Inputs rounded = inputs;
+        rounded.q.resize(inputs.q.size() / 2);
+        for (uint64_t i = 0; i < rounded.q.size() / 2; i++) {
+            vkfStoreElement(type, rounded.q.data(), i, vkfLoadElement(VKF_TYPE_F32, inputs.q.data(), i));
+        }
+        for (const VkfReferenceAlgorithm algorithm :
+             {VKF_REFERENCE_TILED_FP32, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, VKF_REFERENCE_TILED}) {
+            VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
+            options.productType = type;
+            const bool rounds = algorithm != VKF_REFERENCE_TILED;
+            CHECK((reference(p, inputs, options).lse == reference(narrow, rounded, options).lse) == rounds);
+            CHECK((reference(p, inputs, options).o == reference(narrow, rounded, options).o) == rounds);
+        }
+    }
+}
+
+TEST_CASE("an fp32 q past the largest fp16 counts as infinite in products of fp16", "[reference]") {
+    const VkfProblem p = vkf::test::problemOf({1, 1, 1, 1, 1, 1, 0});
+    Inputs inputs = vkf::test::makeInputs(p, {});
+    vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), 0, 1.0);
+    const auto lseOf = [&](double q, VkfType type) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), 0, q);
+        VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32);
+        options.productType = type;
+        return reference(p, inputs, options).lse[0];
+    };
+    CHECK(std::abs(lseOf(65519.0, VKF_TYPE_F16) / 65504.0 - 1.0) < 1e-6);
+    CHECK_FALSE(std::isfinite(lseOf(65520.0, VKF_TYPE_F16)));
+    CHECK(lseOf(-65520.0, VKF_TYPE_F16) == -std::numeric_limits<double>::infinity());
+    CHECK(std::abs(lseOf(65520.0, VKF_TYPE_F32) / 65520.0 - 1.0) < 1e-6);
+    CHECK(std::abs(lseOf(65520.0, VKF_TYPE_BF16) / 65536.0 - 1.0) < 1e-6);
 }
 
 TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {

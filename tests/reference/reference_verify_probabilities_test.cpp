@@ -70,7 +70,8 @@ TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's
                 CHECK(verdict.passed != 0);
                 CHECK(verdict.error > 0.0);
                 CHECK(verdict.bound > verdict.error);
-                CHECK(verdict.bound < (path == VKF_PATH_STANDARD ? 6e-7 : 3e-6));
+                const bool roundsQ = type == VKF_TYPE_F32 && productType != VKF_TYPE_F32;
+                CHECK(verdict.bound < (roundsQ ? 1e-3 : path == VKF_PATH_STANDARD ? 6e-7 : 3e-6));
             }
         }
     }

@@ -65,11 +65,75 @@ TEST_CASE("caches go to the kernels that take them", "[schedule]") {
     CHECK(kernelOf(prefill, VKF_TYPE_F32, true) == vkf::Kernel::attentionScalar);
 
     VkfProblem fp32 = problemOf({1, 1, 1, 64, 64, 64});
-    fp32.k.type = VKF_TYPE_Q8_0;
+    fp32.k.type = VKF_TYPE_Q8_0; // and v is fp32
     fp32.path = VKF_PATH_COOPMAT;
     VkfMessage message{};
     CHECK(refusal(caps, fp32, &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("or k and v of block types"));
+    CHECK_THAT(std::string(message.text), ContainsSubstring("or they must be of block types"));
+}
+
+TEST_CASE("the type of matrices is q's, or that of k and v beside an fp32 q", "[schedule]") {
+    vkf::Caps caps = matrixCaps();
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.bf16Matrix = caps.f16Matrix;
+    constexpr VkfType none = VKF_TYPE_F32; // no matrices
+    const struct {
+        VkfType q, k, v, matrices;
+    } rows[] = {
+        {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_F16, VKF_TYPE_F16},
+        {VKF_TYPE_F32, VKF_TYPE_BF16, VKF_TYPE_BF16, VKF_TYPE_BF16},
+        {VKF_TYPE_F32, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_F16},
+        {VKF_TYPE_F32, VKF_TYPE_Q4_0, VKF_TYPE_F16, VKF_TYPE_F16},
+        {VKF_TYPE_F32, VKF_TYPE_Q8_0, VKF_TYPE_BF16, VKF_TYPE_BF16},
+        {VKF_TYPE_F32, VKF_TYPE_BF16, VKF_TYPE_Q5_1, VKF_TYPE_BF16},
+        {VKF_TYPE_BF16, VKF_TYPE_BF16, VKF_TYPE_Q5_1, VKF_TYPE_BF16},
+        {VKF_TYPE_BF16, VKF_TYPE_Q4_1, VKF_TYPE_Q5_1, VKF_TYPE_BF16},
+        {VKF_TYPE_F16, VKF_TYPE_Q4_1, VKF_TYPE_F16, VKF_TYPE_F16},
+        {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16, none},
+        {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_F32, none},
+        {VKF_TYPE_F32, VKF_TYPE_F32, VKF_TYPE_Q8_0, none},
+        {VKF_TYPE_F32, VKF_TYPE_F32, VKF_TYPE_F32, none},
+        {VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_BF16, none},
+    };
+    for (const auto& row : rows) {
+        INFO(vkfTypeName(row.q) << ' ' << vkfTypeName(row.k) << ' ' << vkfTypeName(row.v));
+        VkfProblem problem = problemOf({1, 8, 2, 512, 4096, 128, 0, row.q});
+        problem.k.type = row.k;
+        problem.v.type = row.v;
+        const vkf::Schedule prefill = schedule(caps, problem);
+        CHECK(prefill.path == (row.matrices == none ? VKF_PATH_SCALAR : VKF_PATH_COOPMAT));
+        CHECK(prefill.productType == row.matrices);
+        CHECK(prefill.phases[0].variant.bf16 == (row.matrices == VKF_TYPE_BF16));
+        problem.queryRows = 4;
+        const vkf::Schedule decode = schedule(caps, problem);
+        const bool blocks = vkfBlockElements(row.k) != 1 || vkfBlockElements(row.v) != 1;
+        const bool onMatrices = row.matrices == VKF_TYPE_F16 || (row.matrices == VKF_TYPE_BF16 && !blocks);
+        CHECK(decode.path == VKF_PATH_DECODE);
+        CHECK(decode.productType == (onMatrices ? row.matrices : none));
+        problem.headDim = problem.valueDim = 512;
+        CHECK(schedule(caps, problem).productType == (onMatrices && !blocks ? row.matrices : none));
+        problem.precision = VKF_PRECISION_FP32;
+        CHECK(schedule(caps, problem).productType == none);
+        problem.headDim = problem.valueDim = 128;
+        CHECK(schedule(caps, problem).productType == none);
+    }
+}
+
+TEST_CASE("an fp32 q is loaded in words where its rows are words of fp32", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    for (const uint32_t rows : {4U, 512U}) { // paths decode and coopmat
+        VkfProblem problem = problemOf({1, 8, 2, rows, 4096, 128, 0, VKF_TYPE_F16});
+        problem.q.type = VKF_TYPE_F32;
+        const auto alignmentOf = [&](uint64_t gap) {
+            problem.q.rowStride = 128 + gap;
+            problem.q.headStride = problem.q.rowStride * rows;
+            problem.q.batchStride = problem.q.headStride * 8;
+            return schedule(caps, problem).inputAlignment;
+        };
+        CHECK(alignmentOf(0) == 16);
+        CHECK(alignmentOf(4) == 16);
+        CHECK(alignmentOf(2) == 1);
+    }
 }
 
 TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]") {

@@ -54,8 +54,9 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
         return (knowsPacked || !has(problem, VKF_ARRAY_CU_SEQLENS)) &&
                (knowsBlocks || !has(problem, VKF_ARRAY_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
     }
-    const VkfType type = problem.q.type;
-    if (type == VKF_TYPE_F32 || problem.k.type != type || problem.v.type != type) {
+    const VkfType type = problem.k.type; // an fp32 q is rounded to it
+    const bool fits = problem.q.type == type || problem.q.type == VKF_TYPE_F32;
+    if (type == VKF_TYPE_F32 || !fits || problem.v.type != type) {
         return false;
     }
     VkfProblem onMatrices = problem;
