@@ -47,6 +47,31 @@ void setBias(VariantCall& call) {
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
+// A bias of its own for each head.
+void setHeadBias(VariantCall& call) {
+    VkfProblem& problem = call.problem;
+    problem.bias = {VKF_TYPE_F16, 0, 0, uint64_t{problem.queryRows} * problem.keys, problem.keys};
+    enable(problem, VKF_ARRAY_BIAS);
+    call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+    repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
+}
+
+// A causal mask as a dense bias of 0 and -infinity.
+void setCausalBias(VariantCall& call) {
+    constexpr uint16_t minusInfinity = 0xfc00; // fp16
+    VkfProblem& problem = call.problem;
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
+    enable(problem, VKF_ARRAY_BIAS);
+    std::vector<uint16_t> elements(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) / sizeof(uint16_t), minusInfinity);
+    for (uint64_t row = 0; row < problem.queryRows; ++row) {
+        const uint64_t visible = row + 1 + problem.keys - problem.queryRows;
+        std::fill_n(elements.begin() + static_cast<std::ptrdiff_t>(row * problem.keys), visible, uint16_t{0});
+        call.pairsOfHead += static_cast<double>(visible);
+    }
+    call.extras.bias.resize(elements.size() * sizeof(uint16_t));
+    std::memcpy(call.extras.bias.data(), elements.data(), call.extras.bias.size());
+}
+
 // ---- Masks -------------------------------------------------------------------------------------------
 
 // Makes one mask for all heads. Its rows begin at multiples of 4 bytes. Returns the bytes of a row.
@@ -186,6 +211,8 @@ constexpr std::array table = {
     Variant{"softcap", Workload::prefill, setSoftcap, "plain", time(1.1)},
     Variant{"sinks", Workload::prefill, setSinks, "plain", time(1.1)},
     Variant{"bias", Workload::prefill, setBias, "plain", time(1.3)},
+    Variant{"bias-heads", Workload::prefill, setHeadBias, "plain", information},
+    Variant{"bias-causal", Workload::prefill, setCausalBias, "plain", time(0.62)},
     Variant{"mask", Workload::prefill, setByteMask, "plain", time(0.6)},
     Variant{"mask-bits", Workload::prefill, setBitMask, "plain", time(0.6)},
     Variant{"mask-random", Workload::prefill, setRandomMask, "plain", information},
