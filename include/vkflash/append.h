@@ -71,7 +71,7 @@ typedef struct VkfRotary {
  *
  *     tensors                  types
  *     newK, newV, q, rotatedQ  F32, F16, BF16
- *     k, v                     F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1
+ *     k, v                     F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
  *
  * Another type is UNSUPPORTED. Types other than F32 need storageBuffer16BitAccess: vkfCreateAppend returns UNSUPPORTED
  * without it.

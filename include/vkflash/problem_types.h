@@ -147,7 +147,8 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  *
  *     use                                   types
  *     q and o                               F32, F16, BF16
- *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1
+ *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
+ *                                           IQ4_NL
  *     VkfProblem::bias                      F32, F16, BF16
  *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
  *
@@ -166,7 +167,9 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  * An element is, in fp32:
  *
  *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
- *                                         d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
+ *     d n[code]    iq4_nl, 18 bytes       d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
+ *
+ * n is -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113.
  *
  * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend (append.h) makes them on the device. */
 typedef enum VkfType VKF_INT32_ENUM {
@@ -181,6 +184,7 @@ typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_Q5_1 = 8,
     VKF_TYPE_BOOL8 = 9,  /* masks: one byte an element, nonzero = keep */
     VKF_TYPE_BOOL1 = 10, /* masks: one bit an element, little-endian, 1 = keep */
+    VKF_TYPE_IQ4_NL = 11,
     VKF_TYPE_FORCE_INT32 = 0x7fffffff
 } VkfType;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads rows of block types (shared/stored_types.h) as fp32. The elements have exactly the bits of the definition:
-// scale times code is exact in fp32, and adding a minimum rounds once.
+// scale times code is exact in fp32, and adding a minimum rounds once. In iq4_nl the number of a code takes the place
+// of the code (cache/code_numbers.glsl).
 //
 // A kernel loads one piece of a block at a time: VKF_PIECE_BYTES bytes of codes, and the numbers that they need. A
 // piece has four words:
@@ -18,6 +19,8 @@
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
+#include "cache/code_numbers.glsl"
+
 #if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
 #define VKF_PIECE_BYTES 8
 
@@ -29,6 +32,7 @@
     (VKF_BLOCK_OFFSET(piece, type) + VKF_BLOCK_CODES_AT(type) + (piece) % VKF_PIECES_OF_BLOCK(type) * VKF_PIECE_BYTES)
 #define VKF_CODE_OFFSET(type)                                                                                    \
     ((type) == VKF_STORED_Q8_0          ? 128.0                                                                  \
+     : (type) == VKF_STORED_IQ4_NL      ? VKF_MIDDLE_CODE                                                        \
      : VKF_BLOCK_HAS_MINIMUM(type)      ? 0.0                                                                    \
      : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
                                         : 8.0)
@@ -115,7 +119,8 @@ uint codeBytes(const uint codes, const uint fifth, const uint type) {
 vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
-    vec4 x = (uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + VKF_CODE_OFFSET(type))) * scale.x;
+    vec4 codes = uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + VKF_CODE_OFFSET(type));
+    vec4 x = (type == VKF_STORED_IQ4_NL ? numbersOf(codes) : codes) * scale.x;
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 

@@ -48,7 +48,12 @@ struct Scaling {
     bool finite;
 };
 
-// Codes of types without a minimum lie around this one. 0 for other types, and for the signed codes of q8_0.
+// The largest element has code 0 in these types. The scale then has the opposite sign.
+bool largestIsFirst(const uint type) {
+    return type == VKF_STORED_Q4_0 || type == VKF_STORED_Q5_0 || type == VKF_STORED_IQ4_NL;
+}
+
+// Codes of q4_0 and q5_0 lie around this one. 0 for other types.
 float middleCode(const uint type) {
     return type == VKF_STORED_Q4_0 ? 8.0 : type == VKF_STORED_Q5_0 ? 16.0 : 0.0;
 }
@@ -63,7 +68,8 @@ float scaleOf(const float range, const uint type) {
     if (middleCode(type) != 0.0) {
         return range * (type == VKF_STORED_Q4_0 ? 0.125 : 0.0625);
     }
-    return divideRounded(range, type == VKF_STORED_Q8_0 ? 127.0 : float(largestCode(type)));
+    const bool to_127 = type == VKF_STORED_Q8_0 || type == VKF_STORED_IQ4_NL;
+    return divideRounded(range, to_127 ? 127.0 : float(largestCode(type)));
 }
 
 // The scaling of the 32 elements from `first` on.
@@ -85,7 +91,7 @@ Scaling scalingOf(const uint first, const uint type) {
     }
     float scale = scaleOf(range, type);
     float inverse = scale < uintBitsToFloat(0x800000u) ? 0.0 : divideRounded(1.0, scale);
-    uint sign = middleCode(type) != 0.0 ? ~floatBitsToUint(largest) & 0x80000000u : 0; // the opposite of the element's
+    uint sign = largestIsFirst(type) ? ~floatBitsToUint(largest) & 0x80000000u : 0;
     return Scaling(roundF16(scale) | sign >> 16, VKF_BLOCK_HAS_MINIMUM(type) ? least : 0.0,
                    uintBitsToFloat(floatBitsToUint(inverse) | sign), true);
 }
@@ -98,9 +104,23 @@ uint codeQ8(const float x, const Scaling scaling) {
     return scaling.finite ? uint(code) & 0xffu : 0;
 }
 
+// The code of the number that is nearest to `steps`, of two the larger: how many middles between neighbours `steps`
+// reaches.
+uint nearestNumber(const float steps) {
+    const int numbers[16] = int[](VKF_IQ4_NL_NUMBERS);
+    uint code = 0;
+    for (uint i = 0; i < 15; i++) {
+        code += uint(steps >= 0.5 * float(numbers[i] + numbers[i + 1]));
+    }
+    return code;
+}
+
 // The code of x in 4 or 5 bits. Halves are rounded up.
 uint codeOf(const float x, const Scaling scaling, const uint type) {
     precise float steps = (x - scaling.minimum) * scaling.inverse;
+    if (type == VKF_STORED_IQ4_NL) {
+        return scaling.finite ? nearestNumber(steps) : 0;
+    }
     precise float moved = steps + (middleCode(type) + 0.5);
     return scaling.finite ? min(uint(moved), largestCode(type)) : 0;
 }

@@ -4,12 +4,15 @@
 // matrices.
 //
 // A code in the low bits of 2^10 is an exact fp16. Its difference to 2^10 plus the code of zero is exact, too. So only
-// the element itself is rounded. An element past the largest fp16 becomes infinite.
+// the element itself is rounded. An element past the largest fp16 becomes infinite. A code of iq4_nl becomes its number
+// first, which is exact too.
 //
 // Needs: decode/decode_blocks.glsl, cache/block_types.glsl, matrix/special_values.glsl (finiteHalves).
 // Provides: keyWord, makeValues, valueOfBlocks.
 #ifndef VKF_DECODE_BLOCK_CODES_GLSL
 #define VKF_DECODE_BLOCK_CODES_GLSL
+
+#include "cache/code_number_halves.glsl"
 
 // Word number `word` of a chunk's codes, as the chunk is rotated. Words of the first unit are joined with the last
 // unit.
@@ -57,8 +60,11 @@ uint elementPair(const uint bytes, const bool high, const uint fifth, const f16v
     const uint mask = inRegister(q8_0 ? 0x00ff00ffu : high ? 0x00f000f0u : 0x000f000fu);
     const uint codes = (bytes & mask) ^ inRegister(q8_0 ? 0x64806480u : 0x64006400u);
     const uint bits = VKF_BLOCK_HAS_FIFTH_BITS(dealt.type) ? codes | (high ? fifth << 4 : fifth) : codes;
-    const f16vec2 x = fma(unpackFloat2x16(bits), f16vec2(high ? 0.0625 : 1.0),
-                          f16vec2((high ? -64.0 : -1024.0) - VKF_CODE_OFFSET(dealt.type)));
+    f16vec2 x = fma(unpackFloat2x16(bits), f16vec2(high ? 0.0625 : 1.0),
+                    f16vec2((high ? -64.0 : -1024.0) - VKF_CODE_OFFSET(dealt.type)));
+    if (dealt.type == VKF_STORED_IQ4_NL) {
+        x = halfNumbersOf(x);
+    }
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(dealt.type) ? fma(x, scale, minimum) : x * scale);
 }
 

@@ -13,6 +13,7 @@
 #define VKF_STORED_Q4_1 6
 #define VKF_STORED_Q5_0 7
 #define VKF_STORED_Q5_1 8
+#define VKF_STORED_IQ4_NL 11
 
 /* A block has VKF_BLOCK_ELEMENTS elements. Its bytes are, in this order:
  *   - an fp16 scale
@@ -21,7 +22,8 @@
  *   - codes of four or eight bits */
 #define VKF_BLOCK_ELEMENTS 32
 #if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
-#define VKF_IS_BLOCK_TYPE(type) ((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1)
+#define VKF_IS_BLOCK_TYPE(type)                                                                                  \
+    (((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1) || (type) == VKF_STORED_IQ4_NL)
 #else /* shaders for k and v of plain types omit the code for block types */
 #define VKF_IS_BLOCK_TYPE(type) false
 #endif
@@ -31,6 +33,9 @@
 #define VKF_BLOCK_CODES_AT(type) (VKF_BLOCK_FIFTH_BITS_AT(type) + (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 4 : 0))
 #define VKF_BLOCK_CODE_BYTES(type) ((type) == VKF_STORED_Q8_0 ? 32 : 16)
 #define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + VKF_BLOCK_CODE_BYTES(type))
+
+/* The numbers that the codes 0 to 15 of iq4_nl stand for. They increase. */
+#define VKF_IQ4_NL_NUMBERS -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
 
 /* The 16-bit type of cooperative matrices, from the types of q, k and v:
  *   - the type of q, if q is not fp32

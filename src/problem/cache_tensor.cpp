@@ -15,7 +15,7 @@ VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTe
     if (vkfTypeBytes(tensor.type) == 0 && !block) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
                     tensor.type, vkfTypeName(tensor.type),
-                    use == TensorUse::cache ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
+                    use == TensorUse::cache ? ", q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl" : "");
     }
     if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
         return result;

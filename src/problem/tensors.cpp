@@ -30,13 +30,14 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
 
 VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
     const char* name = roleNames[static_cast<size_t>(role)];
-    if (tensor.type < 0 || tensor.type > VKF_TYPE_BOOL1) {
+    if (tensor.type < 0 || tensor.type > VKF_TYPE_IQ4_NL) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is no VkfType", name, tensor.type);
     }
     const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
     if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
-                    tensor.type, vkfTypeName(tensor.type), mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1" : "");
+                    tensor.type, vkfTypeName(tensor.type),
+                    mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl" : "");
     }
     if (isBlockType(tensor.type)) {
         if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {

@@ -33,7 +33,7 @@ constexpr std::array typeNames = {
     Name{VKF_TYPE_F32, "f32"},     Name{VKF_TYPE_F16, "f16"},         Name{VKF_TYPE_BF16, "bf16"},
     Name{VKF_TYPE_Q8_0, "q8_0"},   Name{VKF_TYPE_F8_E4M3, "f8_e4m3"}, Name{VKF_TYPE_Q4_0, "q4_0"},
     Name{VKF_TYPE_Q4_1, "q4_1"},   Name{VKF_TYPE_Q5_0, "q5_0"},       Name{VKF_TYPE_Q5_1, "q5_1"},
-    Name{VKF_TYPE_BOOL8, "bool8"}, Name{VKF_TYPE_BOOL1, "bool1"},
+    Name{VKF_TYPE_BOOL8, "bool8"}, Name{VKF_TYPE_BOOL1, "bool1"},     Name{VKF_TYPE_IQ4_NL, "iq4_nl"},
 };
 
 constexpr std::array pathNames = {

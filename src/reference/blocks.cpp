@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Block types: how 32 values become a scale, a minimum in some types, and codes; and back. All operations are in fp32
-// and in the order of ggml, so that the bytes are the same.
+// and in the order of ggml, so that the bytes are the same. iq4_nl is the exception: ggml changes the scale once more.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,10 +30,15 @@ int bitsOf(VkfType type) {
     return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 5 : 4;
 }
 
-// The number that is added to a code before it is scaled. In types without a minimum, it moves codes of 4 and 5 bits to
-// around 0.
-int codeOffset(VkfType type) {
-    return type == VKF_TYPE_Q8_0 || VKF_BLOCK_HAS_MINIMUM(type) ? 0 : -(1 << (bitsOf(type) - 1));
+constexpr std::array iq4nlNumbers = {VKF_IQ4_NL_NUMBERS};
+
+// The number that a code stands for before it is scaled. In types without a minimum, codes of 4 and 5 bits stand for
+// numbers around 0.
+int numberOf(VkfType type, int code) {
+    if (type == VKF_TYPE_IQ4_NL) {
+        return iq4nlNumbers[static_cast<size_t>(code)];
+    }
+    return type == VKF_TYPE_Q8_0 || VKF_BLOCK_HAS_MINIMUM(type) ? code : code - (1 << (bitsOf(type) - 1));
 }
 
 float loadF16(const unsigned char* from) { return static_cast<float>(vkfLoadElement(VKF_TYPE_F16, from, 0)); }
@@ -91,15 +96,28 @@ Scaling scalingOf(VkfType type, const Values& values) {
     for (const float x : values) {
         largest = std::abs(x) > std::abs(largest) ? x : largest;
     }
-    return {type == VKF_TYPE_Q8_0 ? std::abs(largest) / 127.0F : largest / static_cast<float>(codeOffset(type)), 0.0F};
+    return {type == VKF_TYPE_Q8_0 ? std::abs(largest) / 127.0F : largest / static_cast<float>(numberOf(type, 0)), 0.0F};
+}
+
+// The code of the number that is nearest to `steps`, of two the larger.
+int nearestNumber(float steps) {
+    int code = 0;
+    while (code < 15 &&
+           steps >= 0.5F * static_cast<float>(numberOf(VKF_TYPE_IQ4_NL, code) + numberOf(VKF_TYPE_IQ4_NL, code + 1))) {
+        code++;
+    }
+    return code;
 }
 
 int codeOf(VkfType type, float steps) {
     if (type == VKF_TYPE_Q8_0) {
         return static_cast<int>(std::round(steps));
     }
+    if (type == VKF_TYPE_IQ4_NL) {
+        return nearestNumber(steps);
+    }
     const int most = (1 << bitsOf(type)) - 1;
-    return std::min(most, static_cast<int>(steps + (0.5F - static_cast<float>(codeOffset(type)))));
+    return std::min(most, static_cast<int>(steps + (0.5F - static_cast<float>(numberOf(type, 0)))));
 }
 
 void quantizeBlock(VkfType type, const Values& values, unsigned char* block) {
@@ -132,7 +150,7 @@ void dequantizeBlock(VkfType type, const void* from, float* values, ProductRound
     const float minimum = VKF_BLOCK_HAS_MINIMUM(type) ? loadF16(block + minimumAt) : 0.0F;
     const Codes codes = loadCodes(type, block);
     for (size_t e = 0; e < size; e++) {
-        const float exact = scale * static_cast<float>(codes[e] + codeOffset(type));
+        const float exact = scale * static_cast<float>(numberOf(type, codes[e]));
         const float x = twice ? roundForProduct(rounding, static_cast<double>(exact)) : exact;
         values[e] = VKF_BLOCK_HAS_MINIMUM(type) ? x + minimum : x;
         values[e] = roundForProduct(rounding, static_cast<double>(values[e]));

@@ -6,8 +6,9 @@
 namespace vkf::tools {
 
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
-    command.add_option("--kv-type", options.kvType,
-                       "type of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0 or q5_1 (default: the type of q)");
+    command.add_option(
+        "--kv-type", options.kvType,
+        "type of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl (default: the type of q)");
     command.add_option("--page-size", options.pageSize,
                        "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
 }
