@@ -29,6 +29,8 @@ double stepsOf(VkfType type) {
         return 32;
     case VKF_TYPE_Q5_1:
         return 31;
+    case VKF_TYPE_IQ4_NL: // the widest steps are 24 of 240
+        return 10;
     default: // q8_0
         return 254;
     }

@@ -38,8 +38,8 @@ using vkf::test::runReference;
 using vkf::test::testDevice;
 
 constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
-constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,
-                                  VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,  VKF_TYPE_Q4_0,
+                                  VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
 
 // Elements of every kind, with NaN in the gaps. Tensors that are rotated get moderate values.
 Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
@@ -157,16 +157,14 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
     return p;
 }
 
-// Elements from low to high make a block of scale 1, or -1 in q4_0 and q5_0 if high is the first.
+// Elements from low to high make a block of scale 1, or -1 in q4_0, q5_0 and iq4_nl if high is the first.
 struct BlockRange {
     VkfType type;
     int low, high;
 };
-constexpr BlockRange blockRanges[] = {{VKF_TYPE_Q8_0, -127, 127},
-                                      {VKF_TYPE_Q4_0, -8, 8},
-                                      {VKF_TYPE_Q4_1, -4, 11},
-                                      {VKF_TYPE_Q5_0, -16, 16},
-                                      {VKF_TYPE_Q5_1, -4, 27}};
+constexpr BlockRange blockRanges[] = {{VKF_TYPE_Q8_0, -127, 127}, {VKF_TYPE_Q4_0, -8, 8},
+                                      {VKF_TYPE_Q4_1, -4, 11},    {VKF_TYPE_Q5_0, -16, 16},
+                                      {VKF_TYPE_Q5_1, -4, 27},    {VKF_TYPE_IQ4_NL, -127, 127}};
 
 enum class BlockKind { ties, normal, distant, zeros, equal, belowNormal, notFinite, widest };
 constexpr size_t blockKinds = 8;
@@ -367,6 +365,28 @@ TEST_CASE("codes lie in a block where its format says", "[append]") {
     }
 }
 
+TEST_CASE("codes of iq4_nl count through their numbers, and lie where those of q4_0 lie", "[append]") {
+    constexpr std::array numbers = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 1, .headDim = 32});
+    p.k.type = p.v.type = VKF_TYPE_IQ4_NL;
+    std::vector<float> values;
+    std::vector<uint8_t> nibbles(16);
+    for (uint32_t e = 0; e < 32; e++) {
+        const uint32_t code = (7 * e + 3) % 16 ^ e / 16;
+        values.push_back(2.0F * static_cast<float>(numbers[code]));
+        nibbles[e % 16] = static_cast<uint8_t>(nibbles[e % 16] | code << (e < 16 ? 0 : 4));
+    }
+    Bytes expected = bytesOf(std::vector<uint16_t>{0x4000}); // 2
+    const Bytes codes = bytesOf(nibbles);
+    expected.insert(expected.end(), codes.begin(), codes.end());
+    AppendInputs inputs;
+    inputs.lengths = {0};
+    inputs.newK = inputs.newV = bytesOf(values);
+    const AppendResults results = runDevice(p, inputs);
+    CHECK((results.k == expected));
+    CHECK((results.v == expected));
+}
+
 TEST_CASE("an append may have more workgroups than a dispatch's first dimension takes", "[append]") {
     constexpr uint32_t rows = 2 * VKF_APPEND_GROUPS * 128 + 77; // 128 rows of one element in a workgroup
     const VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = rows, .keys = rows - 1, .headDim = 1});
@@ -461,7 +481,7 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
           "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
-          "type of k is 3 (f8_e4m3); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1");
+          "type of k is 3 (f8_e4m3); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
           "type of newK is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfAppendProblem& p) { p.v.rowStride = 16; }) == "the strides of v make elements overlap");

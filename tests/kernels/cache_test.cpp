@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -21,7 +22,8 @@ using vkf::test::Data;
 using vkf::test::Dice;
 using vkf::test::Variation;
 
-constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
+                                   VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
 constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 256};
 constexpr std::array<uint32_t, 3> splits = {0, 1, 3};
 constexpr std::array<uint32_t, 6> headDims = {32, 64, 96, 128, 160, 256};
@@ -246,6 +248,47 @@ TEST_CASE("every block type is read as k and as v on cooperative matrices", "[ca
             const VkfProblem problem =
                 cacheOf({1, 1, 1, 9, 30, dim, 0, VKF_TYPE_F16}, blockTypes[i], other, dim == 32 ? 0 : 16);
             checkOn(vkf::test::variations[4], problem, vkf::test::makeInputs(problem, {}));
+        }
+    }
+}
+
+// With one key o is v. Query row e has a 1 in column e alone, so that its lse is element e of k.
+TEST_CASE("each code of iq4_nl is its number, in either half of a byte", "[cache][cache_coopmat][cache_decode]") {
+    constexpr std::array numbers = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    constexpr uint32_t dim = 64;
+    VkfProblem problem = cacheOf({1, 4, 1, 16, 1, dim, 0, VKF_TYPE_F16}, VKF_TYPE_IQ4_NL, VKF_TYPE_IQ4_NL, 0);
+    problem.o.type = VKF_TYPE_F32;
+    problem.scale = 1.0F;
+    vkf::enable(problem, VKF_ARRAY_LSE);
+    const auto codeOf = [](size_t e) { return (7 * e + 3) % 16 ^ e / 16 % 2; };
+    Data data;
+    data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v) {
+        for (size_t e = 0; e < dim; e++) {
+            std::byte& code = k[e / 32 * 18 + 2 + e % 16];
+            code = e % 32 < 16 ? std::byte(codeOf(e)) : code | std::byte(codeOf(e) << 4);
+            for (size_t row = 0; row < dim; row++) {
+                vkfStoreElement(VKF_TYPE_F16, q.data(), row * dim + e, row == e ? 1.0 : 0.0);
+            }
+        }
+        for (size_t block = 0; block < 2; block++) {
+            vkfStoreElement(VKF_TYPE_F16, &k[block * 18], 0, 0.5);
+        }
+        v = k;
+    };
+    const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, data);
+    for (const uint32_t variation : {0U, 4U, 5U, 6U, 7U}) {
+        apply(vkf::test::variations[variation], problem);
+        INFO(vkf::test::variations[variation].name);
+        const vkf::test::Outcome outcome =
+            vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[variation]), problem, inputs);
+        CHECK(outcome.passed());
+        for (size_t e = 0; e < dim; e++) {
+            const double expected = 0.5 * numbers[codeOf(e)];
+            CAPTURE(e);
+            for (size_t row = 0; row < dim; row++) {
+                CHECK(vkfLoadElement(VKF_TYPE_F32, outcome.o.data(), row * dim + e) == expected);
+            }
+            CHECK(std::abs(static_cast<double>(outcome.lse[e]) - expected) < 1e-4);
         }
     }
 }

@@ -86,7 +86,7 @@ const Refusal refusals[] = {
     {"a block type of o", [](VkfProblem& p) { p.o.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
      "type of o is 4 (q8_0); this version takes f32, f16, bf16"},
     {"a type of masks", [](VkfProblem& p) { p.k.type = VKF_TYPE_BOOL8; }, VKF_ERROR_UNSUPPORTED,
-     "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+     "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl"},
     {"blocks cut by the head dimension",
      [](VkfProblem& p) {
          p.valueDim = 40;
@@ -431,7 +431,7 @@ TEST_CASE("every result code, type and path has a name of its own", "[problem]")
     for (int code = VKF_ERROR_VULKAN; code <= VKF_SUCCESS; code++) {
         CHECK(std::string(vkfResultString(static_cast<VkfResult>(code))) != "unknown result code");
     }
-    for (int type = VKF_TYPE_F32; type <= VKF_TYPE_BOOL1; type++) {
+    for (int type = VKF_TYPE_F32; type <= VKF_TYPE_IQ4_NL; type++) {
         CHECK(std::string(vkfTypeName(static_cast<VkfType>(type))) != "unknown type");
     }
     for (int path = VKF_PATH_AUTO; path <= VKF_PATH_DECODE; path++) {

@@ -156,7 +156,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {usual + " --causal top-left --alignment bottom-right", "--alignment bottom-right|--causal top-left"},
                 {usual + " --path fast", "--path fast|scalar"},
                 {usual + " --precision half", "--precision half|fp32"},
-                {usual + " --kv-type q6", "--kv-type q6|f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1"},
+                {usual + " --kv-type q6", "--kv-type q6|f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl"},
                 {usual + " --v-type q8_0", "dim of v is 24|multiple of 32"},
                 {usual + " --page-size 3", "paging.pageSize is 3|power of two"},
                 {usual + " --page-size 4 --path standard", "--path standard|paging"},

@@ -13,7 +13,7 @@ using namespace vkf::test::mapping;
 
 // ---- The other side -----------------------------------------------------------------------------
 
-enum class GgmlType { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1 };
+enum class GgmlType { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl };
 
 // A tensor of ggml: the innermost dimension comes first, and strides are bytes.
 struct GgmlTensor {
@@ -25,7 +25,7 @@ struct GgmlTensor {
 };
 
 size_t typeSize(GgmlType type) {
-    constexpr std::array<size_t, 8> sizes = {4, 2, 2, 34, 18, 20, 22, 24};
+    constexpr std::array<size_t, 9> sizes = {4, 2, 2, 34, 18, 20, 22, 24, 18};
     return sizes[static_cast<size_t>(type)];
 }
 size_t blockSize(GgmlType type) { return type <= GgmlType::bf16 ? 1 : 32; }
@@ -42,8 +42,11 @@ double halfAt(const unsigned char* from) { return vkfLoadElement(VKF_TYPE_F16, f
 double blockElement(GgmlType type, const unsigned char* block, size_t e) {
     const auto nibble = [&](size_t first) { return e < 16 ? block[first + e] & 15 : block[first + e - 16] >> 4; };
     const auto fifthBit = [&](size_t first) { return (read<uint32_t>(block + first) >> e & 1U) != 0 ? 16 : 0; };
+    constexpr std::array numbers = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     const double d = halfAt(block);
     switch (type) {
+    case GgmlType::iq4_nl:
+        return d * numbers[static_cast<size_t>(nibble(2))];
     case GgmlType::q8_0:
         return d * read<int8_t>(block + 2 + e);
     case GgmlType::q4_0:
@@ -138,8 +141,8 @@ std::vector<double> flashAttnExt(const FlashAttnExt& call) {
 // ---- Both sides ---------------------------------------------------------------------------------
 
 VkfType typeHere(GgmlType type) {
-    constexpr std::array types = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,
-                                  VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+    constexpr std::array types = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,  VKF_TYPE_Q4_0,
+                                  VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
     return types[static_cast<size_t>(type)];
 }
 

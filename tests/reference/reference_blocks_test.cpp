@@ -16,13 +16,17 @@
 #include <vector>
 
 #include "reference/element.hpp"
+#include "shared/stored_types.h"
 #include "support/reference.hpp"
 
 namespace {
 
 using vkf::test::Inputs;
 
-constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
+                                   VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+// Written out again, not taken from the library.
+constexpr std::array iq4nlNumbers = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 using Values = std::array<float, 32>;
 using Block = std::vector<unsigned char>;
 
@@ -58,6 +62,8 @@ float element(VkfType type, const Block& block, size_t e) {
         return f16(0) * real(nibble(4)) + f16(2);
     case VKF_TYPE_Q5_0:
         return f16(0) * real(nibble(6) + fifth(2) - 16);
+    case VKF_TYPE_IQ4_NL:
+        return f16(0) * real(iq4nlNumbers[static_cast<size_t>(nibble(2))]);
     default:
         return f16(0) * real(nibble(8) + fifth(4)) + f16(2);
     }
@@ -109,7 +115,7 @@ bool agrees(const VkfProblem& problem, const Inputs& inputs) {
 } // namespace
 
 TEST_CASE("blocks have the sizes of their formats", "[reference]") {
-    constexpr std::array<uint64_t, 5> bytes = {34, 18, 20, 22, 24};
+    constexpr std::array<uint64_t, 6> bytes = {34, 18, 20, 22, 24, 18};
     for (size_t i = 0; i < blockTypes.size(); i++) {
         CHECK(vkfStoredBytes(blockTypes[i], 32) == bytes[i]);
         CHECK(vkfStoredBytes(blockTypes[i], 320) == 10 * bytes[i]);
@@ -135,6 +141,10 @@ TEST_CASE("a block of zeros has the code of zero", "[reference]") {
     q5[1] = 0x80;
     std::fill_n(q5.begin() + 2, 4, static_cast<unsigned char>(0xff));
     CHECK(quantized(VKF_TYPE_Q5_0, zeros) == q5);
+    Block iq4(18, 0x88); // 1 is the number nearest to zero, and 0 / -127 is -0
+    iq4[0] = 0x00;
+    iq4[1] = 0x80;
+    CHECK(quantized(VKF_TYPE_IQ4_NL, zeros) == iq4);
     for (const VkfType type : blockTypes) {
         CHECK(dequantized(type, quantized(type, zeros)) == zeros);
     }
@@ -230,6 +240,37 @@ TEST_CASE("codes round as their types say", "[reference]") {
     CHECK(dequantized(VKF_TYPE_Q5_1, q51) == values);
 }
 
+TEST_CASE("values of iq4_nl take the nearest number, and the larger of two", "[reference]") {
+    Values values{};
+    for (size_t e = 0; e < 16; e++) {
+        const auto number = static_cast<float>(iq4nlNumbers[e]);
+        const auto next = static_cast<float>(iq4nlNumbers[std::min<size_t>(e + 1, 15)]);
+        values[e] = number / 4;
+        values[e + 16] = (number + next) / 8; // the middle belongs to the larger
+    }
+    const Block block = quantized(VKF_TYPE_IQ4_NL, values);
+    CHECK(half(block, 0) == 0x3400); // 1 / 4: -127 is the largest
+    Values flipped{};
+    for (size_t e = 0; e < 16; e++) {
+        INFO(e);
+        CHECK(block[2 + e] == (e | std::min<size_t>(e + 1, 15) << 4));
+        values[e + 16] = std::nextafter(values[e + 16], -100.0F); // below the middle; 113 stays the nearest
+        flipped[e] = -values[e];
+    }
+    const Block below = quantized(VKF_TYPE_IQ4_NL, values);
+    const Block negative = quantized(VKF_TYPE_IQ4_NL, flipped);
+    CHECK(half(negative, 0) == 0xb400);
+    for (size_t e = 0; e < 16; e++) {
+        INFO(e);
+        CHECK(below[2 + e] == (e | e << 4));
+        CHECK((negative[2 + e] & 15U) == e);
+    }
+    values.fill(0.0F);
+    values[0] = 1.0F;
+    values[1] = -1.0F; // 127 has no code, and 113 is the nearest
+    CHECK((quantized(VKF_TYPE_IQ4_NL, values)[3] & 15U) == 15);
+}
+
 TEST_CASE("scales are rounded to fp16 after codes were made with fp32 ones", "[reference]") {
     Values values{};
     values[0] = 127.0F * (1.0F + 0x1p-11F); // between 1 and the next fp16, and 1 is even
@@ -298,6 +339,7 @@ TEST_CASE("values come back within half a step of their blocks", "[reference]") 
     for (const VkfType type : blockTypes) {
         const float steps = type == VKF_TYPE_Q8_0                              ? 127.0F
                             : (type == VKF_TYPE_Q4_0 || type == VKF_TYPE_Q4_1) ? 7.5F
+                            : type == VKF_TYPE_IQ4_NL                          ? 127.0F / 14 // 127 takes 113
                                                                                : 15.5F;
         int wrong = 0;
         for (int i = 0; i < 500; i++) {
@@ -310,7 +352,8 @@ TEST_CASE("values come back within half a step of their blocks", "[reference]") 
             }
             // Half a step and the rounding of the scale to fp16. A whole step for a value as large as the signed
             // largest one but of the other sign.
-            const float allowed = largest / steps * (type == VKF_TYPE_Q4_0 || type == VKF_TYPE_Q5_0 ? 1.0F : 0.57F);
+            const float allowed =
+                largest / steps * (type == VKF_TYPE_Q8_0 || VKF_BLOCK_HAS_MINIMUM(type) ? 0.57F : 1.0F);
             for (size_t e = 0; e < values.size(); e++) {
                 wrong += std::abs(back[e] - values[e]) > allowed;
             }

@@ -144,7 +144,8 @@ TEST_CASE("blocks that can be spread over the lanes fill fp16 matrices on path d
         }
         return schedule(caps, problem).phases[0].variant;
     };
-    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
+    for (const VkfType type :
+         {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL}) {
         CHECK(phaseOf(128, type).kernel == vkf::Kernel::attentionDecodeMatrix);
         CHECK(phaseOf(64, type).kernel == vkf::Kernel::attentionDecodeMatrix);
         CHECK(phaseOf(96, type).kernel == vkf::Kernel::attentionDecode); // a row of v for eight lanes
