@@ -10,15 +10,16 @@
 #define VKF_BLOCK_HALVES_GLSL
 
 #include "cache/block_types.glsl"
-#include "cache/code_number_halves.glsl"
 
 #ifdef VKF_CACHES
 
 uint scaledHalves(const uint bytes, const f16vec2 scale, const uint type) {
-    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
     if (type == VKF_STORED_IQ4_NL) {
-        x = halfNumbersOf(x);
+        const f16vec2 code = unpackFloat2x16(bytes | 0x64006400u) - unpackFloat2x16(0x64076407u); // the middle, 7
+        precise f16vec2 number = VKF_HALF_NUMBERS_OF(code);
+        return packFloat2x16(number * scale.x);
     }
+    f16vec2 x = unpackFloat2x16(bytes | 0x64006400u) - f16vec2(1024.0 + VKF_CODE_OFFSET(type)); // 2^10 + code
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(type) ? fma(x, scale.xx, scale.yy) : x * scale.x);
 }
 

@@ -120,7 +120,7 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     uvec4 bytes = uvec4(packed, packed >> 8, packed >> 16, packed >> 24) & 0xffu;
     vec2 scale = unpackHalf2x16(scale_minimum);
     vec4 codes = uintBitsToFloat(bytes | 0x4b000000u) - (8388608.0 + VKF_CODE_OFFSET(type));
-    vec4 x = (type == VKF_STORED_IQ4_NL ? numbersOf(codes) : codes) * scale.x;
+    vec4 x = (type == VKF_STORED_IQ4_NL ? VKF_NUMBERS_OF(codes) : codes) * scale.x;
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 

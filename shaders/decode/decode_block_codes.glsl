@@ -12,8 +12,6 @@
 #ifndef VKF_DECODE_BLOCK_CODES_GLSL
 #define VKF_DECODE_BLOCK_CODES_GLSL
 
-#include "cache/code_number_halves.glsl"
-
 // Word number `word` of a chunk's codes, as the chunk is rotated. Words of the first unit are joined with the last
 // unit.
 uint codesOf(const uint place, const uint word, const uint chunk, const Dealt dealt) {
@@ -63,7 +61,8 @@ uint elementPair(const uint bytes, const bool high, const uint fifth, const f16v
     f16vec2 x = fma(unpackFloat2x16(bits), f16vec2(high ? 0.0625 : 1.0),
                     f16vec2((high ? -64.0 : -1024.0) - VKF_CODE_OFFSET(dealt.type)));
     if (dealt.type == VKF_STORED_IQ4_NL) {
-        x = halfNumbersOf(x);
+        precise f16vec2 number = VKF_HALF_NUMBERS_OF(x);
+        x = number;
     }
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(dealt.type) ? fma(x, scale, minimum) : x * scale);
 }
