@@ -147,8 +147,7 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  *
  *     use                                   types
  *     q and o                               F32, F16, BF16
- *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
- *                                           IQ4_NL
+ *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
  *     VkfProblem::bias                      F32, F16, BF16
  *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
  *
@@ -169,7 +168,9 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  *     d code       q8_0, 34 bytes         d (code - 8)     q4_0, 18 bytes     d (code - 16)   q5_0, 22 bytes
  *     d n[code]    iq4_nl, 18 bytes       d code + m       q4_1, 20 bytes     d code + m      q5_1, 24 bytes
  *
- * n is -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113.
+ * In iq4_nl a code stands for a number. The numbers n[0] to n[15] are:
+ *
+ *     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
  *
  * vkfQuantizeBlocks (reference.h) makes blocks on the CPU. vkfCmdAppend (append.h) makes them on the device. */
 typedef enum VkfType VKF_INT32_ENUM {

@@ -258,13 +258,13 @@ VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
  * nothing for other types, and if `base` is NULL. Allocates nothing. */
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
 
-/* Makes `count` blocks of a block type from 32 * count values, in fp32 and, but for iq4_nl, as ggml does:
+/* Makes `count` blocks of a block type from 32 * count values, in fp32, and as ggml does except for iq4_nl:
  *
  *     q8_0        d = largest |x| / 127                        code = round(x / d), halves away from zero
  *     q4_0, q5_0  d = x of the largest |x|, the first of       code = trunc(x / d + 8.5), at most 15, or
  *                 equals, with its sign / -8, or / -16                trunc(x / d + 16.5), at most 31
- *     iq4_nl      d likewise, / -127                           code = that of the number nearest to x / d, of two
- *                                                                     equally near ones the larger
+ *     iq4_nl      d = that x / -127                            code of the number (VkfType) nearest to x / d, of two
+ *                                                              equally near ones the larger
  *     q4_1, q5_1  m = min x, d = (max x - m) / 15, or / 31     code = trunc((x - m) / d + 0.5), at most 15, or 31
  *
  * - x / d means x * (1 / d), and x * 0 if |d| < 2^-126.

@@ -27,9 +27,9 @@
      32896.0)
 
 // Numbers of an f16vec2 of codes. The sum begins at 1152, so its last bit is 1, and the last addition rounds to the
-// number. The factors are 1142, 93.0625 / 8, -15.796875 / 64, 39.6875 / 512 and 5.64453125 / 4096. They give each number
-// whether multiply-add rounds once or twice, if it rounds to nearest. The result must be `precise`, which keeps the two
-// last additions apart.
+// number. The factors are 1142, 93.0625 / 8, -15.796875 / 64, 39.6875 / 512 and 5.64453125 / 4096. They give each
+// number whether multiply-add rounds once or twice, if it rounds to nearest. The result must be `precise`, which keeps
+// the two last additions apart.
 //
 // The factors are written as bits of pairs, because shaders that are made bf16 have no fp16 constants.
 #define VKF_HALF_NUMBERS_OF(code)                                                                                \
