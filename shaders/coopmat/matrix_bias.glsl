@@ -9,10 +9,14 @@
 //
 // The bias of the next tile is on its way while line 10 uses this tile.
 //
-// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
-// Provides: BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
+// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, masks/tile_map.glsl (PLAIN_ROWS), scores/score_terms.glsl,
+// common/call_table.glsl.
+// Provides: ADDS_BIAS, BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
+
+// Whether full or partial tiles add the bias.
+#define ADDS_BIAS(full) (HAS_BIAS && !(PLAIN_ROWS && (full)))
 
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
 const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
