@@ -161,22 +161,6 @@ void joinTile(const uint tile) {
     atomicOr(kept_tiles, kept ? 1u << tile : 0, OF_WORKGROUP);
 }
 
-// Finds the tiles that the masks leave empty or cut.
-void findMaskTiles(const uint thread) {
-    if (HAS_DOCUMENTS) {
-        findDocuments(thread);
-        barrier();
-    }
-    KEEP_LOOP for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
-        addGroup(i % GROUPS, i / GROUPS);
-    }
-    barrier();
-    KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
-        joinTile(tile);
-    }
-    barrier();
-}
-
 void main() {
     uint thread = gl_LocalInvocationIndex;
     beginItem();
@@ -195,9 +179,18 @@ void main() {
     barrier();
     bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
     if (reached) {
-        if (HAS_MASKS) {
-            findMaskTiles(thread);
+        if (HAS_DOCUMENTS) {
+            findDocuments(thread);
+            barrier();
         }
+        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? GROUPS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
+            addGroup(i % GROUPS, i / GROUPS);
+        }
+        barrier();
+        KEEP_LOOP for (uint tile = thread; tile < (HAS_MASKS ? 32 : 0); tile += WORKGROUP_SIZE) {
+            joinTile(tile);
+        }
+        barrier();
         if (HAS_BIAS) {
             findBiasTiles(thread);
         }

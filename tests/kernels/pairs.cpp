@@ -204,6 +204,12 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false);
            enable(c.problem, VKF_ARRAY_BIAS);
+       }},
+      {"mostly 0 and -infinity, f16",
+       [](PairedCall& c) {
+           c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, false, true, 5);
+           c.data.biasSquare = 16;
+           enable(c.problem, VKF_ARRAY_BIAS);
        }}}},
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",

@@ -113,13 +113,34 @@ void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, 
     }
 }
 
+// A bias of a pair in squares. Zeros have either sign.
+double biasInSquares(uint64_t square, uint64_t row, uint64_t key, std::mt19937_64& random, double number) {
+    constexpr double closed = -std::numeric_limits<double>::infinity();
+    const bool coin = (random() & 1U) != 0;
+    const double zero = coin ? 0.0 : -0.0;
+    switch ((row / square * 7 + key / square * 5) / 2 % 8) { // mostly 0 and -infinity
+    case 0:
+        return coin ? zero : closed;
+    case 1:
+        return number;
+    case 2:
+    case 3:
+    case 4:
+        return closed;
+    default:
+        return zero;
+    }
+}
+
 // The gaps between rows hold NaN.
-std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& random) {
+std::vector<std::byte> randomBias(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
     if (!bytes.empty()) {
-        forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t /*row*/, uint64_t /*key*/) {
-            vkfStoreElement(problem.bias.type, bytes.data(), element, normal(random));
+        forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t row, uint64_t key) {
+            const double number = normal(random);
+            vkfStoreElement(problem.bias.type, bytes.data(), element,
+                            data.biasSquare == 0 ? number : biasInSquares(data.biasSquare, row, key, random, number));
         });
     }
     return bytes;
@@ -421,7 +442,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.sinks = randomHeads(has(problem, VKF_ARRAY_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes =
         randomHeads(has(problem, VKF_ARRAY_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
-    inputs.bias = randomBias(problem, random);
+    inputs.bias = randomBias(problem, data, random);
     inputs.mask = randomMask(problem, VKF_ARRAY_MASK, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, VKF_ARRAY_DROPOUT_MASK, data, random);
