@@ -55,8 +55,8 @@ void beginBias(const uint thread) {
     bias_in_pieces = BIAS_IN_WORDS && (bits & PIECE_WORDS * 32 - 1) == 0;
     for (uint i = thread; i < TILE_ROWS; i += WORKGROUP_SIZE) {
         uint packed_row = min(item.row_begin + i, packedRows(item) - 1);
-        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, item.batch, queryHead(item, packed_row),
-                                        queryRow(packed_row), LOG_BIAS_BITS);
+        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch,
+                                        queryHead(item, packed_row), queryRow(packed_row), LOG_BIAS_BITS);
         bias_rows[i] = add64(row.address, uvec2(row.first * (BIAS_BITS / 8), 0));
     }
 }

@@ -57,8 +57,8 @@ void beginBiasRows(const uint thread) {
     CallTable table = CallTableAt(optionalInputs()).table;
     for (uint i = thread; i < rows; i += WORKGROUP_SIZE) {
         uint query_row = queryRowOf(i);
-        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, item.batch, queryHeadOf(i), query_row,
-                                        LOG_BIAS_BITS);
+        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch, queryHeadOf(i),
+                                        query_row, LOG_BIAS_BITS);
         bias_rows[i] = add64(row.address, uvec2(row.first * (BIAS_BITS / 8), 0));
         bias_keys[i] = visibleKeys(item, query_row);
     }

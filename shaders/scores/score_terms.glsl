@@ -86,8 +86,8 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
         CallTable table = CallTableAt(optionalInputs()).table;
-        terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
-                                  LOG_BIAS_BITS);
+        terms.bias = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch, head,
+                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_BIAS_BITS);
     }
     return terms;
 }

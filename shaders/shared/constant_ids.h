@@ -115,8 +115,9 @@
 
 /* Masks, continued. */
 #define VKF_ID_ROW_CLASS 77          /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
+#define VKF_ID_BROADCAST_REPEATS 78  /* bool: heads or sequences of a bias, mask or dropout mask repeat by modulo */
 
-#define VKF_ID_COUNT 78
+#define VKF_ID_COUNT 79
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "problem/mask_layout.hpp"
 #include "schedule/kernel_parameters.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -38,7 +39,7 @@ bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& sch
 }
 
 bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
-    return p.queryHeads > 1 && array.headStride != 0;
+    return repeatedCount(array.heads, p.queryHeads) > 1 && array.headStride != 0;
 }
 
 // Whether each head needs its own map. `bias`: the map looks at the bias.

@@ -97,6 +97,13 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
     return values;
 }
 
+// The element of key 0 in a row of a bias or mask.
+uint64_t broadcastRow(const VkfBroadcastArray& array, uint64_t batch, uint64_t head, uint64_t row) {
+    const uint64_t sequence = array.sequences != 0 ? batch % array.sequences : batch;
+    const uint64_t ownHead = array.heads != 0 ? head % array.heads : head;
+    return sequence * array.batchStride + ownHead * array.headStride + row * array.rowStride;
+}
+
 // Calls visit(element, row, key) for each element of a bias or mask, for some elements more than once.
 template <typename Visit>
 void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
@@ -106,7 +113,7 @@ void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, 
         for (uint64_t h = 0; h < problem.queryHeads; h++) {
             for (uint64_t i = 0; i < rows; i++) {
                 for (uint64_t j = 0; j < keys; j++) {
-                    visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j, i, j);
+                    visit(broadcastRow(bias, b, h, i) + j, i, j);
                 }
             }
         }
@@ -317,7 +324,7 @@ bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, 
     if (bytes.empty()) { // there is no mask
         return true;
     }
-    const uint64_t element = batch * mask.batchStride + head * mask.headStride + row * mask.rowStride + key;
+    const uint64_t element = broadcastRow(mask, batch, head, row) + key;
     return mask.type == VKF_TYPE_BOOL8 ? bytes[element] != std::byte{0}
                                        : (bytes[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
 }

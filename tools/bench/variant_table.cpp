@@ -47,6 +47,21 @@ void setBias(VariantCall& call) {
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
+// A causal mask as a bias. The kernels do not know that it is one.
+void setCausalBias(VariantCall& call) {
+    VkfProblem& problem = call.problem;
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
+    enable(problem, VKF_ARRAY_BIAS);
+    call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+    constexpr uint16_t closed = 0xfc00; // -infinity
+    for (uint64_t row = 0; row < problem.queryRows; ++row) {
+        const uint64_t open = std::min<uint64_t>(row + 1, problem.keys);
+        for (uint64_t key = open; key < problem.keys; ++key)
+            std::memcpy(&call.extras.bias[(row * problem.keys + key) * sizeof closed], &closed, sizeof closed);
+        call.pairsOfHead += static_cast<double>(open);
+    }
+}
+
 // ---- Masks -------------------------------------------------------------------------------------------
 
 // Makes one mask for all heads. Its rows begin at multiples of 4 bytes. Returns the bytes of a row.
@@ -186,6 +201,7 @@ constexpr std::array table = {
     Variant{"softcap", Workload::prefill, setSoftcap, "plain", time(1.1)},
     Variant{"sinks", Workload::prefill, setSinks, "plain", time(1.1)},
     Variant{"bias", Workload::prefill, setBias, "plain", time(1.3)},
+    Variant{"bias-causal", Workload::prefill, setCausalBias, "plain", time(0.62)},
     Variant{"mask", Workload::prefill, setByteMask, "plain", time(0.6)},
     Variant{"mask-bits", Workload::prefill, setBitMask, "plain", time(0.6)},
     Variant{"mask-random", Workload::prefill, setRandomMask, "plain", information},
