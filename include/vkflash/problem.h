@@ -84,14 +84,16 @@
  *     batch, on path key_outer
  *     window.left and window.right, with dropout, or with one of these arrays: blockMask, cuSeqlensQ, blockTable,
  *         alibiSlopes, sinks, bias, mask, documentIds
- *     whether mask.headStride is 0
+ *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
+ *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
+ *     whether the sizes make a bias long enough to look for tiles that it closes
  *     strides of q, k, v and o: whether rows are whole words (VkfPlanInfo::inputAlignment), or strides pass 4 GiB
  *
  * These fields are push constants, or numbers in memory. On their own they lead to no new pipeline:
  *
  *     batch, queryHeads and kvHeads with the same quotient, queryRows, keys, other strides of q, k, v and o
  *     scale, softcap over 0, window.left and window.right of other problems than above
- *     strides of bias, mask and dropoutMask, except for a 0 in mask.headStride
+ *     other strides of bias, mask and dropoutMask
  *     dropout.seed, paging.pages, longestRows, longestKeys, probabilityRowCount, maxStepOperations
  *
  * The library chooses path, tile, key splits and order of work from sizes, types, masks and precision. If a new size
@@ -209,8 +211,9 @@ typedef struct VkfProblem {
      * `keys`. INVALID_ARGUMENT if over `keys`, or nonzero without packed sequences. */
     uint32_t longestKeys;
 
-    /* Additive bias, of F32, F16 or BF16. -infinity gives a key no weight. Unlike with a mask, the key's value is still
-     * multiplied by that weight. Zero without VKF_ARRAY_BIAS. */
+    /* Additive bias, of F32, F16 or BF16. -infinity gives a key a probability of 0. The kernel may skip such a key, or
+     * multiply its value by 0. So unlike with a mask, k and v of the key must be finite, else the row of o is
+     * unspecified. Zero without VKF_ARRAY_BIAS. */
     VkfBroadcastArray bias;
     /* Boolean mask, of BOOL8 or BOOL1. It drops keys, whose bytes then never reach a result. Zero without
      * VKF_ARRAY_MASK. */

@@ -127,9 +127,9 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      * that each run of a recorded command buffer can have a seed of its own. A call without dropout, or with a
      * dropoutMask, does not look at it. */
     VKF_ARRAY_DROPOUT_SEED = 1 << 13,
-    /* Input biasFactors, fp32 [queryHeads]: the factor of a head multiplies the elements of the bias. Any factor is
-     * allowed. A bias of -infinity gives its key no weight whatever the factor is; every other product is the fp32
-     * product. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
+    /* Input biasFactors, fp32 [queryHeads]: the factor of a head multiplies the elements of the bias. Factors are
+     * finite, else the rows of the head are unspecified. A bias of -infinity gives its key a probability of 0 whatever
+     * the factor is; every other product is the fp32 product. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
     VKF_ARRAY_BIAS_FACTORS = 1 << 14,
     /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads. VkfAppendProblem::q and
      * rotatedQ have types and strides. INVALID_ARGUMENT without VkfRotary::pairs. */
@@ -284,12 +284,14 @@ typedef struct VkfWindow {
     uint64_t reserved[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
 
-/* An array of logical shape [batch, queryHeads, queryRows, keys] in which strides of 0 repeat: an additive bias, or a
+/* An array of logical shape [batch, queryHeads, queryRows, keys] in which dimensions may repeat: an additive bias, or a
  * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,
  * longestRows, longestKeys].
  *
  * - Strides may have any value. [1, 1, Nq, Nk] for all sequences and heads has rowStride = Nk, the others 0.
  * - Three strides of 0 are one row for all: 0 does not mean dense here.
+ * - An array with fewer heads than the problem repeats them in turn if `heads` is set: with 2 heads, query heads 0, 2,
+ *   4, ... use the first one. `sequences` does this for sequences. ggml repeats masks this way.
  * - Each stride times its number of entries is at most 2^56 elements. INVALID_ARGUMENT.
  * - The kernels read words of 4 bytes. The address is a multiple of 4, and the size is rounded up to 4 bytes;
  *   vkfBroadcastBytes has the size.
@@ -301,12 +303,16 @@ typedef struct VkfWindow {
  *     0 1 1 1                                                    row 1 drops key 0
  */
 typedef struct VkfBroadcastArray {
-    VkfType type;          /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
-    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
-    uint64_t batchStride;  /* elements from one sequence to the next; 0 = all sequences share */
-    uint64_t headStride;   /* elements from one query head to the next; 0 = all heads share */
-    uint64_t rowStride;    /* elements from one query row to the next; 0 = all rows share */
-    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
+    VkfType type;         /* of the elements; VkfType lists which ones each array takes. Another one is UNSUPPORTED. */
+    uint32_t heads;       /* n heads: query head h uses head h modulo n. 0 = queryHeads. More than queryHeads is
+                             INVALID_ARGUMENT; 1 is always allowed. */
+    uint64_t batchStride; /* elements from one sequence to the next; 0 = all sequences share */
+    uint64_t headStride;  /* elements from one head to the next; 0 = all heads share */
+    uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
+    uint32_t sequences;   /* n sequences: sequence b uses sequence b modulo n. 0 = batch. More than batch is
+                             INVALID_ARGUMENT; 1 is always allowed. */
+    uint32_t reserved;    /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t reserved2;   /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfBroadcastArray;
 
 /* The description of a block-sparse mask. vkfGetBlockMaskLayout (problem.h) says where its bits lie. */

@@ -84,7 +84,7 @@
 #include "coopmat/running_maximum.glsl"
 
 // Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
-// Without a bias, most tiles also defer the scale and a softcap.
+// Without a bias, most tiles also defer the scale and a softcap. Full tiles of PLAIN_ROWS defer the scale.
 void makeScores(const bool full) {
     beginScores();
     computeProducts(); // s = q_i k_j^T
@@ -94,8 +94,8 @@ void makeScores(const bool full) {
     if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }
-    if (HAS_BIAS) {
-        addBias();
+    if (ADDS_BIAS(full) || (HAS_BIAS && HAS_SOFTCAP)) {
+        addBias(ADDS_BIAS(full));
     }
     if (HAS_ALIBI) {
         placeSlopes(full);
@@ -124,7 +124,7 @@ void computeScores(const bool full) {
         if (HAS_ALIBI && !full) {
             PRETEND_TO_CHANGE(first_key, params.keys);
         }
-        if (HAS_BIAS) {
+        if (ADDS_BIAS(full)) {
             fetchBias(tile_begin, full); // again, because its registers hold scores by now
         }
     }
@@ -148,7 +148,7 @@ void computeBoundedScores() {
             break;
         }
         rescale();
-        if (HAS_BIAS) {
+        if (ADDS_BIAS(true)) {
             fetchBias(tile_begin, true);
         }
     }
@@ -181,7 +181,7 @@ const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 void attend(const Walk walk, uint tile, const uint last, const bool full) {
     fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
-    if (HAS_BIAS) {
+    if (ADDS_BIAS(full)) {
         fetchBias(tile * TILE_KEYS, full);
     }
     placeTile(k, v, tile * TILE_KEYS, full, thread);
@@ -203,7 +203,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         }
         IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
-            if (HAS_BIAS) {
+            if (ADDS_BIAS(full)) {
                 fetchBias(tile * TILE_KEYS, full);
             }
         } else {
@@ -233,7 +233,9 @@ void main() {
     if (isIdle(item)) {
         return;
     }
-    takeMappedTile(item);
+    if (!takeMappedTile(item)) {
+        return;
+    }
     first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);

@@ -9,10 +9,14 @@
 //
 // The bias of the next tile is on its way while line 10 uses this tile.
 //
-// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
-// Provides: BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
+// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, masks/tile_map.glsl (PLAIN_ROWS), scores/score_terms.glsl,
+// common/call_table.glsl.
+// Provides: ADDS_BIAS, BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
+
+// Whether full or partial tiles add the bias.
+#define ADDS_BIAS(full) (HAS_BIAS && !(PLAIN_ROWS && (full)))
 
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
 const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
@@ -51,8 +55,8 @@ void beginBias(const uint thread) {
     bias_in_pieces = BIAS_IN_WORDS && (bits & PIECE_WORDS * 32 - 1) == 0;
     for (uint i = thread; i < TILE_ROWS; i += WORKGROUP_SIZE) {
         uint packed_row = min(item.row_begin + i, packedRows(item) - 1);
-        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, item.batch, queryHead(item, packed_row),
-                                        queryRow(packed_row), LOG_BIAS_BITS);
+        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch,
+                                        queryHead(item, packed_row), queryRow(packed_row), LOG_BIAS_BITS);
         bias_rows[i] = add64(row.address, uvec2(row.first * (BIAS_BITS / 8), 0));
     }
 }

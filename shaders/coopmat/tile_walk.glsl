@@ -22,7 +22,7 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 //     there.
 //   - With a map or a block mask the walk steps over empty tiles. A map also says which tiles are full.
 //   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; there are per-key
-//     masks, and no map; a bias cannot be read in pieces.
+//     masks, and no map; full tiles have a bias that cannot be read in pieces.
 struct Walk {
     uint first, full_first, near_first, near_end, full_end, end;
 };
@@ -44,7 +44,7 @@ Walk walkOf(const TileMask mask) {
         ivec2 empty_keys = unseenKeys(item);
         walk.full_first = clamp(uint(empty_keys.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.full_end = clamp(uint(empty_keys.y) / TILE_KEYS, walk.full_first, walk.end);
-    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (HAS_BIAS && !bias_in_pieces)) {
+    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS(true) && !bias_in_pieces)) {
         walk.full_end = walk.full_first;
     }
     walk.near_first = walk.full_end;

@@ -34,8 +34,8 @@ RowKeep rowKeep(const Item item, const uint head, const uint row) {
     RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
-        keep.mask = broadcastRow(table.mask, table.mask_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
-                                 LOG_MASK_BITS);
+        keep.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
+                                 min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));

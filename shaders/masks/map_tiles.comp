@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of the map: one tile of
-// rows and 32 tiles of keys. It works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
+// rows and 32 tiles of keys. It looks at the masks first, and at the bias last (bias_tiles.glsl).
+//
+// For the masks, the workgroup works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
 // the boolean mask. A flag of a key is one bit, at the place of the key's element: the highest bit of a byte, or the
 // bit itself. An invocation takes some rows of a group (map_flags.glsl).
 //
@@ -27,6 +29,7 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "masks/keep.glsl"
+#include "masks/bias_type.glsl"
 #include "masks/tile_map.glsl"
 
 const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // distance from the flag of a key to the flag of the next key
@@ -35,6 +38,7 @@ const uint ALL_FLAGS = MASK_BITS == 1 ? 0xffffffffu : 0x80808080u;
 const uint GROUPS = MAP_WORD_KEYS / GROUP_KEYS;
 const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations that share a group
 const uint ROWS_AT_ONCE = 8;
+const bool HAS_MASKS = HAS_KEEP || HAS_BLOCK_MASK;
 const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
 
 // Scope and semantics of atomic operations on shared memory. Every device with Vulkan's memory model has this scope.
@@ -80,6 +84,7 @@ void beginItem() {
 }
 
 #include "masks/map_flags.glsl"
+#include "masks/bias_tiles.glsl"
 
 const uint OF_ALL_ROWS = 0;  // all rows and all keys of the group have one document
 const uint OF_NO_ROW = 1;    // no key of the group has the document of a row
@@ -166,8 +171,10 @@ void main() {
     if (thread == 0) {
         smallest_document = 0xffffffffu;
         largest_document = 0;
-        seen_tiles = 0;
-        kept_tiles = 0;
+        seen_tiles = HAS_MASKS ? 0 : 0xffffffffu;
+        kept_tiles = HAS_MASKS ? 0 : 0xffffffffu;
+        open_tiles = 0;
+        biased_tiles = 0;
     }
     barrier();
     bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
@@ -176,18 +183,22 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        KEEP_LOOP for (uint i = thread; i < GROUPS * ROW_LANES; i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? GROUPS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
             addGroup(i % GROUPS, i / GROUPS);
         }
         barrier();
-        KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint tile = thread; tile < (HAS_MASKS ? 32 : 0); tile += WORKGROUP_SIZE) {
             joinTile(tile);
         }
         barrier();
+        if (HAS_BIAS) {
+            findBiasTiles(thread);
+        }
     }
     if (thread == 0) {
         MapWord word = MapWord(mapWordAddress(item, first_key / MAP_WORD_KEYS));
-        word.seen = seen_tiles;
+        word.seen = HAS_BIAS ? seen_tiles & open_tiles : seen_tiles;
         word.kept = kept_tiles;
+        word.plain = HAS_BIAS ? ~biased_tiles : 0xffffffffu;
     }
 }

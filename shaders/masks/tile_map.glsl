@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles. map_tiles.comp makes it from the per-key masks and the block mask. It has two bits for each tile of
-// rows and tile of keys:
-//     seen   some row sees some key, so the tile is not empty
+// The map of tiles. map_tiles.comp makes it from the per-key masks, the block mask and the bias. It has three bits for
+// each tile of rows and tile of keys:
+//     seen   some row sees some key with a bias above -infinity, so the tile is not empty
 //     kept   the masks keep all pairs inside the visible ranges
+//     plain  the bias of all pairs inside the visible ranges is 0
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not kept.
+//
+// A bias that consists of 0 and -infinity is a mask. A loop that adds a bias is slow, and so is a branch around the
+// addition. Therefore order_tiles.comp divides the tiles of rows into two classes, and each class has an attention
+// phase with code of its own (VKF_ROWS_*). A workgroup of the other class ends at once. Both kernels are right for
+// every tile of rows; the class only decides the time.
 //
 // Needs: common/params.glsl, common/item.glsl, masks/mask.glsl (HAS_WINDOW), TILE_ROWS, TILE_KEYS.
 // Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isKept,
-// TILE_MAP, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
+// isPlain, TILE_MAP, PLAIN_ROWS, PLAIN_BIT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
@@ -16,21 +22,29 @@
 #include "masks/range_bits.glsl"
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
+layout(constant_id = VKF_ID_ROW_CLASS) const uint ROW_CLASS = VKF_ROWS_ALL;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
+const bool PLAIN_ROWS = ROW_CLASS == VKF_ROWS_PLAIN; // full tiles have no bias: tiles with a bias count as partial
 const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
 
+// In a word of the order: the tile of rows belongs to the class VKF_ROWS_PLAIN.
+const uint PLAIN_BIT = 0x80000000u;
+
 // Bits of 32 neighbouring tiles of keys.
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer MapWord {
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint seen;
     uint kept;
+    uint plain;
+    uint unused;
 };
 
-uvec2 map_row;  // address of the words of the item's tile of rows
-uint map_first; // first tile of the walk
-uint held_map;  // number of the word that was read last
-uint held_open; // tiles of that word that the walk has not visited yet
-uint held_kept; // `kept` of that word
+uvec2 map_row;   // address of the words of the item's tile of rows
+uint map_first;  // first tile of the walk
+uint held_map;   // number of the word that was read last
+uint held_open;  // tiles of that word that the walk has not visited yet
+uint held_kept;  // `kept` of that word
+uint held_plain; // `plain` of that word; all bits unless the kernel has PLAIN_ROWS
 
 uint mapRowTiles() {
     return (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
@@ -49,10 +63,10 @@ uint mapWords() {
 uvec2 mapWordAddress(const Item item, const uint word) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / TILE_ROWS;
-    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 8));
+    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 16));
 }
 
-// Address of the number of the row tile at this place of the order (order_tiles.comp).
+// Address of the word of the order (order_tiles.comp) for this place: the number of a row tile, and PLAIN_BIT.
 uvec2 orderAddress(const Item item, const uint place) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = (item.batch * mapHeads() + head) * mapRowTiles();
@@ -64,18 +78,26 @@ void turnToRow(const Item item) {
     map_row = mapWordAddress(item, 0);
 }
 
-// Replaces the item's tile of rows by the tile at its place in the order, and sets map_row for that tile.
-void takeMappedTile(inout Item item) {
+// Replaces the item's tile of rows by the tile at its place in the order, and sets map_row for that tile. Returns
+// whether the tile belongs to the kernel's class.
+bool takeMappedTile(inout Item item) {
+    bool taken = true;
     if (HAS_TILE_MAP) {
         uint place = item.row_begin / TILE_ROWS;
         place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // undoes the order of itemOf
-        item.row_begin = Word(orderAddress(item, place)).value * TILE_ROWS;
+        uint tile = Word(orderAddress(item, place)).value;
+        if (ROW_CLASS != VKF_ROWS_ALL) {
+            taken = UNIFORM_BY_VOTE(PLAIN_ROWS == ((tile & PLAIN_BIT) != 0));
+            tile &= ~PLAIN_BIT;
+        }
+        item.row_begin = tile * TILE_ROWS;
         turnToRow(item);
     }
+    return taken;
 }
 
 MapWord mapWord(const uint word) {
-    return MapWord(add64(map_row, uvec2(word * 8, 0)));
+    return MapWord(add64(map_row, uvec2(word * 16, 0)));
 }
 
 // Bits of a word for the tiles from `tile` on.
@@ -91,12 +113,14 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the kept tiles in [full_first, full_end). Without `full`, it takes all others.
+// `full`, it takes only the kept tiles in [full_first, full_end); of PLAIN_ROWS only those that are plain too. Without
+// `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
     held_kept = at.kept;
-    uint all = held_kept & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
+    held_plain = PLAIN_ROWS ? at.plain : 0xffffffffu;
+    uint all = held_kept & held_plain & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
     held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
@@ -114,6 +138,11 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
 // nextMappedTile found last.
 bool isKept(const uint tile) {
     return (held_kept >> tile % 32 & 1u) != 0;
+}
+
+// Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for PLAIN_ROWS.
+bool isPlain(const uint tile) {
+    return (held_plain >> tile % 32 & 1u) != 0;
 }
 
 #endif

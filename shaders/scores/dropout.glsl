@@ -48,8 +48,8 @@ RowDropout rowDropout(const Item item, const uint head, const uint row) {
         CallTable table = CallTableAt(optionalInputs()).table;
         uint existing = min(row, SEQUENCE_ROWS(item) - 1);
         if (HAS_DROPOUT_MASK) {
-            dropout.mask = broadcastRow(table.dropout, table.dropout_stride, item.batch, head, existing,
-                                        LOG_DROPOUT_BITS);
+            dropout.mask = broadcastRow(table.dropout, table.dropout_stride, table.dropout_repeats, item.batch, head,
+                                        existing, LOG_DROPOUT_BITS);
         } else {
             uvec2 seed = DROPOUT == VKF_DROPOUT_DEVICE_SEED ? Word2(table.dropout).value : table.dropout;
             dropout.key = generatorKey(seed, item.batch, head, existing);

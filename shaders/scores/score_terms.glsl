@@ -3,28 +3,26 @@
 // Terms that are added to a score after scale and softcap: ALiBi (Press et al. 2021, arXiv 2108.12409) and the bias.
 // All are in units of log2.
 //
-// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl.
-// Provides: HAS_ALIBI, HAS_BIAS, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withTerms, BIAS,
-// LOG_BIAS_BITS, HAS_BIAS_FACTORS, biasFactorOf.
+// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl,
+// masks/bias_type.glsl.
+// Provides: HAS_ALIBI, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withSlope, withTerms,
+// HAS_BIAS_FACTORS, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 
+#include "masks/bias_type.glsl"
 #include "masks/broadcast_rows.glsl"
 #include "common/call_table.glsl"
 
 layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
 
-layout(constant_id = VKF_ID_BIAS) const uint BIAS = 0; // type of its elements plus 1; 0 = no bias
-
 layout(constant_id = VKF_ID_BIAS_FACTORS) const bool HAS_BIAS_FACTORS = false;
 
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
-const bool HAS_BIAS = BIAS != 0;
 const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
 // Whether scores must be final before the softmax. Without softcap, ALiBi and bias, the scale is deferred to the
 // exponent.
 const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
-const uint LOG_BIAS_BITS = BIAS == VKF_STORED_F32 + 1 ? 5 : 4;
 
 // The factor that is deferred to the exponent.
 float deferredScale() {
@@ -88,8 +86,8 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
         CallTable table = CallTableAt(optionalInputs()).table;
-        terms.bias = broadcastRow(table.bias, table.bias_stride, item.batch, head, min(row, SEQUENCE_ROWS(item) - 1),
-                                  LOG_BIAS_BITS);
+        terms.bias = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch, head,
+                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_BIAS_BITS);
     }
     return terms;
 }

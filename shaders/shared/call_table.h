@@ -14,7 +14,7 @@ namespace vkf::shared {
 #endif
 
 /* Addresses of optional inputs; 0 if the call does not have the input. Strides of bias, mask and dropout mask: in bits;
- * batch, head, row. */
+ * batch, head, row. Repeats: sequence and head are taken modulo these numbers, if VKF_ID_BROADCAST_REPEATS. */
 struct CallTable {
     Address block_mask;
     Address block_table;
@@ -39,6 +39,9 @@ struct CallTable {
     Address dropout;
     Address dropout_stride[3];
     Address bias_factors;
+    Uint bias_repeats[2]; /* batch, head */
+    Uint mask_repeats[2];
+    Uint dropout_repeats[2];
 };
 
 #define VKF_TABLE_PIECE_WORDS 29

@@ -113,7 +113,11 @@
 /* Scores, continued. */
 #define VKF_ID_BIAS_FACTORS 76       /* bool: a factor for each query head multiplies the bias */
 
-#define VKF_ID_COUNT 77
+/* Masks, continued. */
+#define VKF_ID_ROW_CLASS 77          /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
+#define VKF_ID_BROADCAST_REPEATS 78  /* bool: heads or sequences of a bias, mask or dropout mask repeat by modulo */
+
+#define VKF_ID_COUNT 79
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0
@@ -123,6 +127,11 @@
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */
 #define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
+
+/* A map that looks at the bias divides the tiles of rows into two classes. Each class has an attention phase. */
+#define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
+#define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
+#define VKF_ROWS_PLAIN 2  /* most tiles of keys have a bias of 0. Full tiles do not load the bias. */
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_USUAL 1

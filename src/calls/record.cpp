@@ -225,7 +225,7 @@ void recordSteps(const VkfPlan_T& plan, size_t index, Params params, VkCommandBu
                  uint32_t last) {
     const DeviceFunctions& functions = plan.context->functions;
     const Phase& phase = plan.schedule.phases[index];
-    if (index > 0 && first == 0) {
+    if (index > 0 && first == 0 && !phase.joins) {
         recordBarrier(functions, commandBuffer);
     }
     bindPipeline(plan, index, commandBuffer);

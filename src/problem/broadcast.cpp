@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks of bias, mask and dropoutMask: the arrays that strides of 0 broadcast.
+// Checks of bias, mask and dropoutMask: the arrays whose dimensions may repeat.
 #include "problem/checks.hpp"
+
+#include <algorithm>
 
 #include "base/message.hpp"
 #include "problem/mask_layout.hpp"
@@ -12,6 +14,22 @@ namespace {
 constexpr double mostElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
 
 bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYPE_BOOL1; }
+
+VkfResult checkRepeats(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
+    const struct {
+        uint32_t given;
+        uint32_t count;
+        const char* field;
+        const char* limit;
+    } counts[] = {{array.heads, p.queryHeads, "heads", "queryHeads"}, {array.sequences, p.batch, "sequences", "batch"}};
+    for (const auto& count : counts) {
+        if (count.given > std::max(count.count, 1U)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %u; it must be at most %s, which is %u", name,
+                        count.field, count.given, count.limit, count.count);
+        }
+    }
+    return VKF_SUCCESS;
+}
 
 VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
     const struct {
@@ -52,8 +70,10 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes bool8, bool1", name,
                         array.type, vkfTypeName(array.type));
         }
-        if (const VkfResult result = checkReach(p, array, name, message); result != VKF_SUCCESS) {
-            return result;
+        for (const auto check : {checkRepeats, checkReach}) {
+            if (const VkfResult result = check(p, array, name, message); result != VKF_SUCCESS) {
+                return result;
+            }
         }
     }
     return VKF_SUCCESS;

@@ -90,9 +90,9 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
     } structs[] = {
         {p.reserved == 0, "problem"},
         {isZero(p.window.reserved), "window"},
-        {p.bias.reserved == 0 && isZero(p.bias.reserved2), "bias"},
-        {p.mask.reserved == 0 && isZero(p.mask.reserved2), "mask"},
-        {p.dropoutMask.reserved == 0 && isZero(p.dropoutMask.reserved2), "dropoutMask"},
+        {p.bias.reserved == 0 && p.bias.reserved2 == 0, "bias"},
+        {p.mask.reserved == 0 && p.mask.reserved2 == 0, "mask"},
+        {p.dropoutMask.reserved == 0 && p.dropoutMask.reserved2 == 0, "dropoutMask"},
         {p.blockMask.reserved == 0 && isZero(p.blockMask.reserved2), "blockMask"},
         {p.paging.reserved == 0 && isZero(p.paging.reserved2), "paging"},
         {p.dropout.reserved == 0 && isZero(p.dropout.reserved2), "dropout"},

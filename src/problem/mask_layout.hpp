@@ -4,6 +4,7 @@
 // uses them, and a shared core library does not export them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "problem/problem.hpp"
@@ -27,6 +28,18 @@ inline uint32_t broadcastBits(VkfType type) {
     }
 }
 
+// Returns how many heads or sequences of a bias or mask there are for so many of the problem. `given` is the field
+// `heads` or `sequences`.
+inline uint32_t repeatedCount(uint32_t given, uint32_t count) { return given != 0 ? std::min(given, count) : count; }
+
+// Whether an index into heads or sequences must be taken modulo their number. A single one needs only a stride of 0.
+inline bool repeatsByModulo(const VkfProblem& p, const VkfBroadcastArray& array) {
+    const uint32_t heads = repeatedCount(array.heads, p.queryHeads);
+    const uint32_t sequences = repeatedCount(array.sequences, p.batch);
+    return (array.headStride != 0 && heads > 1 && heads < p.queryHeads) ||
+           (array.batchStride != 0 && sequences > 1 && sequences < p.batch);
+}
+
 // Returns the bytes of a bias or mask from the first one to one past the last one that is read, rounded up to 4. 0 if
 // nothing is read. `array` is VKF_ARRAY_BIAS, VKF_ARRAY_MASK or VKF_ARRAY_DROPOUT_MASK.
 inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
@@ -37,7 +50,8 @@ inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
         return 0;
     }
     const auto lastOf = [](uint32_t count, uint64_t stride) { return (count - 1) * stride; };
-    const uint64_t elements = lastOf(p.batch, layout.batchStride) + lastOf(p.queryHeads, layout.headStride) +
+    const uint64_t elements = lastOf(repeatedCount(layout.sequences, p.batch), layout.batchStride) +
+                              lastOf(repeatedCount(layout.heads, p.queryHeads), layout.headStride) +
                               lastOf(longestRowsOf(p), layout.rowStride) + longestKeysOf(p);
     constexpr uint64_t wordBytes = sizeof(uint32_t); // kernels read words of this size
     constexpr uint64_t wordBits = wordBytes * 8;

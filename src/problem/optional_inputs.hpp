@@ -64,7 +64,8 @@ struct OptionalInput {
     VkfBroadcastArray VkfProblem::*broadcast; // where its strides are in the problem; null for an input without strides
     // Where its strides, in bits, are in the call table; null for an input without strides.
     shared::Address (shared::CallTable::*strides)[3];
-    bool output; // whether the call writes it
+    shared::Uint (shared::CallTable::*repeats)[2]; // where its numbers of sequences and heads are in the call table
+    bool output;                                   // whether the call writes it
 };
 
 // Indexed by Input.

@@ -14,10 +14,17 @@
 
 namespace vkf::reference {
 
+// Returns the element of row 0 and key 0 of a sequence and query head.
+inline uint64_t firstElement(const VkfBroadcastArray& array, uint32_t batch, uint32_t queryHead) {
+    const uint32_t sequence = array.sequences != 0 ? batch % array.sequences : batch;
+    const uint32_t head = array.heads != 0 ? queryHead % array.heads : queryHead;
+    return sequence * array.batchStride + head * array.headStride;
+}
+
 // Returns the part of a boolean mask that belongs to one query head. `bytes` is the whole mask.
 inline BooleanMask booleansOf(const VkfBroadcastArray& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
     return {static_cast<const unsigned char*>(bytes), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
-            batch * mask.batchStride + queryHead * mask.headStride, mask.rowStride};
+            firstElement(mask, batch, queryHead), mask.rowStride};
 }
 
 struct Call {

@@ -37,7 +37,7 @@ public:
                         ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
                         : static_cast<Real>(unit_);
         const VkfBroadcastArray& bias = call_->problem.bias;
-        biasRow_ = batch * bias.batchStride + queryHead * bias.headStride + static_cast<uint64_t>(row) * bias.rowStride;
+        biasRow_ = firstElement(bias, batch, queryHead) + static_cast<uint64_t>(row) * bias.rowStride;
     }
 
     Real add(Real s, int64_t key) const {

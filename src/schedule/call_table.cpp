@@ -20,9 +20,12 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
             const VkfBroadcastArray& strides = problem.*row.broadcast;
             const uint64_t bits = broadcastBits(strides.type);
             auto& inTable = table->*row.strides;
-            inTable[0] = strides.batchStride * bits;
-            inTable[1] = strides.headStride * bits;
+            inTable[0] = strides.sequences != 1 ? strides.batchStride * bits : 0;
+            inTable[1] = strides.heads != 1 ? strides.headStride * bits : 0;
             inTable[2] = strides.rowStride * bits;
+            auto& repeats = table->*row.repeats;
+            repeats[0] = strides.sequences != 0 ? strides.sequences : UINT32_MAX;
+            repeats[1] = strides.heads != 0 ? strides.heads : UINT32_MAX;
         }
     }
 }

@@ -15,7 +15,7 @@ namespace vkf {
 // if the call needs no table.
 void addTable(const CheckedProblem& problem, Schedule* schedule);
 
-// Fills in the strides, in bits, of the optional inputs that broadcast.
+// Fills in the strides, in bits, and the repeats of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
 // Returns the address for the push-constant slot of the window: the address of the table, or of the only optional

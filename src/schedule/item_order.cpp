@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/tile_map.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -13,7 +14,9 @@ namespace {
 constexpr uint64_t mostHeads = 16;
 constexpr uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
 
-bool tilesDiffer(const CheckedProblem& problem) { return problem.windowed() || problem.asksKeys(); }
+bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
+    return problem.windowed() || problem.asksKeys() || mapsBias(caps, problem);
+}
 
 uint64_t keyBytes(const CheckedProblem& problem) {
     const VkfTensorLayout& k = problem.layout(VKF_TENSOR_K);
@@ -23,9 +26,9 @@ uint64_t keyBytes(const CheckedProblem& problem) {
 
 } // namespace
 
-void orderItems(const CheckedProblem& problem, Schedule* schedule) {
+void orderItems(const Caps& caps, const CheckedProblem& problem, Schedule* schedule) {
     const VkfProblem& p = problem.given;
-    if (!walksTiles(schedule->path) || !tilesDiffer(problem) || has(p, VKF_ARRAY_CU_SEQLENS) || p.keys == 0 ||
+    if (!walksTiles(schedule->path) || !tilesDiffer(caps, problem) || has(p, VKF_ARRAY_CU_SEQLENS) || p.keys == 0 ||
         schedule->phases.empty()) {
         return;
     }

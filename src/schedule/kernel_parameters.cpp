@@ -57,6 +57,13 @@ void setDropout(const VkfProblem& p, Constants& c) {
     }
 }
 
+// Whether heads or sequences of a bias, mask or dropout mask repeat by modulo.
+bool hasRepeats(const VkfProblem& p) {
+    return std::any_of(optionalInputs.begin(), optionalInputs.end(), [&](const OptionalInput& row) {
+        return row.broadcast != nullptr && row.has(p) && repeatsByModulo(p, p.*row.broadcast);
+    });
+}
+
 } // namespace
 
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
@@ -236,6 +243,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
     c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_ARRAY_CU_SEQLENS) ? 1 : 0;
+    c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
     c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
     if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {

@@ -107,7 +107,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     if (const VkfResult result = scheduleProbabilities(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
-    orderItems(problem, &made);
+    orderItems(caps, problem, &made);
     addTileMap(caps, problem, &made);
     addSequenceList(problem, &made);
     addTable(problem, &made);

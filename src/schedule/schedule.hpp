@@ -44,7 +44,7 @@ enum class Operand : uint32_t {
 inline constexpr size_t operandCount = 11;
 
 // One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
-// most itemsPerStep items. A pass waits for the pass before it, and a phase for the phase before it.
+// most itemsPerStep items. A pass waits for the pass before it, and a phase for the phases before it unless it joins.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
@@ -53,6 +53,7 @@ struct Phase {
     uint32_t items = 0;                // of all passes
     uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
+    bool joins = false; // runs at the same time as the phase before it
 
     uint32_t itemsPerPass() const { return items / passes; }
     uint32_t stepsPerPass() const { return (itemsPerPass() + itemsPerStep - 1) / itemsPerStep; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "problem/mask_layout.hpp"
 #include "schedule/kernel_parameters.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -10,21 +11,41 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t workgroupSize = 1024; // a mask of bytes needs as many loads in flight as possible
-constexpr uint64_t wordBytes = 8;        // two bits for each of 32 tiles
+// An invocation has several loads of a bias in flight. Where samples decide, many small workgroups hide their latency.
+constexpr uint32_t biasWorkgroupSize = 256;
+constexpr uint64_t wordBytes = 16; // three bits for each of 32 tiles, and four unused bytes
 constexpr uint32_t wordTiles = 32;
 constexpr uint64_t pairOperations = 8;
 
-bool hasMap(const CheckedProblem& problem, const Schedule& schedule) {
+// What a map of the bias costs and saves, in seconds. The numbers of a GPU are those of an H200.
+struct Speed {
+    double operations; // of attention, a second
+    double bytes;      // of a bias that the map reads, a second
+    double dispatch;   // seconds that a dispatch takes beside the work in it
+};
+constexpr Speed gpuSpeed = {300e12, 4e12, 2.1e-6};
+constexpr Speed softwareSpeed = {20e9, 10e9, 2e-6}; // llvmpipe on a few cores
+constexpr double mapDispatches = 3;                 // map, order, and the second attention phase
+constexpr double savedShare = 0.5;                  // of the time of attention, by a causal mask
+// A bias that is no mask gains nothing and still pays for the dispatches. So a mask must gain at least twice as much.
+constexpr double dispatchWeight = 2;
+
+bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
     // Packed sequences have no map, because their tiles of rows lie in slots. The kernel asks per-key masks about every
     // key then.
-    return walksTiles(schedule.path) && problem.asksKeys() && !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 &&
-           !schedule.phases.empty();
+    return walksTiles(schedule.path) && (problem.asksKeys() || mapsBias(caps, problem)) &&
+           !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 && !schedule.phases.empty();
 }
 
-bool differsByHead(const VkfProblem& p) {
-    const bool mask = has(p, VKF_ARRAY_MASK) && p.mask.headStride != 0;
-    return p.queryHeads > 1 && (mask || (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.headStride != 0));
+bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
+    return repeatedCount(array.heads, p.queryHeads) > 1 && array.headStride != 0;
+}
+
+// Whether each head needs its own map. `bias`: the map looks at the bias.
+bool needsHeads(const VkfProblem& p, bool bias) {
+    return (has(p, VKF_ARRAY_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
+           (has(p, VKF_ARRAY_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
 }
 
 // Returns a phase whose kernel looks at the tiles of attention. The first phase of the schedule must be attention.
@@ -35,7 +56,11 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     Phase phase;
     phase.variant.kernel = kernel;
     phase.variant.constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT]);
-    phase.variant.constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
+    phase.variant.constants[VKF_ID_WORKGROUP_SIZE] =
+        std::min(problem.asksKeys() ? workgroupSize : biasWorkgroupSize, caps.maxInvocations);
+    if (!mapsBias(caps, problem)) {
+        phase.variant.constants[VKF_ID_BIAS] = 0;
+    }
     phase.variant.constants[VKF_ID_PACKED_HEADS] = ofAttention[VKF_ID_PACKED_HEADS];
     phase.variant.constants[VKF_ID_TILE_MAP] = ofAttention[VKF_ID_TILE_MAP];
     phase.variant.constants[VKF_ID_MAP_TILE_ROWS] = schedule.tile.rows;
@@ -47,15 +72,43 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     return phase;
 }
 
+// Replaces the attention phase, the first one, by one for each class of rows. They write different rows. The phase of
+// plain rows comes last: if there are none, its workgroups end while others still compute.
+void divideRows(Schedule* schedule) {
+    Phase plain = schedule->phases.front();
+    plain.joins = true;
+    plain.variant.constants[VKF_ID_ROW_CLASS] = VKF_ROWS_PLAIN;
+    schedule->phases.front().variant.constants[VKF_ID_ROW_CLASS] = VKF_ROWS_BIASED;
+    schedule->phases.insert(schedule->phases.begin() + 1, plain);
+}
+
 } // namespace
 
+// For instance, 8192 rows and keys of 16 heads with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads
+// has 134 MB, which take 34 us, and three dispatches take 6 us. With one head and 512 rows and keys, attention takes
+// 0.4 us.
+bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
+        return false;
+    }
+    const Speed& speed = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE ? softwareSpeed : gpuSpeed;
+    const double pairs = visiblePairs(problem) * p.batch;
+    const double columns = static_cast<double>(p.headDim) + p.valueDim;
+    const double attention = 2.0 * columns * pairs * p.queryHeads / speed.operations;
+    const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
+    const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / speed.bytes;
+    return savedShare * attention > reading + dispatchWeight * mapDispatches * speed.dispatch;
+}
+
 void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* schedule) {
-    if (!hasMap(problem, *schedule)) {
+    if (!hasMap(caps, problem, *schedule)) {
         return;
     }
     const VkfProblem& p = problem.given;
     Phase& attention = schedule->phases.front();
-    const bool byHead = differsByHead(p);
+    const bool bias = mapsBias(caps, problem);
+    const bool byHead = needsHeads(p, bias);
     const TileShape& tile = schedule->tile;
     const uint32_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
     const uint64_t heads = byHead ? p.queryHeads / packed : 1;
@@ -67,6 +120,9 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
     const uint64_t orders = p.batch * heads;
+    if (bias) {
+        divideRows(schedule);
+    }
     const Phase map = phaseOf(caps, problem, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
     const Phase order = phaseOf(caps, problem, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
     schedule->phases.insert(schedule->phases.begin(), {map, order});

@@ -10,9 +10,16 @@
 
 namespace vkf {
 
+// Whether the map looks at the bias, because the time that it can save is longer than the time that it takes. Depends
+// on sizes and types alone. False without a bias, and for packed sequences.
+bool mapsBias(const Caps& caps, const CheckedProblem& problem);
+
 // Adds two phases before the attention phase: one makes the map, the other puts its tiles of rows in order. Reserves
-// scratch memory for both, and specializes the attention kernel for the map. Does nothing in these cases:
-// - There is no per-key mask, no key, or no attention phase.
+// scratch memory for both, and specializes the attention kernel for the map. If the map looks at the bias, the
+// attention phase becomes two phases that run at the same time, one for each class of rows. Does nothing in these
+// cases:
+// - There is no key, or no attention phase.
+// - There is no per-key mask, and the map would not look at a bias.
 // - The path does not walk over tiles of keys (walksTiles).
 // - Sequences are packed.
 // - The map would have more than 2^32 - 1 words.

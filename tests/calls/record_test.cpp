@@ -144,6 +144,24 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
     CHECK(memoryBarrier.dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
 
+TEST_CASE("a phase that joins the phase before it waits for nothing", "[record]") {
+    VkfProblem problem = problemOf({1, 16, 16, 2048, 2048, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, 2048};
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_ARRAY_LSE, false);
+    Fixture fixture(problem);
+    fixture.bindings.bias.address = 0x1000;
+    const std::vector<Recorded> all = fixture.record(0, fixture.plan.schedule.steps());
+    CHECK(fixture.result == VKF_SUCCESS);
+    REQUIRE(fixture.plan.schedule.phases.size() == 5); // table, map, order, two classes of rows
+    const auto count = [&](Command command) {
+        return std::count_if(all.begin(), all.end(), [&](const Recorded& r) { return r.command == command; });
+    };
+    CHECK(count(Command::bind) == 5);
+    CHECK(count(Command::barrier) == 3);
+}
+
 TEST_CASE("steps recorded one by one are those of the whole, a phase's first with its barrier", "[record]") {
     Fixture fixture;
     const auto withoutBinds = [](std::vector<Recorded> list) {

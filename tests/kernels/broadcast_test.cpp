@@ -50,6 +50,45 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     }
 }
 
+TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo", "[broadcast]") {
+    for (const uint32_t rows : {3U, 77U}) {
+        VkfProblem problem = problemOf({3, 6, 2, rows, 131, 40, 24, VKF_TYPE_F16});
+        problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true, 5);
+        problem.bias.heads = 4; // no divisor of 6
+        problem.bias.sequences = 2;
+        vkf::enable(problem, VKF_ARRAY_BIAS);
+        VkfProblem masked = problem;
+        masked.mask = broadcast(masked, VKF_TYPE_BOOL1, true, true, true, 3);
+        masked.mask.heads = 2;
+        masked.mask.sequences = 1;
+        masked.dropoutMask = broadcast(masked, VKF_TYPE_BOOL8, true, true, true, 1);
+        masked.dropoutMask.heads = 5;
+        masked.dropout.probability = 0.25F;
+        vkf::enable(masked, VKF_ARRAY_MASK | VKF_ARRAY_DROPOUT_MASK);
+        Data data;
+        data.biasSquare = rows == 77 ? 32 : 0;
+        const Inputs inputs = vkf::test::makeInputs(problem, data);
+        const Inputs maskedInputs = vkf::test::makeInputs(masked, data);
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 6)) {
+            checkOn(*variation, problem, inputs);
+            checkOn(*variation, masked, maskedInputs);
+        }
+    }
+}
+
+TEST_CASE("an array that repeats needs only the bytes of its own heads and sequences", "[broadcast]") {
+    VkfProblem problem = problemOf({3, 6, 2, 4, 10, 16, 0, VKF_TYPE_F16});
+    problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 3 * 6 * 40 * 2);
+    problem.bias.heads = 4;
+    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == (2 * 6 + 4) * 40 * 2); // batchStride is still of 6 heads
+    problem.bias.sequences = 1;
+    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 4 * 40 * 2);
+    problem.bias.heads = 1;
+    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 40 * 2);
+}
+
 // A driver may load an address in code that a workgroup without keys skips.
 TEST_CASE("key splits without keys read no bias, mask, document or page", "[broadcast]") {
     for (const bool paged : {false, true}) {

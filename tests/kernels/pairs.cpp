@@ -100,6 +100,24 @@ void setBiasFactors(PairedCall& call) {
     enable(call.problem, VKF_ARRAY_BIAS_FACTORS);
 }
 
+// Arrays that differ by head or sequence repeat with 2 of them.
+void repeatByModulo(PairedCall& call) {
+    VkfProblem& p = call.problem;
+    if (!has(p, VKF_ARRAY_BIAS)) {
+        p.bias = broadcast(p, VKF_TYPE_F16, true, true, true, 1);
+        enable(p, VKF_ARRAY_BIAS);
+    }
+    const auto repeat = [&](VkfArrayBits array, VkfBroadcastArray& of) {
+        if (has(p, array)) {
+            of.heads = std::min(p.queryHeads, 2U);
+            of.sequences = std::min(p.batch, 2U);
+        }
+    };
+    repeat(VKF_ARRAY_BIAS, p.bias);
+    repeat(VKF_ARRAY_MASK, p.mask);
+    repeat(VKF_ARRAY_DROPOUT_MASK, p.dropoutMask);
+}
+
 void setBlockMask(VkfProblem& p, uint32_t block) {
     p.blockMask.blockSize = block;
     enable(p, VKF_ARRAY_BLOCK_MASK);
@@ -207,6 +225,12 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false);
            enable(c.problem, VKF_ARRAY_BIAS);
+       }},
+      {"mostly 0 and -infinity, f16",
+       [](PairedCall& c) {
+           c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, false, true, 5);
+           c.data.biasSquare = 16;
+           enable(c.problem, VKF_ARRAY_BIAS);
        }}}},
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
@@ -235,6 +259,7 @@ const std::vector<Feature> table = {
            c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2);
            enable(c.problem, VKF_ARRAY_DROPOUT_MASK);
        }}}},
+    {"heads and sequences of biases and masks", {{"each its own", nothing}, {"repeated by modulo", repeatByModulo}}},
     {"probabilities",
      {{"none", nothing},
       {"of all rows", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_PROBABILITIES); }},

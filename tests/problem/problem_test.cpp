@@ -114,9 +114,22 @@ const Refusal refusals[] = {
     {"a reserved field of the bias",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_ARRAY_BIAS);
-         p.bias.reserved2[0] = 1;
+         p.bias.reserved2 = 1;
      },
      VKF_ERROR_INVALID_ARGUMENT, "a reserved field of bias is not zero"},
+    {"a bias of more heads than there are",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_ARRAY_BIAS);
+         p.bias.heads = p.queryHeads + 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "bias.heads is"},
+    {"a mask of more sequences than there are",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_ARRAY_MASK);
+         p.mask.type = VKF_TYPE_BOOL1;
+         p.mask.sequences = p.batch + 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "it must be at most batch, which is"},
     {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "reserved field of q"},
     {"an o with overlapping rows",

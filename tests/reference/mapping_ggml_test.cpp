@@ -220,8 +220,10 @@ void takeMask(const FlashAttnExt& call, Ours& ours) {
     ours.problem.arrays |= VKF_ARRAY_BIAS;
     ours.problem.bias.type = VKF_TYPE_F16;
     ours.problem.bias.rowStride = ne[0];
-    ours.problem.bias.headStride = ne[2] == 1 ? 0 : ne[0] * ne[1];
-    ours.problem.bias.batchStride = ne[3] == 1 ? 0 : ne[0] * ne[1] * ne[2];
+    ours.problem.bias.headStride = ne[0] * ne[1];
+    ours.problem.bias.batchStride = ne[0] * ne[1] * ne[2];
+    ours.problem.bias.heads = small(ne[2]);
+    ours.problem.bias.sequences = small(ne[3]);
     ours.inputs.bias = call.mask.bytes.data();
 }
 
@@ -315,6 +317,15 @@ TEST_CASE("calls of ggml_flash_attn_ext give the same as what docs/mapping.md wr
     SECTION("mask [keys, rows, 1, sequences]") {
         theirs.mask = randomMask(random, keys, rows, 1, batch);
         takeMask(theirs, ours);
+    }
+    SECTION("mask [keys, rows, ne2, ne3], repeated by modulo") {
+        for (size_t ne2 = 1; ne2 <= heads; ne2++) {
+            for (size_t ne3 = 1; ne3 <= batch; ne3++) {
+                theirs.mask = randomMask(random, keys, rows, ne2, ne3);
+                takeMask(theirs, ours);
+                checkSame(inMemory(ours.problem, compute(ours).o), flashAttnExt(theirs), fp64Bound);
+            }
+        }
     }
     SECTION("causal masks as -infinity in mask") {
         theirs.mask = randomMask(random, keys, rows, 1, 1);

@@ -97,6 +97,13 @@ std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, st
     return values;
 }
 
+// The element of key 0 in a row of a bias or mask.
+uint64_t broadcastRow(const VkfBroadcastArray& array, uint64_t batch, uint64_t head, uint64_t row) {
+    const uint64_t sequence = array.sequences != 0 ? batch % array.sequences : batch;
+    const uint64_t ownHead = array.heads != 0 ? head % array.heads : head;
+    return sequence * array.batchStride + ownHead * array.headStride + row * array.rowStride;
+}
+
 // Calls visit(element, row, key) for each element of a bias or mask, for some elements more than once.
 template <typename Visit>
 void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
@@ -106,20 +113,41 @@ void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, 
         for (uint64_t h = 0; h < problem.queryHeads; h++) {
             for (uint64_t i = 0; i < rows; i++) {
                 for (uint64_t j = 0; j < keys; j++) {
-                    visit(b * bias.batchStride + h * bias.headStride + i * bias.rowStride + j, i, j);
+                    visit(broadcastRow(bias, b, h, i) + j, i, j);
                 }
             }
         }
     }
 }
 
+// A bias of a pair in squares. Zeros have either sign.
+double biasInSquares(uint64_t square, uint64_t row, uint64_t key, std::mt19937_64& random, double number) {
+    constexpr double closed = -std::numeric_limits<double>::infinity();
+    const bool coin = (random() & 1U) != 0;
+    const double zero = coin ? 0.0 : -0.0;
+    switch ((row / square * 7 + key / square * 5) / 2 % 8) { // mostly 0 and -infinity
+    case 0:
+        return coin ? zero : closed;
+    case 1:
+        return number;
+    case 2:
+    case 3:
+    case 4:
+        return closed;
+    default:
+        return zero;
+    }
+}
+
 // The gaps between rows hold NaN.
-std::vector<std::byte> randomBias(const VkfProblem& problem, std::mt19937_64& random) {
+std::vector<std::byte> randomBias(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
     if (!bytes.empty()) {
-        forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t /*row*/, uint64_t /*key*/) {
-            vkfStoreElement(problem.bias.type, bytes.data(), element, normal(random));
+        forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t row, uint64_t key) {
+            const double number = normal(random);
+            vkfStoreElement(problem.bias.type, bytes.data(), element,
+                            data.biasSquare == 0 ? number : biasInSquares(data.biasSquare, row, key, random, number));
         });
     }
     return bytes;
@@ -296,7 +324,7 @@ bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, 
     if (bytes.empty()) { // there is no mask
         return true;
     }
-    const uint64_t element = batch * mask.batchStride + head * mask.headStride + row * mask.rowStride + key;
+    const uint64_t element = broadcastRow(mask, batch, head, row) + key;
     return mask.type == VKF_TYPE_BOOL8 ? bytes[element] != std::byte{0}
                                        : (bytes[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
 }
@@ -421,7 +449,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.sinks = randomHeads(has(problem, VKF_ARRAY_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes =
         randomHeads(has(problem, VKF_ARRAY_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
-    inputs.bias = randomBias(problem, random);
+    inputs.bias = randomBias(problem, data, random);
     inputs.mask = randomMask(problem, VKF_ARRAY_MASK, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, VKF_ARRAY_DROPOUT_MASK, data, random);

@@ -43,6 +43,7 @@ struct Data {
     std::vector<int32_t> cuSeqlensK{};
     double maskDensity = 0.5;        // share of keys that a boolean mask keeps, of dropout too
     uint32_t maskSquare = 0;         // not 0 = side of squares in which the mask drops all, keeps all, or is mixed
+    uint32_t biasSquare = 0;         // not 0 = side of squares whose bias is 0, -infinity, a mix of both, or any number
     uint32_t documentKeys = 16;      // average number of neighbouring keys of one document
     double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true; // k and v rows that no query row sees become NaN

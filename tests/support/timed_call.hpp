@@ -23,6 +23,7 @@ public:
         tensors.v = inputs.v.data();
         tensors.blockMask = inputs.blockMask.data();
         tensors.mask = inputs.mask.data();
+        tensors.bias = inputs.bias.data();
         tensors.documentIds = inputs.documentIds.data();
         attention_.upload(tensors);
     }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+//
+// Which tiles of a word of the map have a bias that is a mask (map_tiles.comp). Two bits for each tile describe the
+// pairs inside the visible ranges:
+//     open    a pair has a bias above -infinity, or NaN
+//     biased  a pair has a bias other than 0
+// A tile without `open` is empty, and a tile without `biased` is plain. A finite number other than 0 sets both bits, and
+// nothing can change them then.
+//
+// Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
+// tile, on different rows. Then it reads the tiles whose bits are not both set, completely.
+//
+// Needs: common/item.glsl, masks/mask.glsl, masks/broadcast_rows.glsl, masks/bias_type.glsl, masks/range_bits.glsl,
+// common/call_table.glsl; TILE_ROWS, TILE_KEYS, MAPS_HEADS, OF_WORKGROUP, item, mask, rows, first_key, seen_tiles,
+// queryRowOf and queryHeadOf of map_tiles.comp.
+// Provides: open_tiles, biased_tiles, findBiasTiles.
+#ifndef VKF_BIAS_TILES_GLSL
+#define VKF_BIAS_TILES_GLSL
+
+const uint BIAS_BITS = 1u << LOG_BIAS_BITS;
+const uint BIAS_SAMPLES = 8; // of a tile
+// The most rows that a tile has: packed heads that share a map have the same query rows.
+const uint MOST_ROWS = MAPS_HEADS || PACKED_HEADS == 1 ? TILE_ROWS : TILE_ROWS / PACKED_HEADS + 2;
+const uint PIECE_KEYS = 128 / BIAS_BITS;
+const uint PIECES = (TILE_KEYS + PIECE_KEYS - 1) / PIECE_KEYS; // of a row of a tile
+const uint PIECES_AT_ONCE = 8;
+const bool TILES_OF_PIECES = TILE_KEYS % PIECE_KEYS == 0;
+
+// All elements of a word of 4 bytes: -infinity, and the bits of a number without its sign.
+const uint MINUS_INFINITIES = BIAS == VKF_STORED_F32 + 1   ? 0xff800000u
+                              : BIAS == VKF_STORED_F16 + 1 ? 0xfc00fc00u
+                                                           : 0xff80ff80u;
+const uint MAGNITUDES = BIAS == VKF_STORED_F32 + 1 ? 0x7fffffffu : 0x7fff7fffu;
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPiece {
+    uvec4 words;
+};
+
+shared uvec2 bias_rows[HAS_BIAS ? MOST_ROWS : 1]; // address of key 0 of each row
+shared ivec2 bias_keys[HAS_BIAS ? MOST_ROWS : 1]; // visible keys of each row
+shared uint listed_tiles[32];                     // the tiles that the workgroup reads completely
+shared uint open_tiles;
+shared uint biased_tiles;
+
+// What one invocation found.
+uint found_open;
+uint found_biased;
+
+// A piece of a row in a tile.
+struct BiasPlace {
+    uint tile;
+    uint row;
+    uint key; // its first key
+};
+
+void beginBiasRows(const uint thread) {
+    CallTable table = CallTableAt(optionalInputs()).table;
+    for (uint i = thread; i < rows; i += WORKGROUP_SIZE) {
+        uint query_row = queryRowOf(i);
+        BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch, queryHeadOf(i),
+                                        query_row, LOG_BIAS_BITS);
+        bias_rows[i] = add64(row.address, uvec2(row.first * (BIAS_BITS / 8), 0));
+        bias_keys[i] = visibleKeys(item, query_row);
+    }
+}
+
+// Elements of PIECE_KEYS keys. Keys past the last one have its bias.
+uvec4 gatherPiece(const BiasPlace place) {
+    uvec2 address = bias_rows[place.row];
+    BroadcastRow row = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
+    uvec4 words = uvec4(0);
+    UNROLL for (uint i = 0; i < PIECE_KEYS; i++) {
+        uint bits = broadcastBits(row, min(place.key + i, item.keys - 1), LOG_BIAS_BITS);
+        words[i * BIAS_BITS / 32] |= (bits & 0xffffffffu >> 32 - BIAS_BITS) << (i * BIAS_BITS & 31u);
+    }
+    return words;
+}
+
+uvec4 loadPiece(const BiasPlace place) {
+    return BiasPiece(add64(bias_rows[place.row], multiply64(place.key, BIAS_BITS / 8))).words;
+}
+
+// The visible keys of a row in a tile, counted from `key`.
+ivec2 visibleInTile(const uint row, const uint tile, const uint key) {
+    int begin = int(first_key + tile * TILE_KEYS);
+    return clamp(bias_keys[row], ivec2(begin), ivec2(begin + int(TILE_KEYS))) - int(key);
+}
+
+// Adds the visible elements of a piece to what the invocation found.
+void addPiece(const BiasPlace place, const uvec4 words) {
+    ivec2 visible = clamp(visibleInTile(place.row, place.tile, place.key), ivec2(0), ivec2(PIECE_KEYS));
+    uvec4 elements = uvec4(0xffffffffu);
+    if (visible.y - visible.x != int(PIECE_KEYS)) {
+        UNROLL for (uint i = 0; i < 4; i++) {
+            ivec2 bits = visible * int(BIAS_BITS) - int(i * 32);
+            uint from_first = BITS_FROM(bits.x, max(bits.x, 0));
+            uint to_last = BITS_BEFORE(bits.y);
+            elements[i] = bits.x < bits.y ? from_first & to_last : 0;
+        }
+    }
+    uint tile = 1u << place.tile;
+    found_open |= any(notEqual((words ^ MINUS_INFINITIES) & elements, uvec4(0))) ? tile : 0;
+    found_biased |= any(notEqual(words & MAGNITUDES & elements, uvec4(0))) ? tile : 0;
+}
+
+// Gives what the invocations found to the workgroup. The caller needs a barrier after it.
+void shareFindings() {
+    if (found_open != 0) {
+        atomicOr(open_tiles, found_open, OF_WORKGROUP);
+    }
+    if (found_biased != 0) {
+        atomicOr(biased_tiles, found_biased, OF_WORKGROUP);
+    }
+}
+
+// Looks at some pairs of each tile.
+void sampleTiles(const uint thread) {
+    KEEP_LOOP for (uint i = thread; i < 32 * BIAS_SAMPLES; i += WORKGROUP_SIZE) {
+        uint tile = i % 32;
+        uint number = i / 32;
+        uint row = (2 * number + 1) * rows / (2 * BIAS_SAMPLES);
+        ivec2 visible = visibleInTile(row, tile, 0);
+        if (visible.x < visible.y) {
+            uint place = number * 3 % BIAS_SAMPLES; // neighbouring rows have distant keys
+            uint key = uint(visible.x) + place * uint(visible.y - visible.x) / BIAS_SAMPLES;
+            uvec2 address = bias_rows[row];
+            BroadcastRow from = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
+            uint element = broadcastBits(from, key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS;
+            const uint only = 0xffffffffu >> 32 - BIAS_BITS;
+            found_open |= element != (MINUS_INFINITIES & only) ? 1u << tile : 0;
+            found_biased |= (element & MAGNITUDES & only) != 0 ? 1u << tile : 0;
+        }
+    }
+}
+
+// Tiles of the word that some row of the tile of rows may see.
+uint tilesInRange() {
+    int begin = max(mask.any.x - int(first_key), 0) / int(TILE_KEYS);
+    int end = (max(mask.any.y - int(first_key), 0) + int(TILE_KEYS) - 1) / int(TILE_KEYS);
+    uint from_first = BITS_FROM(begin, begin);
+    uint to_last = BITS_BEFORE(end);
+    return from_first & to_last;
+}
+
+BiasPlace placeOf(const uint index) {
+    uint piece = index % PIECES;
+    uint row = index / PIECES % MOST_ROWS;
+    uint tile = listed_tiles[index / PIECES / MOST_ROWS];
+    return BiasPlace(tile, min(row, rows - 1), first_key + tile * TILE_KEYS + piece * PIECE_KEYS);
+}
+
+// Whether the pieces of all rows lie at multiples of their size.
+bool areAligned() {
+    CallTable table = CallTableAt(optionalInputs()).table;
+    uint bits = table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x | table.bias.x << 3;
+    return TILES_OF_PIECES && (bits & 127u) == 0 && item.keys >= PIECE_KEYS;
+}
+
+// Reads `count` listed tiles completely, with several loads in flight.
+void readTiles(const uint thread, const uint count) {
+    uint pieces = count * MOST_ROWS * PIECES;
+    uint last_key = item.keys / PIECE_KEYS * PIECE_KEYS - PIECE_KEYS; // where the last piece begins that lies in the row
+    bool aligned = areAligned();
+    KEEP_LOOP for (uint first = thread; first < pieces; first += PIECES_AT_ONCE * WORKGROUP_SIZE) {
+        uvec4 words[PIECES_AT_ONCE];
+        if (aligned) {
+            UNROLL for (uint i = 0; i < PIECES_AT_ONCE; i++) {
+                BiasPlace place = placeOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
+                place.key = min(place.key, last_key);
+                words[i] = loadPiece(place);
+            }
+        }
+        UNROLL for (uint i = 0; i < PIECES_AT_ONCE; i++) {
+            BiasPlace place = placeOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
+            if (!aligned || place.key > last_key) {
+                words[i] = gatherPiece(place);
+            }
+            addPiece(place, words[i]);
+        }
+    }
+}
+
+// Sets open_tiles and biased_tiles for the tiles of seen_tiles. The workgroup must have set both to 0. Contains
+// barriers, and ends with one.
+void findBiasTiles(const uint thread) {
+    found_open = 0;
+    found_biased = 0;
+    beginBiasRows(thread);
+    barrier();
+    sampleTiles(thread);
+    shareFindings();
+    barrier();
+    uint listed = tilesInRange() & seen_tiles & ~(open_tiles & biased_tiles);
+    KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
+        if ((listed >> tile & 1u) != 0) {
+            listed_tiles[bitCount(listed & (1u << tile) - 1)] = tile;
+        }
+    }
+    barrier();
+    readTiles(thread, uint(bitCount(listed)));
+    shareFindings();
+    barrier();
+}
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// Biases that are masks: of 0 and -infinity, as some systems pass them. A map of tiles finds what they leave.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "support/call.hpp"
+#include "support/device.hpp"
+#include "support/everywhere.hpp"
+#include "support/masks.hpp"
+#include "support/timed_call.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::broadcast;
+using vkf::test::checkEverywhere;
+using vkf::test::checkOn;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::TimedCall;
+using vkf::test::Variation;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The paths that have maps: scalar with and without subgroups, and coopmat with known and unknown element layout.
+void checkInTiles(const VkfProblem& problem, const Inputs& inputs) {
+    for (const uint32_t variation : vkf::test::inTurn({4U, 0U, 5U, 1U, 2U})) {
+        checkOn(vkf::test::variations[variation], problem, inputs);
+    }
+}
+
+void checkInTiles(const VkfProblem& problem, const Data& data) {
+    checkInTiles(problem, vkf::test::makeInputs(problem, data));
+}
+
+void setBias(VkfProblem& problem, VkfType type, bool heads = false, uint64_t gap = 0) {
+    problem.bias = broadcast(problem, type, heads, heads, true, gap);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+}
+
+// Calls set(row, key) for each element of a bias that all sequences and heads share.
+template <typename Value> void fillBias(const VkfProblem& problem, Inputs& inputs, const Value& value) {
+    for (uint64_t row = 0; row < problem.queryRows; row++) {
+        for (uint64_t key = 0; key < problem.keys; key++) {
+            vkfStoreElement(problem.bias.type, inputs.bias.data(), row * problem.bias.rowStride + key, value(row, key));
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("biases of 0, -infinity and numbers make tiles of any kind, whatever their type and strides", "[bias_mask]") {
+    uint32_t seed = 1;
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_F32, VKF_TYPE_BF16}) {
+        for (const uint64_t gap : {0U, 4U, 3U}) { // rows of 700 elements: in words, in pieces of f16, in neither
+            const bool heads = seed % 2 == 0;
+            VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
+            setBias(problem, type, heads, gap);
+            problem.causal = gap == 3 ? 1 : 0;
+            Data data;
+            data.seed = seed++;
+            data.biasSquare = heads ? 64 : 100;
+            checkInTiles(problem, data);
+        }
+    }
+}
+
+TEST_CASE("a causal mask in a bias is one, also where tiles end after the last row and key", "[bias_mask]") {
+    for (const uint32_t keys : {301U, 512U}) {
+        VkfProblem problem = problemOf({1, 4, 2, 300, keys, 64, 0, VKF_TYPE_F16});
+        setBias(problem, VKF_TYPE_F16, false, (8 - keys % 8) % 8);
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        fillBias(problem, inputs,
+                 [&](uint64_t row, uint64_t key) { return key + 300 <= row + keys ? 0.0 : -infinity; });
+        checkInTiles(problem, inputs);
+        problem.kvSplits = 2;
+        vkf::enable(problem, VKF_ARRAY_SINKS);
+        inputs.sinks = {0.5F, -1.0F, 2.0F, 0.0F};
+        checkInTiles(problem, inputs);
+    }
+}
+
+TEST_CASE("biases that are masks go with masks, windows, lengths and other terms", "[bias_mask]") {
+    VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
+    setBias(problem, VKF_TYPE_F16);
+    Data data;
+    data.biasSquare = 64;
+    data.keyLengths = {0, 511};
+    VkfProblem lengths = problem;
+    vkf::enable(lengths, VKF_ARRAY_KEY_LENGTHS);
+    lengths.window = {1, 50, 300, 10};
+    lengths.softcap = 7;
+    checkInTiles(lengths, data);
+    VkfProblem masked = problem;
+    masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, true, true, 3);
+    vkf::enable(masked, VKF_ARRAY_MASK | VKF_ARRAY_BIAS_FACTORS);
+    data.maskSquare = 48;
+    masked.alibi = 1;
+    checkInTiles(masked, data);
+    VkfProblem blocks = problem;
+    blocks.blockMask.blockSize = 48;
+    vkf::enable(blocks, VKF_ARRAY_BLOCK_MASK);
+    blocks.blockMask.headStride = vkf::blockMaskLayoutOf(blocks).words;
+    checkInTiles(blocks, data);
+    VkfProblem documents = problem;
+    vkf::enable(documents, VKF_ARRAY_DOCUMENT_IDS);
+    data.documentKeys = 90;
+    documents.causal = 1;
+    documents.dropout.probability = 0.2F;
+    checkInTiles(documents, data);
+}
+
+TEST_CASE("every path takes a bias of 0 and -infinity, and rows that it leaves no key are zero", "[bias_mask]") {
+    for (const uint32_t rows : {5U, 77U}) {
+        VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, VKF_TYPE_F16});
+        setBias(problem, rows == 5 ? VKF_TYPE_BF16 : VKF_TYPE_F16, false, 1);
+        Inputs inputs = vkf::test::makeInputs(problem, {});
+        fillBias(problem, inputs, [&](uint64_t row, uint64_t key) {
+            return row == 3 || key / 32 == row / 32 ? -infinity : key % 2 == 0 ? 0.0 : -0.0;
+        });
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+            checkOn(*variation, problem, inputs);
+        }
+    }
+}
+
+// The contract leaves both open. A kernel that computed what it may skip would return NaN here.
+TEST_CASE("tiles that a bias closes are skipped, and a bias of 0 is not multiplied by its factor", "[bias_mask]") {
+    VkfProblem problem = problemOf({1, 2, 1, 256, 512, 64, 0, VKF_TYPE_F16});
+    setBias(problem, VKF_TYPE_F16);
+    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    inputs.biasFactors = {1.0F, 1.0F};
+    fillBias(problem, inputs, [](uint64_t /*row*/, uint64_t key) { return key < 256 ? 0.0 : -infinity; });
+    Inputs poisoned = inputs;
+    poisoned.biasFactors = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
+    const auto from = static_cast<std::ptrdiff_t>(poisoned.v.size() / 2);
+    std::fill(poisoned.v.begin() + from, poisoned.v.end(), std::byte{0xff});
+    std::fill(poisoned.k.begin() + from, poisoned.k.end(), std::byte{0xff});
+    for (const uint32_t variation : {0U, 4U, 5U}) {
+        const Variation& chosen = vkf::test::variations[variation];
+        apply(chosen, problem);
+        vkf::host::Device& device = vkf::test::deviceOf(chosen);
+        INFO(chosen.name);
+        const Outcome clean = vkf::test::runCall(device, problem, inputs);
+        CHECK(clean.passed());
+        CHECK(vkf::test::runUnjudged(device, problem, poisoned).o == clean.o);
+    }
+}
+
+TEST_CASE("the time falls with the pairs that a bias leaves", "[tile_map_time]") {
+    for (const Variation& variation : {vkf::test::variations[0], vkf::test::variations[4]}) {
+        vkf::host::Device& device = vkf::test::deviceOf(variation);
+        INFO(variation.name);
+        const Data data{.poisonInvisibleKeys = false};
+        VkfProblem problem = vkf::test::longProblem(variation);
+        setBias(problem, VKF_TYPE_F16);
+        Inputs inputs = vkf::test::makeInputs(problem, data);
+        TimedCall all(device, problem, inputs);
+        fillBias(problem, inputs,
+                 [&](uint64_t /*row*/, uint64_t key) { return key < problem.keys / 4 ? 0.0 : -infinity; });
+        TimedCall quarter(device, problem, inputs);
+        fillBias(problem, inputs, [](uint64_t /*row*/, uint64_t /*key*/) { return -infinity; });
+        TimedCall nothing(device, problem, inputs);
+        vkf::test::checkTimeFalls(all, quarter, nothing, 0.4);
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Which calls have a map of tiles, and the phases that come with it. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <vector>
+
+#include "schedule/schedule.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/masks.hpp"
+#include "support/schedules.hpp"
+
+namespace {
+
+using vkf::Kernel;
+using vkf::test::broadcast;
+using vkf::test::matrixCaps;
+using vkf::test::problemOf;
+using vkf::test::schedule;
+
+VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, bool heads = false) {
+    VkfProblem problem = problemOf({1, 16, 16, rows, keys, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.bias = broadcast(problem, type, false, heads, true);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    return problem;
+}
+
+std::vector<Kernel> kernelsOf(const vkf::Schedule& made) {
+    std::vector<Kernel> kernels;
+    for (const vkf::Phase& phase : made.phases) {
+        kernels.push_back(phase.variant.kernel);
+    }
+    return kernels;
+}
+
+bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
+    for (const vkf::Phase& phase : schedule(caps, problem).phases) {
+        if (phase.variant.kernel == Kernel::mapTiles) {
+            return phase.variant.constants[VKF_ID_BIAS] != 0;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("a long bias gets a map and two classes of rows that run at the same time", "[schedule]") {
+    for (const VkfPath path : {VKF_PATH_COOPMAT, VKF_PATH_SCALAR}) {
+        VkfProblem problem = biased(8192, 8192);
+        problem.path = path;
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        const Kernel attention = path == VKF_PATH_COOPMAT ? Kernel::attentionCoopmat : Kernel::attentionScalar;
+        REQUIRE(kernelsOf(made) ==
+                std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles, attention, attention});
+        const vkf::Phase& rest = made.phases[3];
+        const vkf::Phase& plain = made.phases[4];
+        CHECK(rest.variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_BIASED);
+        CHECK(plain.variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_PLAIN);
+        CHECK(rest.items == plain.items);
+        CHECK(plain.joins);
+        CHECK_FALSE(rest.joins);
+        CHECK(made.phases[1].variant.constants[VKF_ID_TILE_MAP] == VKF_MAP_SHARED);
+    }
+}
+
+TEST_CASE("the map looks at a bias where it can save more than it takes", "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    CHECK(looksAtBias(caps, biased(8192, 8192)));
+    CHECK(looksAtBias(caps, biased(1024, 1024)));
+    CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F16, true)));
+    CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F32, false)));
+    CHECK_FALSE(looksAtBias(caps, biased(512, 512)));
+    CHECK_FALSE(looksAtBias(caps, biased(20, 8192)));
+    CHECK_FALSE(looksAtBias(caps, biased(8192, 20)));
+    VkfProblem thin = biased(8192, 8192, VKF_TYPE_F32, true); // reading takes longer than attention
+    thin.headDim = 16;
+    CHECK_FALSE(looksAtBias(caps, thin));
+    thin.bias.heads = 1;
+    CHECK(looksAtBias(caps, thin));
+    VkfProblem packed = biased(8192, 8192);
+    vkf::enable(packed, VKF_ARRAY_CU_SEQLENS);
+    CHECK_FALSE(looksAtBias(caps, packed));
+    VkfProblem none = biased(8192, 8192);
+    none.bias = {};
+    vkf::enable(none, VKF_ARRAY_BIAS, false);
+    CHECK(kernelsOf(schedule(caps, none)) == std::vector<Kernel>{Kernel::attentionCoopmat});
+}
+
+TEST_CASE("a map that serves a mask alone leaves one attention phase", "[schedule]") {
+    VkfProblem problem = biased(256, 256);
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
+    vkf::enable(problem, VKF_ARRAY_MASK);
+    const vkf::Schedule made = schedule(matrixCaps(), problem);
+    CHECK_FALSE(looksAtBias(matrixCaps(), problem));
+    CHECK(kernelsOf(made) ==
+          std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles, Kernel::attentionCoopmat});
+    CHECK(made.phases.back().variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_ALL);
+}
+
+TEST_CASE("heads need maps of their own if their masks or biases differ", "[schedule]") {
+    const auto mapOf = [](const VkfProblem& problem) {
+        return schedule(matrixCaps(), problem).phases.back().variant.constants[VKF_ID_TILE_MAP];
+    };
+    VkfProblem problem = biased(8192, 8192, VKF_TYPE_F16, true);
+    CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
+    problem.bias.heads = 4;
+    CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
+    problem.bias.heads = 1;
+    CHECK(mapOf(problem) == VKF_MAP_SHARED);
+}
