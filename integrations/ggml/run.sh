@@ -27,7 +27,7 @@ for name in $names; do
 done
 
 # The newest of the C libraries runs programs that were built for an older one.
-path= newest=0
+path='' newest=0
 start=()
 for root in ${vulkan_root:+"$vulkan_root"} "$ggml_root"; do
     for loader in "$root"/lib/*/ld-linux*.so.*; do
