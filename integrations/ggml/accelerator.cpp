@@ -111,7 +111,7 @@ void Accelerator::download(void* to, const host::Buffer& from, uint64_t bytes, u
     device_.download(to, from, bytes, offset);
 }
 
-// Vulkan fills words of 4 bytes. What lies before and behind them is uploaded.
+// Vulkan fills words of 4 bytes. The bytes before and behind them are uploaded.
 void Accelerator::fill(const host::Buffer& buffer, uint8_t value, uint64_t bytes, uint64_t offset) {
     constexpr uint64_t word = 4;
     const std::array<uint8_t, word> edge = {value, value, value, value};

@@ -120,7 +120,7 @@ struct Registry {
 
 } // namespace vkf::ggml
 
-// Of libggml-base, but in none of its installed headers.
+// libggml-base has this function, but its installed headers do not.
 extern "C" ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t type,
                                                           vkf::ggml::BufferFunctions functions, void* context,
                                                           size_t bytes);

@@ -16,6 +16,9 @@ namespace {
 struct Memory {
     Accelerator& accelerator;
     host::Buffer buffer;
+    Memory(Accelerator& owner, uint64_t bytes) : accelerator(owner), buffer(owner.newBuffer(bytes)) {}
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
     ~Memory() { accelerator.deleteBuffer(std::move(buffer)); }
 };
 
@@ -88,7 +91,7 @@ ggml_backend_buffer_t allocate(Accelerator& accelerator, ggml_backend_buffer_typ
         }
         // The end of the last tensor is padded like that of the others: kernels read whole words.
         const uint64_t padded = (uint64_t{bytes} + tensorAlignment - 1) / tensorAlignment * tensorAlignment;
-        auto memory = std::unique_ptr<Memory>(new Memory{accelerator, accelerator.newBuffer(padded)});
+        auto memory = std::make_unique<Memory>(accelerator, padded);
         ggml_backend_buffer_t buffer = ggml_backend_buffer_init(type, functions(), memory.get(), bytes);
         memory.release(); // NOLINT: freeBuffer() deletes it
         return buffer;

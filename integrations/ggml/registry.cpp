@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "accelerator.hpp"
@@ -19,30 +19,31 @@ namespace {
 constexpr const char* registryName = "vkflash";
 constexpr const char* deviceName = "vkflash";
 
+Accelerator& acceleratorOf(ggml_backend_dev_t device) {
+    return *static_cast<Accelerator*>(reinterpret_cast<Device*>(device)->context);
+}
+
 // ---- Type of memory -------------------------------------------------------------------------------
 
-template <typename Type> Accelerator& acceleratorOf(Type object) { return *static_cast<Accelerator*>(object->context); }
-
-// The version of the interface decides about the layout in front of the context.
+// The version of the interface decides about the layout of the functions.
 template <typename Functions> struct MemoryType {
     static BufferType<Functions>* of(ggml_backend_buffer_type_t type) {
         return reinterpret_cast<BufferType<Functions>*>(type);
     }
     static ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, size_t bytes) {
-        return ggml::allocate(acceleratorOf(of(type)), type, bytes);
+        return ggml::allocate(acceleratorOf(of(type)->device), type, bytes);
     }
     static const char* name(ggml_backend_buffer_type_t) { return deviceName; }
     static size_t alignment(ggml_backend_buffer_type_t) { return tensorAlignment; }
-    static size_t largest(ggml_backend_buffer_type_t type) { return acceleratorOf(of(type)).largestBuffer(); }
+    static size_t largest(ggml_backend_buffer_type_t type) { return acceleratorOf(of(type)->device).largestBuffer(); }
 
-    static ggml_backend_buffer_type_t make(ggml_backend_dev_t device, Accelerator* accelerator) {
+    static ggml_backend_buffer_type_t make(ggml_backend_dev_t device) {
         static BufferType<Functions> type{};
         type.functions.name = name;
         type.functions.allocate = allocate;
         type.functions.alignment = alignment;
         type.functions.largest = largest;
         type.device = device;
-        type.context = accelerator;
         return reinterpret_cast<ggml_backend_buffer_type_t>(&type);
     }
 };
@@ -53,7 +54,6 @@ struct Library {
     Registry registry{};
     Device device{};
     ggml_backend_buffer_type_t memoryType = nullptr;
-    Accelerator* accelerator = nullptr; // NULL: no device
 };
 
 Library& library() {
@@ -75,7 +75,7 @@ ggml_backend_t newBackend(ggml_backend_dev_t device, const char* /*parameters*/)
     static ggml_guid id = {0x76, 0x6b, 0x66, 0x6c, 0x61, 0x73, 0x68, 0x2d,
                            0x67, 0x67, 0x6d, 0x6c, 0x00, 0x00, 0x00, 0x01};
     return guarded("make a backend", ggml_backend_t{nullptr}, [&] {
-        auto stream = std::make_unique<Stream>(*library().accelerator, library().memoryType);
+        auto stream = std::make_unique<Stream>(acceleratorOf(device), library().memoryType);
         auto backend = std::make_unique<Backend>();
         backend->id = &id;
         backend->functions.name = [](ggml_backend_t) { return deviceName; };
@@ -89,10 +89,10 @@ ggml_backend_t newBackend(ggml_backend_dev_t device, const char* /*parameters*/)
 
 // ---- Device ---------------------------------------------------------------------------------------
 
-const char* description(ggml_backend_dev_t) { return library().accelerator->description().c_str(); }
+const char* description(ggml_backend_dev_t device) { return acceleratorOf(device).description().c_str(); }
 
-void memory(ggml_backend_dev_t, size_t* free, size_t* total) {
-    Accelerator& accelerator = *library().accelerator;
+void memory(ggml_backend_dev_t device, size_t* free, size_t* total) {
+    Accelerator& accelerator = acceleratorOf(device);
     *total = accelerator.memory();
     *free = *total - std::min<size_t>(*total, accelerator.memoryInUse());
 }
@@ -107,7 +107,7 @@ void properties(ggml_backend_dev_t device, ggml_backend_dev_props* properties) {
 }
 
 // Nodes that only describe tensors cost nothing.
-bool supportsNode(ggml_backend_dev_t, const ggml_tensor* node) {
+bool supportsNode(ggml_backend_dev_t device, const ggml_tensor* node) {
     switch (node->op) {
     case GGML_OP_NONE:
     case GGML_OP_VIEW:
@@ -116,13 +116,13 @@ bool supportsNode(ggml_backend_dev_t, const ggml_tensor* node) {
     case GGML_OP_TRANSPOSE:
         return true;
     case GGML_OP_FLASH_ATTN_EXT:
-        return guarded("supports_op", false, [&] { return library().accelerator->refusal(*node).empty(); });
+        return guarded("supports_op", false, [&] { return acceleratorOf(device).refusal(*node).empty(); });
     default:
         return false;
     }
 }
 
-void fillDevice(Device& device) {
+void fillDevice(Device& device, Accelerator* accelerator) {
     device.functions.name = [](ggml_backend_dev_t) { return deviceName; };
     device.functions.description = description;
     device.functions.memory = memory;
@@ -136,6 +136,7 @@ void fillDevice(Device& device) {
         return type == library().memoryType;
     };
     device.registry = reinterpret_cast<ggml_backend_reg_t>(&library().registry);
+    device.context = accelerator;
 }
 
 // ---- Registry -------------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ void fillRegistry(Registry& registry, int version) {
     registry.version = version;
     registry.functions.name = [](ggml_backend_reg_t) { return registryName; };
     registry.functions.deviceCount = [](ggml_backend_reg_t) {
-        return library().accelerator != nullptr ? size_t{1} : size_t{0};
+        return library().device.context != nullptr ? size_t{1} : size_t{0}; // none: no device could be opened
     };
     registry.functions.device = [](ggml_backend_reg_t, size_t index) {
         return index == 0 ? reinterpret_cast<ggml_backend_dev_t>(&library().device) : nullptr;
@@ -171,10 +172,11 @@ ggml_backend_reg_t makeRegistry() {
         return nullptr;
     }
     const auto device = reinterpret_cast<ggml_backend_dev_t>(&made.device);
-    made.accelerator = guarded("no device", static_cast<Accelerator*>(nullptr), [] { return new Accelerator; });
-    made.memoryType = version == 2 ? MemoryType<BufferTypeFunctions2>::make(device, made.accelerator)
-                                   : MemoryType<BufferTypeFunctions3>::make(device, made.accelerator);
-    fillDevice(made.device);
+    Accelerator* const accelerator = guarded("no device", static_cast<Accelerator*>(nullptr),
+                                             [] { return std::make_unique<Accelerator>().release(); });
+    made.memoryType =
+        version == 2 ? MemoryType<BufferTypeFunctions2>::make(device) : MemoryType<BufferTypeFunctions3>::make(device);
+    fillDevice(made.device, accelerator);
     fillRegistry(made.registry, version);
     return reinterpret_cast<ggml_backend_reg_t>(&made.registry);
 }
