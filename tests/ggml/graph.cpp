@@ -74,10 +74,8 @@ void fillMask(ggml_tensor* mask, std::mt19937& random) {
     ggml_backend_tensor_set(mask, halves.data(), 0, ggml_nbytes(mask));
 }
 
-// Room for some hundred tensors and graphs, without their contents.
-size_t contextBytes() {
-    return 512 * (ggml_tensor_overhead() + ggml_graph_overhead_custom(1, false)) + 2 * ggml_graph_overhead();
-}
+// Room for tensors and graphs without their contents: for the largest graph of a test.
+size_t contextBytes() { return 4096 * ggml_tensor_overhead() + 4 * ggml_graph_overhead_custom(4096, false); }
 
 } // namespace
 
