@@ -44,13 +44,27 @@ fetch_ggml() {
     find_ggml
 }
 
+# Prints the folder of the software driver; "" if this machine has a GPU, or its own loader and driver.
+software_driver() {
+    if [ -d "$toolchain_root/vulkan/usr" ] && ! has_gpu; then echo "$toolchain_root/vulkan/usr"; fi
+}
+
 # run_ggml [--with-vulkan] PROGRAM ARGS...
 run_ggml() {
-    local vulkan_root=$toolchain_root/vulkan/usr option=()
+    local option=()
     if [ "$1" = --with-vulkan ]; then option=("$1"); shift; fi
-    if [ -z "$toolchain_root" ] || [ ! -d "$vulkan_root" ] || has_gpu; then vulkan_root=; fi
-    integrations/ggml/run.sh "${option[@]}" "$ggml_root" "$vulkan_root" \
+    integrations/ggml/run.sh "${option[@]}" "$ggml_root" "$(software_driver)" \
         "$build_dir/integrations/ggml/libggml-vkflash.so" "$@"
+}
+
+# Runs ggml's cases; on the software driver with validation layers. test-backend-ops itself ignores their messages.
+test_ggml() {
+    local log=$build_dir/ggml_test.log status=0
+    if [ -n "$(software_driver)" ]; then export VKFLASH_GGML_VALIDATION=1; fi
+    run_ggml test-backend-ops test -b vkflash "$@" 2>"$log" || status=$?
+    cat "$log" >&2
+    if grep -q 'vkflash: validation: ' "$log"; then die "the validation layers have messages"; fi
+    return "$status"
 }
 
 ggml() {
@@ -74,7 +88,7 @@ ggml() {
             VKFLASH_GGML_REFUSALS=all run_ggml test-backend-ops support -b vkflash "${arguments[@]}" "$@" ;;
         test)
             build ggml_vkflash
-            run_ggml test-backend-ops test -b vkflash "${arguments[@]}" "$@" ;;
+            test_ggml "${arguments[@]}" "$@" ;;
         perf)
             build ggml_vkflash
             run_ggml --with-vulkan test-backend-ops perf "${arguments[@]}" "$@" ;;
