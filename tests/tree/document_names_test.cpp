@@ -29,8 +29,10 @@ constexpr std::string_view ownName = "document_names_test.cpp";
 // Folders whose sources define names.
 constexpr std::array nameFolders = {"include", "src", "shaders", "tests", "tools"};
 // Folders of the tree. Others, such as build folders, do not count.
-constexpr std::array treeFolders = {"bench", "cmake",   "docs",  "examples", "fuzz",       "include",
-                                    "src",   "shaders", "tests", "tools",    "third_party"};
+constexpr std::array treeFolders = {"bench",        "cmake", "docs",    "examples", "fuzz",  "include",
+                                    "integrations", "src",   "shaders", "tests",    "tools", "third_party"};
+// Folders whose programs have flags.
+constexpr std::array flagFolders = {"tools", "integrations"};
 constexpr std::array sourceEndings = {".c", ".h", ".hpp", ".cpp", ".glsl", ".comp"};
 constexpr std::array pathEndings = {".h", ".hpp", ".cpp", ".glsl", ".comp", ".cmake", ".md", ".py", ".sh"};
 // Programs of others. Their flags are not those of vkflash.
@@ -134,9 +136,11 @@ Names namesOf(const fs::path& base) {
             names.files.insert(fs::relative(file, base).generic_string());
         }
     }
-    for (const fs::path& file : filesUnder(base / "tools")) {
-        if (file.extension() == ".cpp") {
-            addFlags(file, &names);
+    for (const char* folder : flagFolders) {
+        for (const fs::path& file : filesUnder(base / folder)) {
+            if (file.extension() == ".cpp") {
+                addFlags(file, &names);
+            }
         }
     }
     addFlags(base / "dev", &names);
@@ -254,9 +258,11 @@ std::vector<std::string> missingIn(const std::string& span, const Names& names) 
 
 std::vector<fs::path> documentsOf(const fs::path& base) {
     std::vector<fs::path> documents;
-    for (const fs::path& file : filesUnder(base / "docs")) {
-        if (file.extension() == ".md") {
-            documents.push_back(file);
+    for (const char* folder : {"docs", "integrations"}) {
+        for (const fs::path& file : filesUnder(base / folder)) {
+            if (file.extension() == ".md") {
+                documents.push_back(file);
+            }
         }
     }
     std::sort(documents.begin(), documents.end());

@@ -116,7 +116,7 @@ std::vector<fs::path> textsUnder(const fs::path& folder) {
 // README.md, the documents and the public headers.
 std::vector<fs::path> manualOf(const fs::path& base) {
     std::vector<fs::path> files = {base / "README.md"};
-    for (const char* folder : {"docs", "include"}) {
+    for (const char* folder : {"docs", "include", "integrations"}) {
         const std::vector<fs::path> more = textsUnder(base / folder);
         files.insert(files.end(), more.begin(), more.end());
     }
