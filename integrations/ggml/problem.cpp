@@ -15,10 +15,11 @@ struct TypePair {
     VkfType ours;
 };
 constexpr std::array typePairs = {
-    TypePair{GGML_TYPE_F32, VKF_TYPE_F32},   TypePair{GGML_TYPE_F16, VKF_TYPE_F16},
-    TypePair{GGML_TYPE_BF16, VKF_TYPE_BF16}, TypePair{GGML_TYPE_Q8_0, VKF_TYPE_Q8_0},
-    TypePair{GGML_TYPE_Q4_0, VKF_TYPE_Q4_0}, TypePair{GGML_TYPE_Q4_1, VKF_TYPE_Q4_1},
-    TypePair{GGML_TYPE_Q5_0, VKF_TYPE_Q5_0}, TypePair{GGML_TYPE_Q5_1, VKF_TYPE_Q5_1},
+    TypePair{GGML_TYPE_F32, VKF_TYPE_F32},       TypePair{GGML_TYPE_F16, VKF_TYPE_F16},
+    TypePair{GGML_TYPE_BF16, VKF_TYPE_BF16},     TypePair{GGML_TYPE_Q8_0, VKF_TYPE_Q8_0},
+    TypePair{GGML_TYPE_Q4_0, VKF_TYPE_Q4_0},     TypePair{GGML_TYPE_Q4_1, VKF_TYPE_Q4_1},
+    TypePair{GGML_TYPE_Q5_0, VKF_TYPE_Q5_0},     TypePair{GGML_TYPE_Q5_1, VKF_TYPE_Q5_1},
+    TypePair{GGML_TYPE_IQ4_NL, VKF_TYPE_IQ4_NL},
 };
 
 // Kernels that load whole rows at once need addresses that are multiples of it.
@@ -129,14 +130,6 @@ void takeTensors(const ggml_tensor& node, VkfProblem& problem) {
     checkOffsets(*q, *k, *v);
 }
 
-// The stride of a mask in a dimension that the mask repeats. ggml repeats a mask of n entries over heads or sequences
-// h modulo n. 1 and all are what strides can say. A problem with a modulo would say the rest here.
-uint64_t repeatedStride(const ggml_tensor& mask, int dimension, uint32_t entries) {
-    require(mask.ne[dimension] == 1 || mask.ne[dimension] == entries, "mask",
-            "repeats modulo a number between 1 and the number of heads or sequences");
-    return stride(mask, dimension, "mask");
-}
-
 void takeMask(const ggml_tensor& mask, VkfProblem& problem) {
     require(mask.type == GGML_TYPE_F16, "mask", "is not of type f16");
     require(mask.nb[0] == ggml_type_size(mask.type), "mask", "has rows with gaps");
@@ -145,8 +138,13 @@ void takeMask(const ggml_tensor& mask, VkfProblem& problem) {
     enable(problem, VKF_ARRAY_BIAS);
     problem.bias.type = VKF_TYPE_F16;
     problem.bias.rowStride = stride(mask, 1, "mask");
-    problem.bias.headStride = repeatedStride(mask, 2, problem.queryHeads);
-    problem.bias.batchStride = repeatedStride(mask, 3, problem.batch);
+    // Both sides repeat a mask of n entries over heads and sequences modulo n.
+    require(mask.ne[2] <= problem.queryHeads && mask.ne[3] <= problem.batch, "mask",
+            "has more heads or sequences than q");
+    problem.bias.heads = small(mask.ne[2]);
+    problem.bias.sequences = small(mask.ne[3]);
+    problem.bias.headStride = stride(mask, 2, "mask");
+    problem.bias.batchStride = stride(mask, 3, "mask");
 }
 
 void takeSinks(const ggml_tensor& sinks, VkfProblem& problem) {
