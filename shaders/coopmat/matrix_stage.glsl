@@ -16,7 +16,7 @@
 #define VKF_MATRIX_STAGE_GLSL
 
 #include "matrix/half_rows.glsl"
-#include "cache/block_halves.glsl"
+#include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
 // Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
@@ -66,18 +66,6 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 void forgetTile() {
     FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
     FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
-}
-
-// One of the words of eight elements that a load makes. placeOfLoad returns the number of that word in its row.
-uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
-    if (VKF_IS_BLOCK_TYPE(type)) {
-        return pieceWord(fetched, word, type);
-    }
-    return fetched;
-}
-
-uint placeOfLoad(const uint load, const uint word, const uint type) {
-    return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
 }
 
 void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {

@@ -8,14 +8,11 @@
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
 
-// A word has 16 bytes, which are eight elements. A load is a word, or a piece of a block type, which makes one or two
-// words.
+#include "matrix/loaded_words.glsl"
+
+// A word has 16 bytes, which are eight elements.
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
-const uint K_LOADS = VKF_ROW_WORDS(HEAD_DIM, TYPE_K); // in a row
-const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
-const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // words that a load makes
-const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation

@@ -10,7 +10,7 @@
 //      4         load q_i                                                       loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                              beginRows
 //      6         for each tile j of the split's keys                            attend
-//      7           load k_j, v_j                                                fetchKeys, placeFetched, fetchValues,
+//      7           load k_j, v_j                                                fetchKeys, placeKeys, fetchValues,
 //                                                                               placeValues
 //      8           s = q_i k_j^T                                                computeProducts, pairOfScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
@@ -129,7 +129,7 @@ void attend() {
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
         bool full = !HAS_KEEP && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
-        placeFetched(TILE_KEYS); // 7: k_j
+        placeKeys(); // 7: k_j
         placePage();
         barrier();
         if (v_in_k) { // 7

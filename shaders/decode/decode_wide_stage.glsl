@@ -3,16 +3,16 @@
 // Lines 4 and 7 of the algorithm (attention_decode_wide.comp): moves q and k from device memory through shared memory.
 //
 // Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
-// Provides: isView, existingKey, fetchPage, placePage, fetchKeys, forgetKeys, placeFetched, rowTile,
+// Provides: isView, existingKey, fetchPage, placePage, fetchedWord, fetchKeys, forgetKeys, placeKeys, rowTile,
 // keyMatrix, firstDepth, loadQueries.
 #ifndef VKF_DECODE_WIDE_STAGE_GLSL
 #define VKF_DECODE_WIDE_STAGE_GLSL
 
 #include "matrix/query_words.glsl"
 
-// Whether v is a view of k: it has the address and the strides of k.
+// Whether v is a view of k: it has the type, the address and the strides of k.
 bool isView() {
-    bool same = params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
+    bool same = TYPE_K == TYPE_V && params.k == params.v && params.row_stride[VKF_K] == params.row_stride[VKF_V];
     return same && params.head_stride[VKF_K] == params.head_stride[VKF_V] &&
            params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
 }
@@ -34,13 +34,21 @@ void placePage() {
     }
 }
 
+// A load of a row of k or v, which is whole words.
+uvec4 fetchedWord(const uvec2 row_address, const uint load, const uint type) {
+    if (VKF_IS_BLOCK_TYPE(type)) {
+        return loadPiece(row_address, load, type);
+    }
+    return Word4(add64(row_address, uvec2(load * 16, 0))).value;
+}
+
 void fetchKeys(const uint key_begin) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uint of_tile = min(place / K_WORDS, TILE_KEYS - 1);
+        uint of_tile = min(place / K_LOADS, TILE_KEYS - 1);
         uint page = PAGED ? page_stage[of_tile] : 0;
         uvec2 address = keyAddress(k_head, VKF_K, page, existingKey(key_begin + of_tile));
-        fetched[i] = Word4(add64(address, uvec2(place % K_WORDS * 16, 0))).value;
+        fetched[i] = fetchedWord(address, place % K_LOADS, TYPE_K);
     }
 }
 
@@ -48,10 +56,22 @@ void forgetKeys() {
     FORGET(fetched, 0, K_FETCHES, uvec4(0))
 }
 
-void placeFetched(const uint rows) {
+void placeKeys() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        if (place < rows * K_WORDS) {
+        if (place < TILE_KEYS * K_LOADS) {
+            UNROLL for (uint word = 0; word < K_LOAD_WORDS; word++) {
+                stage[place / K_LOADS * STAGE_ROW + placeOfLoad(place % K_LOADS, word, TYPE_K)] =
+                    wordOfLoad(fetched[i], word, TYPE_K);
+            }
+        }
+    }
+}
+
+void placeQueries() {
+    UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (place < TILE_ROWS * K_WORDS) {
             stage[place / K_WORDS * STAGE_ROW + place % K_WORDS] = fetched[i];
         }
     }
@@ -66,7 +86,7 @@ uvec4 queryWord(const uvec2 row_address, const uint word) {
 
 // Loads rows of q into the registers of keys. Rows that do not exist are zeros.
 void fetchQueries() {
-    UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+    UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         uint packed_row = item.row_begin + min(place / K_WORDS, TILE_ROWS - 1);
         uint existing = min(packed_row, packedRows(item) - 1);
@@ -106,7 +126,7 @@ void loadQueries() {
     fetchQueries();
     clearStage();
     placePage();
-    placeFetched(TILE_ROWS);
+    placeQueries();
     barrier();
     fetchKeys(keys.x);
     fetchPage(keys.x + TILE_KEYS);

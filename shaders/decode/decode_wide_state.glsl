@@ -18,7 +18,7 @@ ivec2 empty_keys; // keys between the first keys and the window, which have no n
 bool v_in_k;      // v is a view of k
 
 // Words on their way from memory.
-uvec4 fetched[K_FETCHES];
+uvec4 fetched[Q_FETCHES]; // k and v need no more
 uint fetched_page;
 // The state of the algorithm.
 LeftMatrix q_tile[DIM_TILES];

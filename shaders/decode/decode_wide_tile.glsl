@@ -2,10 +2,12 @@
 //
 // The tile of the decode kernel for wide heads, and its shared memory.
 //
-// Needs: common/params.glsl, matrix/matrix_layout.glsl, KEY_MATRICES, ROW_TILES.
+// Needs: common/params.glsl, common/element.glsl, matrix/matrix_layout.glsl, KEY_MATRICES, ROW_TILES.
 // Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, page_stage.
 #ifndef VKF_DECODE_WIDE_TILE_GLSL
 #define VKF_DECODE_WIDE_TILE_GLSL
+
+#include "matrix/loaded_words.glsl"
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_TILES);
@@ -23,8 +25,10 @@ const uint SIDE_WORDS = MATRIX_DEPTH / 8;
 const uint K_WORDS = HEAD_DIM / 8;
 const uint V_WORDS = VALUE_DIM / 8;
 const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
-const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+// Loads of an invocation. Those of q serve TILE_KEYS rows, of which there are at least TILE_ROWS.
+const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);  // room for matrices of o
 const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // matrices that are staged at once
 

@@ -10,9 +10,9 @@
 void fetchValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uint key = existingKey(key_begin + min(place / V_WORDS, TILE_KEYS - 1));
+        uint key = existingKey(key_begin + min(place / V_LOADS, TILE_KEYS - 1));
         uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
-        fetched[i] = Word4(add64(address, uvec2(place % V_WORDS * 16, 0))).value;
+        fetched[i] = fetchedWord(address, place % V_LOADS, TYPE_V);
     }
 }
 
@@ -22,17 +22,19 @@ void fetchValues(const uint key_begin) {
 void placeValues(const uint key_begin, const bool full) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
-        uint of_tile = min(place / V_WORDS, TILE_KEYS - 1);
-        uint at = of_tile * STAGE_ROW + place % V_WORDS;
-        uvec4 word = fetched[i];
-        if (v_in_k) {
-            word = stage[at];
-        }
-        if (!full) {
-            word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
-        }
-        if (place < TILE_KEYS * V_WORDS) {
-            stage[at] = word;
+        uint of_tile = min(place / V_LOADS, TILE_KEYS - 1);
+        UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
+            uint at = of_tile * STAGE_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V);
+            uvec4 word = wordOfLoad(fetched[i], load_word, TYPE_V);
+            if (v_in_k) {
+                word = stage[at];
+            }
+            if (!full) {
+                word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
+            }
+            if (place < TILE_KEYS * V_LOADS) {
+                stage[at] = word;
+            }
         }
     }
 }

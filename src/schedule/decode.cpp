@@ -34,13 +34,13 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
 }
 
-// Whether a kernel on matrices can take k and v. The kernel for narrow heads takes rows of the matrices' type; with
-// fp16 matrices it also takes block types in whole words. The kernel for wide heads takes only the matrices' type in
-// whole words, and valueDim must not be over headDim.
+// Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
+// The kernel for narrow heads takes block types only on fp16 matrices. The kernel for wide heads takes only whole
+// words, and valueDim must not be over headDim.
 bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     const VkfType matrices = matrixType(p);
     const auto fills = [&](VkfType type) {
-        return type == matrices || (isBlockType(type) && matrices == VKF_TYPE_F16 && wholeWords && !wide);
+        return type == matrices || (isBlockType(type) && wholeWords && (wide || matrices == VKF_TYPE_F16));
     };
     return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
 }

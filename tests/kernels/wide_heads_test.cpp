@@ -145,7 +145,65 @@ TEST_CASE("wide heads agree with the reference in plain arithmetic", "[wide_head
     }
     VkfProblem blocks = problemOf({1, 16, 1, 2, 50, 576, 512, VKF_TYPE_F32});
     blocks.k.type = blocks.v.type = VKF_TYPE_Q8_0;
+    blocks.precision = VKF_PRECISION_FP32;
     check(largeDevice(), blocks, vkf::test::makeInputs(blocks, {}));
+}
+
+TEST_CASE("block types of wide heads agree with the reference on matrices", "[wide_heads]") {
+    constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+    constexpr std::array<uint32_t, 3> rowCounts = {1, 6, 40};
+    for (uint32_t seed = 0; seed < 15; seed++) {
+        Dice dice(seed);
+        const bool view = seed % 3 == 0;
+        const bool narrowV = !view && dice.oneIn(2);
+        VkfProblem p = problemOf({1 + dice.below(2), 10, 2, rowCounts[seed % 3], dice.of(keyCounts),
+                                  dice.oneIn(2) ? 576U : 320U, narrowV ? 256U : 320U, VKF_TYPE_F32});
+        p.k.type = p.v.type = blockTypes[seed % blockTypes.size()];
+        p.q.type = seed % 4 == 1 ? VKF_TYPE_F16 : VKF_TYPE_F32;
+        if (!view && dice.oneIn(2)) {
+            p.v.type = dice.oneIn(2) ? VKF_TYPE_F16 : blockTypes[dice.below(blockTypes.size())];
+        }
+        uint64_t rows = p.keys;
+        if (dice.oneIn(3)) {
+            rows = dice.of(pageSizes);
+            vkf::test::setPages(p, static_cast<uint32_t>(rows), dice.below(4));
+        }
+        p.k.rowStride = p.headDim + 64; // gaps of two blocks
+        p.k.headStride = rows * p.k.rowStride;
+        p.k.batchStride = p.kvHeads * p.k.headStride;
+        p.v.rowStride = p.k.rowStride;
+        p.v.headStride = p.k.headStride;
+        p.v.batchStride = p.k.batchStride;
+        p.kvSplits = dice.of(splitCounts);
+        p.path = VKF_PATH_DECODE;
+        Data data;
+        data.seed = seed;
+        chooseMasks(dice, p, data);
+        INFO("seed " << seed << (view ? ", v a view of k" : ""));
+        Inputs inputs = vkf::test::makeInputs(p, data);
+        if (view) {
+            inputs.viewV();
+        }
+        vkf::host::Device& device = seed % 5 == 4 ? smallDevice() : largeDevice();
+        check(device, p, inputs);
+        CHECK((vkf::host::Plan(device, p).info().productType == VKF_TYPE_F16 || seed % 5 == 4));
+    }
+}
+
+TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that see it", "[wide_heads]") {
+    for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        VkfProblem problem = problemOf({1, 1, 1, 5, 50, 320, 320, VKF_TYPE_F32});
+        problem.v.type = VKF_TYPE_Q8_0;
+        problem.k.type = VKF_TYPE_F16;
+        problem.causal = 1;
+        problem.kvSplits = 1; // else a split may consist of keys that a row does not see
+        Data data;
+        data.edit = [scale](std::vector<std::byte>&, std::vector<std::byte>&, std::vector<std::byte>& v) {
+            vkfStoreElement(VKF_TYPE_F16, v.data() + vkfStoredBytes(VKF_TYPE_Q8_0, 48 * 320 + 64), 0, scale);
+        };
+        INFO(scale);
+        check(largeDevice(), problem, vkf::test::makeInputs(problem, data));
+    }
 }
 
 TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[wide_heads]") {

@@ -99,7 +99,15 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
         return schedule(caps, other).phases[0].variant.kernel;
     };
     caps.maxSharedMemoryBytes = 49152;
-    CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F16}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecode);
+    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F16}, type) == vkf::Kernel::attentionDecodeWide);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_BF16}, type) == vkf::Kernel::attentionDecodeWide);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionDecodeWide);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionDecode);
+    }
+    // Rows of 340 and 306 bytes. The second are no whole words of 4 bytes.
+    CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 320, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecodeWide);
+    CHECK(kernelOf({1, 16, 1, 1, 4096, 288, 288, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, VKF_TYPE_F32) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 300, 300, VKF_TYPE_F16}, VKF_TYPE_F16) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 256, 512, VKF_TYPE_F16}, VKF_TYPE_F16) == vkf::Kernel::attentionDecode);

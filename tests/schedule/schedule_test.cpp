@@ -111,7 +111,7 @@ TEST_CASE("the type of matrices is q's, or that of k and v beside an fp32 q", "[
         CHECK(decode.path == VKF_PATH_DECODE);
         CHECK(decode.productType == (onMatrices ? row.matrices : none));
         problem.headDim = problem.valueDim = 512;
-        CHECK(schedule(caps, problem).productType == (onMatrices && !blocks ? row.matrices : none));
+        CHECK(schedule(caps, problem).productType == row.matrices);
         problem.precision = VKF_PRECISION_FP32;
         CHECK(schedule(caps, problem).productType == none);
         problem.headDim = problem.valueDim = 128;
