@@ -65,25 +65,27 @@ void storeMatrices(const uint r, const uint first) {
 }
 
 // Line 14, for one matrix of rows. Constants index the matrices, because matrices that a variable indexes live in memory
-// (docs/tuning.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a third of them.
-void storeRows(const uint r) {
-    storeMatrices(r, 0);
-    if (VALUE_TILES > STAGED_TILES) {
-        barrier(); // the readers of the stage are done
-        storeMatrices(r, STAGED_TILES);
+// (docs/tuning.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a third of them. It
+// is a macro because chains of calls must be short (docs/tuning.md, "Chains of calls").
+#define STORE_ROWS(r)                                                                                            \
+    {                                                                                                            \
+        storeMatrices(r, 0);                                                                                     \
+        if (VALUE_TILES > STAGED_TILES) {                                                                        \
+            barrier(); /* the readers of the stage are done */                                                   \
+            storeMatrices(r, STAGED_TILES);                                                                      \
+        }                                                                                                        \
+        if (VALUE_TILES > 2 * STAGED_TILES) {                                                                    \
+            barrier();                                                                                           \
+            storeMatrices(r, 2 * STAGED_TILES);                                                                  \
+        }                                                                                                        \
     }
-    if (VALUE_TILES > 2 * STAGED_TILES) {
-        barrier();
-        storeMatrices(r, 2 * STAGED_TILES);
-    }
-}
 
 // Line 14.
 void storeOutput() {
-    storeRows(0);
+    STORE_ROWS(0)
     if (ROW_TILES > 1) {
         barrier();
-        storeRows(1);
+        STORE_ROWS(1)
     }
 }
 
