@@ -15,9 +15,9 @@ namespace {
 // submission costs more than a node.
 constexpr uint32_t fewestSteps = 8;
 constexpr uint32_t mostStepsOfAll = 256;
-// A device that reaches a tenth of a TFLOP/s takes 2.5 seconds for a submission, about a watchdog's limit. A plan's own
-// steps may have more: each is then a submission of its own.
-constexpr double mostOperations = 2.5e11;
+// The limit of a plan's own steps on plain units. Steps on matrix units may have more: each is then a submission of its
+// own.
+constexpr double mostOperations = double{VKF_DEFAULT_STEP_OPERATIONS};
 
 bool onlyDescribes(const ggml_tensor& node) {
     switch (node.op) {

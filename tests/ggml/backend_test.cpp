@@ -53,6 +53,13 @@ TEST_CASE("calls that ggml's own tests lack give what the CPU backend gives", "[
         call.mask = true;
         call.maskHeads = call.heads;
     }
+    SECTION("a mask that heads and sequences repeat modulo 2") {
+        call.mask = true;
+        call.heads = 6;
+        call.maskHeads = 2;
+        call.sequences = 4;
+        call.maskSequences = 2;
+    }
     SECTION("max_bias with a number of heads that is no power of two") {
         call.heads = 6;
         call.mask = true;
@@ -186,9 +193,10 @@ TEST_CASE("what vkflash cannot do is refused with a reason", "[ggml]") {
         graph.out->src[2] = ggml_new_tensor_4d(graph.context.get(), GGML_TYPE_F16, 64, 40, 1, 1);
         CHECK(refuses(graph));
     }
-    SECTION("a mask that repeats modulo a number between 1 and the heads") {
-        reason = "mask repeats modulo";
-        Graph graph({.mask = true, .maskHeads = 2});
+    SECTION("a mask with more heads than q") {
+        reason = "mask has more heads or sequences than q";
+        Graph graph({.mask = true});
+        graph.out->src[3] = ggml_new_tensor_4d(graph.context.get(), GGML_TYPE_F16, 40, 3, 8, 1);
         CHECK(refuses(graph));
     }
     SECTION("a view at an odd address") {

@@ -122,7 +122,8 @@ Graph::Graph(const Call& c) {
     k = ggml_new_tensor_4d(in, c.kType, c.columns, c.keys, c.kvHeads, c.sequences);
     v = ggml_new_tensor_4d(in, c.vType, c.valueColumns, c.keys, c.kvHeads, c.sequences);
     if (c.mask) {
-        mask = ggml_new_tensor_4d(in, GGML_TYPE_F16, c.keys, c.maskRows != 0 ? c.maskRows : c.rows, c.maskHeads, 1);
+        mask = ggml_new_tensor_4d(in, GGML_TYPE_F16, c.keys, c.maskRows != 0 ? c.maskRows : c.rows, c.maskHeads,
+                                  c.maskSequences);
     }
     out = ggml_flash_attn_ext(in, q, k, v, mask, c.scale, c.maxBias, c.softcap);
     if (c.sinks) {

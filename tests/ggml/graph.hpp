@@ -53,6 +53,7 @@ struct Call {
     bool mask = false;
     int64_t maskRows = 0; // more than `rows`: padded
     int64_t maskHeads = 1;
+    int64_t maskSequences = 1;
     bool sinks = false;
     float scale = 0.125F;
     float maxBias = 0;
