@@ -69,7 +69,7 @@ TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo",
         data.biasSquare = rows == 77 ? 32 : 0;
         const Inputs inputs = vkf::test::makeInputs(problem, data);
         const Inputs maskedInputs = vkf::test::makeInputs(masked, data);
-        for (const Variation* variation : vkf::test::variationsInTurn(problem, 6)) {
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
             checkOn(*variation, problem, inputs);
             checkOn(*variation, masked, maskedInputs);
         }
