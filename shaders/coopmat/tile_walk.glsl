@@ -9,7 +9,7 @@
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || HAS_TILE_MAP; // a block mask or a map says which tiles are empty
+const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
 const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
@@ -64,7 +64,7 @@ Walk walkOf(const TileMask mask) {
 // The first non-empty tile from `tile` on, full or partial as asked; walk.full_end or walk.end if there is none. With a
 // map, tile_map.glsl keeps the position of the walk, and `tile` is not used.
 uint firstNonEmptyTile(const Walk walk, const uint tile, const bool full) {
-    if (HAS_TILE_MAP) {
+    if (WALKS_MAP) {
         return nextMappedTile(full ? walk.full_end : walk.end, walk.full_first, walk.full_end, full);
     }
     if (full) {

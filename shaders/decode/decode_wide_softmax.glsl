@@ -56,30 +56,25 @@ void placeFactor(const uint r, const float factor) {
     }
 }
 
-// Line 9, for one matrix of rows. l includes p as it is before rounding and dropout.
-void updateRows(const uint r, const uint key_begin) {
-    vec2 s = pairOfScores(r, key_begin);
-    float tile_maximum = max(s.x, s.y);
-    for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
-        tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
-    }
-    float last = m[r];
-    m[r] = max(last, ceil(tile_maximum));
-    vec2 p = exp2(s - m[r]);
-    l[r] = l[r] * exp2(last - m[r]) + p.x + p.y;
-    if (HAS_DROPOUT) {
-        uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
-        uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
-        p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
-    }
-    p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
-    placeFactor(r, exp2(last - m[r]));
-}
-
-// Line 9.
+// Line 9. l includes p as it is before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        updateRows(r, key_begin);
+        vec2 s = pairOfScores(r, key_begin);
+        float tile_maximum = max(s.x, s.y);
+        for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+            tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
+        }
+        float last = m[r];
+        m[r] = max(last, ceil(tile_maximum));
+        vec2 p = exp2(s - m[r]);
+        l[r] = l[r] * exp2(last - m[r]) + p.x + p.y;
+        if (HAS_DROPOUT) {
+            uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
+            uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
+            p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
+        }
+        p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
+        placeFactor(r, exp2(last - m[r]));
     }
 }
 

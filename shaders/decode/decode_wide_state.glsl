@@ -23,7 +23,7 @@ uint fetched_page;
 // The state of the algorithm.
 LeftMatrix q_tile[DIM_TILES];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-// Of this invocation's row of each matrix of rows.
+// The state of this invocation's row of each matrix of rows.
 float m[ROW_TILES];
 float l[ROW_TILES];     // running sums over this invocation's scores
 float slope[ROW_TILES]; // slopes of the rows' heads

@@ -25,7 +25,7 @@ const uint SIDE_WORDS = MATRIX_DEPTH / 8;
 const uint K_WORDS = HEAD_DIM / 8;
 const uint V_WORDS = VALUE_DIM / 8;
 const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
-// Loads of an invocation. Those of q serve TILE_KEYS rows, of which there are at least TILE_ROWS.
+// Loads of an invocation. The loads of q serve TILE_KEYS rows, which are at least TILE_ROWS.
 const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;

@@ -8,13 +8,14 @@
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not kept.
 //
 // A bias that consists of 0 and -infinity is a mask. A loop that adds a bias is slow, and so is a branch around the
-// addition. Therefore order_tiles.comp divides the tiles of rows into two classes, and each class has an attention
-// phase with code of its own (VKF_ROWS_*). A workgroup of the other class ends at once. Both kernels are right for
-// every tile of rows; the class only decides the time.
+// addition. To walk over a map takes time too. Therefore order_tiles.comp divides the tiles of rows into classes, and each
+// class has an attention phase with code of its own (VKF_ROWS_*). A workgroup of another class ends at once. All kernels
+// are right for every tile of rows; the class only decides the time.
 //
 // Needs: common/params.glsl, common/item.glsl, masks/mask.glsl (HAS_WINDOW), TILE_ROWS, TILE_KEYS.
 // Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isKept,
-// isPlain, TILE_MAP, PLAIN_ROWS, PLAIN_BIT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
+// isPlain, TILE_MAP, ROW_CLASS, PLAIN_ROWS, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords,
+// mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
@@ -26,10 +27,11 @@ layout(constant_id = VKF_ID_ROW_CLASS) const uint ROW_CLASS = VKF_ROWS_ALL;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
 const bool PLAIN_ROWS = ROW_CLASS == VKF_ROWS_PLAIN; // full tiles have no bias: tiles with a bias count as partial
+const bool WALKS_MAP = HAS_TILE_MAP && ROW_CLASS != VKF_ROWS_DENSE;
 const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
 
-// In a word of the order: the tile of rows belongs to the class VKF_ROWS_PLAIN.
-const uint PLAIN_BIT = 0x80000000u;
+// A word of the order has the class of the tile of rows in its upper bits.
+const uint CLASS_SHIFT = 30;
 
 // Bits of 32 neighbouring tiles of keys.
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
@@ -66,7 +68,7 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 16));
 }
 
-// Address of the word of the order (order_tiles.comp) for this place: the number of a row tile, and PLAIN_BIT.
+// Address of the word of the order (order_tiles.comp) for this place: the number of a row tile, and its class.
 uvec2 orderAddress(const Item item, const uint place) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = (item.batch * mapHeads() + head) * mapRowTiles();
@@ -87,8 +89,8 @@ bool takeMappedTile(inout Item item) {
         place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // undoes the order of itemOf
         uint tile = Word(orderAddress(item, place)).value;
         if (ROW_CLASS != VKF_ROWS_ALL) {
-            taken = UNIFORM_BY_VOTE(PLAIN_ROWS == ((tile & PLAIN_BIT) != 0));
-            tile &= ~PLAIN_BIT;
+            taken = UNIFORM_BY_VOTE(tile >> CLASS_SHIFT == ROW_CLASS);
+            tile &= (1u << CLASS_SHIFT) - 1;
         }
         item.row_begin = tile * TILE_ROWS;
         turnToRow(item);

@@ -128,10 +128,12 @@
 #define VKF_MAP_SHARED 1  /* all heads share a map */
 #define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
 
-/* A map that looks at the bias divides the tiles of rows into two classes. Each class has an attention phase. */
+/* A map that looks at the bias divides the tiles of rows into classes. Each class has an attention phase. order_tiles.comp
+ * has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
 #define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
 #define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
 #define VKF_ROWS_PLAIN 2  /* most tiles of keys have a bias of 0. Full tiles do not load the bias. */
+#define VKF_ROWS_DENSE 3  /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_USUAL 1

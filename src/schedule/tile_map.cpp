@@ -2,6 +2,8 @@
 #include "schedule/tile_map.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "problem/mask_layout.hpp"
 #include "schedule/kernel_parameters.hpp"
@@ -21,14 +23,11 @@ constexpr uint64_t pairOperations = 8;
 struct Speed {
     double operations; // of attention, a second
     double bytes;      // of a bias that the map reads, a second
-    double dispatch;   // seconds that a dispatch takes beside the work in it
+    double fixed;      // seconds that a map takes whatever its size: dispatches, and workgroups that wait for memory
 };
-constexpr Speed gpuSpeed = {300e12, 4e12, 2.1e-6};
-constexpr Speed softwareSpeed = {20e9, 10e9, 2e-6}; // llvmpipe on a few cores
-constexpr double mapDispatches = 3;                 // map, order, and the second attention phase
-constexpr double savedShare = 0.5;                  // of the time of attention, by a causal mask
-// A bias that is no mask gains nothing and still pays for the dispatches. So a mask must gain at least twice as much.
-constexpr double dispatchWeight = 2;
+constexpr Speed gpuSpeed = {300e12, 4e12, 35e-6};
+constexpr Speed softwareSpeed = {20e9, 10e9, 12e-6}; // llvmpipe on a few cores
+constexpr double savedShare = 0.5;                   // of the time of attention, by a causal mask
 
 bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
@@ -72,21 +71,32 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     return phase;
 }
 
-// Replaces the attention phase, the first one, by one for each class of rows. They write different rows. The phase of
-// plain rows comes last: if there are none, its workgroups end while others still compute.
-void divideRows(Schedule* schedule) {
-    Phase plain = schedule->phases.front();
-    plain.joins = true;
-    plain.variant.constants[VKF_ID_ROW_CLASS] = VKF_ROWS_PLAIN;
-    schedule->phases.front().variant.constants[VKF_ID_ROW_CLASS] = VKF_ROWS_BIASED;
-    schedule->phases.insert(schedule->phases.begin() + 1, plain);
+// The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
+// Path scalar, and a kernel with per-key masks, need the map in every class.
+std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
+    if (path == VKF_PATH_COOPMAT && !problem.asksKeys()) {
+        return {VKF_ROWS_BIASED, VKF_ROWS_PLAIN, VKF_ROWS_DENSE};
+    }
+    return {VKF_ROWS_BIASED, VKF_ROWS_PLAIN};
+}
+
+// Replaces the attention phase, the first one, by one for each class of rows. They write different rows.
+void divideRows(const std::vector<uint32_t>& classes, Schedule* schedule) {
+    const Phase attention = schedule->phases.front();
+    schedule->phases.erase(schedule->phases.begin());
+    for (size_t i = 0; i < classes.size(); i++) {
+        Phase ofClass = attention;
+        ofClass.joins = i > 0;
+        ofClass.variant.constants[VKF_ID_ROW_CLASS] = classes[i];
+        schedule->phases.insert(schedule->phases.begin() + static_cast<std::ptrdiff_t>(i), ofClass);
+    }
 }
 
 } // namespace
 
 // For instance, 8192 rows and keys of 16 heads with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads
-// has 134 MB, which take 34 us, and three dispatches take 6 us. With one head and 512 rows and keys, attention takes
-// 0.4 us.
+// has 134 MB, which take 34 us. With 1024 rows and keys attention takes 40 us without a bias, 53 with one, and 75 with
+// a causal mask and a map: few workgroups make the map, and the longest tile of rows takes as long as before.
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
@@ -98,7 +108,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const double attention = 2.0 * columns * pairs * p.queryHeads / speed.operations;
     const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
     const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / speed.bytes;
-    return savedShare * attention > reading + dispatchWeight * mapDispatches * speed.dispatch;
+    return savedShare * attention > reading + speed.fixed;
 }
 
 void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* schedule) {
@@ -120,11 +130,13 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
     const uint64_t orders = p.batch * heads;
-    if (bias) {
-        divideRows(schedule);
-    }
     const Phase map = phaseOf(caps, problem, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
-    const Phase order = phaseOf(caps, problem, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
+    Phase order = phaseOf(caps, problem, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
+    if (bias) {
+        const std::vector<uint32_t> classes = rowClasses(problem, schedule->path);
+        divideRows(classes, schedule);
+        order.variant.constants[VKF_ID_ROW_CLASS] = *std::max_element(classes.begin(), classes.end());
+    }
     schedule->phases.insert(schedule->phases.begin(), {map, order});
     schedule->mapOffset = schedule->reserveScratch(words * wordBytes + orders * rowTiles * sizeof(uint32_t));
     schedule->orderOffset = schedule->mapOffset + words * wordBytes;

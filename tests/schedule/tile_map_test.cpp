@@ -3,6 +3,7 @@
 // Which calls have a map of tiles, and the phases that come with it. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -46,29 +47,37 @@ bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
 
 } // namespace
 
-TEST_CASE("a long bias gets a map and two classes of rows that run at the same time", "[schedule]") {
-    for (const VkfPath path : {VKF_PATH_COOPMAT, VKF_PATH_SCALAR}) {
-        VkfProblem problem = biased(8192, 8192);
-        problem.path = path;
+TEST_CASE("a long bias gets a map and classes of rows that run at the same time", "[schedule]") {
+    VkfProblem problem = biased(8192, 8192);
+    const auto check = [&](Kernel attention, const std::vector<uint32_t>& classes) {
         const vkf::Schedule made = schedule(matrixCaps(), problem);
-        const Kernel attention = path == VKF_PATH_COOPMAT ? Kernel::attentionCoopmat : Kernel::attentionScalar;
-        REQUIRE(kernelsOf(made) ==
-                std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles, attention, attention});
-        const vkf::Phase& rest = made.phases[3];
-        const vkf::Phase& plain = made.phases[4];
-        CHECK(rest.variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_BIASED);
-        CHECK(plain.variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_PLAIN);
-        CHECK(rest.items == plain.items);
-        CHECK(plain.joins);
-        CHECK_FALSE(rest.joins);
+        std::vector<Kernel> kernels = {Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles};
+        kernels.resize(kernels.size() + classes.size(), attention);
+        REQUIRE(kernelsOf(made) == kernels);
         CHECK(made.phases[1].variant.constants[VKF_ID_TILE_MAP] == VKF_MAP_SHARED);
-    }
+        CHECK(made.phases[2].variant.constants[VKF_ID_ROW_CLASS] == *std::max_element(classes.begin(), classes.end()));
+        for (size_t i = 0; i < classes.size(); i++) {
+            const vkf::Phase& phase = made.phases[3 + i];
+            CHECK(phase.variant.constants[VKF_ID_ROW_CLASS] == classes[i]);
+            CHECK(phase.items == made.phases[3].items);
+            CHECK(phase.joins == (i > 0));
+        }
+    };
+    problem.path = VKF_PATH_COOPMAT;
+    check(Kernel::attentionCoopmat, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN, VKF_ROWS_DENSE});
+    problem.path = VKF_PATH_SCALAR;
+    check(Kernel::attentionScalar, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
+    vkf::enable(problem, VKF_ARRAY_MASK);
+    check(Kernel::attentionCoopmat, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN}); // a per-key mask needs the map
 }
 
 TEST_CASE("the map looks at a bias where it can save more than it takes", "[schedule]") {
     const vkf::Caps caps = matrixCaps();
     CHECK(looksAtBias(caps, biased(8192, 8192)));
-    CHECK(looksAtBias(caps, biased(1024, 1024)));
+    CHECK(looksAtBias(caps, biased(2048, 2048)));
+    CHECK_FALSE(looksAtBias(caps, biased(1024, 1024)));
     CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F16, true)));
     CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F32, false)));
     CHECK_FALSE(looksAtBias(caps, biased(512, 512)));
