@@ -111,6 +111,8 @@ inline VkfProblem attentionProblem(uint32_t rows) {
     problem.q = partOfQkv(rows);
     problem.k = problem.v = vkf::dense(cacheType);
     problem.o = vkf::rowsFirst(VKF_TYPE_F32, rows, heads, headDim);
+    // By default, matrix units round an fp32 q to 16 bits. Here the CPU checks the logits, so products stay in fp32.
+    problem.precision = VKF_PRECISION_FP32;
     problem.causal = 1;
     problem.arrays = VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_BLOCK_TABLE;
     problem.paging = paging();

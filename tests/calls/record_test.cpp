@@ -145,9 +145,9 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
 }
 
 TEST_CASE("a phase that joins the phase before it waits for nothing", "[record]") {
-    VkfProblem problem = problemOf({1, 16, 16, 2048, 2048, 64});
+    VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
-    problem.bias = {VKF_TYPE_F16, 0, 0, 0, 2048};
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, 4096};
     vkf::enable(problem, VKF_ARRAY_BIAS);
     vkf::enable(problem, VKF_ARRAY_LSE, false);
     Fixture fixture(problem);

@@ -443,6 +443,7 @@ TEST_CASE("bench variants compares every row with its base and checks it", "[ben
                                                               {"softcap", pairs},
                                                               {"sinks", pairs},
                                                               {"bias", pairs},
+                                                              {"bias-heads", pairs},
                                                               {"bias-causal", causalPairs},
                                                               {"mask", pairs / 2},
                                                               {"mask-bits", pairs / 2},
