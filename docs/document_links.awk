@@ -7,7 +7,7 @@
 #   document.md#part, #part            the heading. Each heading gets the name DOCUMENT_PART for that.
 #   ../include/vkflash/header.h        the page of the header
 #   a picture of docs/figures          the copy that Doxygen makes
-#   another file outside of docs       that file, seen from build/docs; so are documents in integrations
+#   another file outside of docs       that file, seen from build/docs
 #   document.md, https://...           what it is: Doxygen follows these itself
 
 FNR == 1 { document = documentOf(FILENAME) }
@@ -52,7 +52,7 @@ function target(link,    hash) {
     if (link ~ /^https?:/) { return link }
     if (hash == 1) { return "#" document "_" partOf(link) }
     if (hash > 1) { return "#" documentOf(substr(link, 1, hash - 1)) "_" partOf(substr(link, hash)) }
-    if (link ~ /\.md$/ && link !~ /(^|\/)integrations\//) { return link }
+    if (link ~ /\.md$/) { return link }
     if (link ~ /(^|\/)include\/vkflash\//) { return "@ref " nameOf(link) }
     if (link ~ /(^|\/)figures\//) { return nameOf(link) }
     sub(/^\.\.\//, "", link)
