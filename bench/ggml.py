@@ -18,6 +18,7 @@ import sys
 
 BACKEND = re.compile(r"^Backend \d+/\d+: (\S+)")
 CASE = re.compile(r"^\s*FLASH_ATTN_EXT\(name=([^,)]+).*?([\d.]+) us/run")
+TIMED = re.compile(r"^\s+(\S+)\s+(\S+)\s+\d+ runs -\s+([\d.]+) us/run")  # a line of ggml_time
 MARKERS = {1: "o", 4: "s", 16: "^", 512: "D"}
 
 
@@ -48,6 +49,8 @@ def read_times(files):
             elif (found := CASE.match(line)) and backend:
                 shape, time = found[1], float(found[2])
                 times[shape][backend] = min(time, times[shape].get(backend, math.inf))
+            elif found := TIMED.match(line):
+                times[found[1]][found[2]] = float(found[3])
     return times
 
 

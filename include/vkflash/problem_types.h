@@ -204,10 +204,10 @@ typedef enum VkfPath VKF_INT32_ENUM {
     /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
      * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_STANDARD = 2,
-    /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type of
-     * k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is rounded
-     * to it. UNSUPPORTED with other types, with VKF_PRECISION_FP32, and on devices without such matrices or full
-     * subgroups (device). */
+    /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type
+     * of k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is
+     * rounded to it. UNSUPPORTED with other types, with VKF_PRECISION_FP32, and on devices without such matrices or
+     * full subgroups (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
      * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO

@@ -278,8 +278,8 @@ typedef struct VkfPlanInfo {
     uint32_t kvSplits;
     /* Bytes that the addresses of q, k and v must be a multiple of. */
     VkDeviceSize inputAlignment;
-    /* Type in which p enters the product p v; VKF_TYPE_F32 = unrounded. q of type F32, and k and v of block types, enter
-     * products in it too. Goes into VkfReferenceOptions::productType. */
+    /* Type in which p enters the product p v; VKF_TYPE_F32 = unrounded. q of type F32, and k and v of block types,
+     * enter products in it too. Goes into VkfReferenceOptions::productType. */
     VkfType productType;
     /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. A plan
      * knows no contents of arrays: all other masks and keyLengths count as if they dropped nothing, and packed

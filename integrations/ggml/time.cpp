@@ -290,35 +290,94 @@ std::vector<float> expectedOf(const Shape& shape, const Inputs& inputs) {
     return graph.result();
 }
 
-// Returns whether the result is right, as far as it was checked.
-bool measure(ggml_backend_t backend, const Shape& shape, const Inputs& inputs, const std::vector<float>& expected,
-             double seconds) {
-    std::printf("  %-16s %-8s", shape.name.c_str(), ggml_backend_name(backend));
-    Graph graph(shape);
-    if (!graph.runsOn(backend)) {
-        std::printf(" not supported\n");
-        return true;
+// A shape on one backend.
+class Measurement {
+public:
+    Measurement(ggml_backend_t backend, const Shape& shape, const Inputs& inputs) : backend_(backend), graph_(shape) {
+        supported_ = graph_.runsOn(backend);
+        if (supported_) {
+            graph_.load(backend, inputs);
+            graph_.compute(backend); // compiles
+        }
     }
-    graph.load(backend, inputs);
-    graph.compute(backend); // compiles
-    const double once = graph.compute(backend);
-    const double error = expected.empty() ? 0 : errorOf(graph.result(), expected);
-    graph.repeat(static_cast<size_t>(std::clamp(seconds / 10 / once, 1.0, double{mostNodes})));
-    std::vector<double> times;
-    for (double total = 0; times.size() < 5 || total < seconds; total += times.back()) {
-        times.push_back(graph.compute(backend));
+
+    bool supported() const { return supported_; }
+
+    // The error of the result; 0 if nothing is expected. Call it before prepare().
+    double error(const std::vector<float>& expected) const {
+        return expected.empty() ? 0 : errorOf(graph_.result(), expected);
     }
-    std::sort(times.begin(), times.end());
-    const double median = times[times.size() / 2] / graph.runs();
-    std::printf(" %6zu runs - %10.2f us/run - %8.2f GFLOP/run - %8.2f TFLOPS - ",
-                times.size() * static_cast<size_t>(graph.runs()), median * 1e6, operationsOf(shape) * 1e-9,
-                operationsOf(shape) / median * 1e-12);
-    if (expected.empty()) {
-        std::printf("not checked\n");
-    } else {
-        std::printf("error %.1e %s\n", error, error <= bound ? "right" : "WRONG");
+
+    // Makes the graph so long that it takes about `seconds`.
+    void prepare(double seconds) {
+        const double once = graph_.compute(backend_);
+        graph_.repeat(static_cast<size_t>(std::clamp(seconds / once, 1.0, double{mostNodes})));
     }
-    return error <= bound; // also false for NaN
+
+    double compute() const { return graph_.compute(backend_); }
+    void add() { times_.push_back(compute()); }
+
+    void print(const Shape& shape) {
+        std::sort(times_.begin(), times_.end());
+        const double median = times_[times_.size() / 2] / graph_.runs();
+        std::printf(" %6zu runs - %10.2f us/run - %8.2f GFLOP/run - %8.2f TFLOPS - ",
+                    times_.size() * static_cast<size_t>(graph_.runs()), median * 1e6, operationsOf(shape) * 1e-9,
+                    operationsOf(shape) / median * 1e-12);
+    }
+
+private:
+    ggml_backend_t backend_;
+    Graph graph_;
+    bool supported_ = false;
+    std::vector<double> times_; // of whole graphs
+};
+
+constexpr int graphsInTime = 10; // of one backend
+
+// Measures the backends in turns, so that a change of the device's clock meets all of them alike. They first compute
+// for half of the time unmeasured, because the clock of an idle device is low. Returns whether the results are right,
+// as far as they were checked.
+bool measure(const std::vector<BackendHandle>& backends, const Shape& shape, const Options& options) {
+    const Inputs inputs = inputsOf(shape);
+    const std::vector<float> expected = expectedOf(shape, inputs);
+    std::vector<Measurement> all;
+    std::vector<double> errors;
+    for (const BackendHandle& backend : backends) {
+        Measurement& one = all.emplace_back(backend.get(), shape, inputs);
+        errors.push_back(one.supported() ? one.error(expected) : 0);
+    }
+    const auto eachTurn = [&all](const auto& turn) {
+        for (Measurement& one : all) {
+            if (one.supported()) {
+                turn(one);
+            }
+        }
+    };
+    eachTurn([&](Measurement& one) { one.prepare(options.seconds / graphsInTime); });
+    for (int i = 0; i < graphsInTime / 2; i++) {
+        eachTurn([](const Measurement& one) { one.compute(); });
+    }
+    for (int i = 0; i < graphsInTime; i++) {
+        eachTurn([](Measurement& one) { one.add(); });
+    }
+    bool right = true;
+    for (size_t i = 0; i < all.size(); i++) {
+        std::printf("  %-28s %-8s", shape.name.c_str(), ggml_backend_name(backends[i].get()));
+        if (!all[i].supported()) {
+            std::printf(" not supported\n");
+            continue;
+        }
+        all[i].print(shape);
+        const bool good = errors[i] <= bound; // also false for NaN
+        right = right && good;
+        if (expected.empty()) {
+            std::printf("not checked\n");
+        } else {
+            std::printf("error %.1e %s\n", errors[i], good ? "right" : "WRONG");
+        }
+    }
+    std::fflush(stdout);
+    return right;
 }
 
 Options parse(int argc, char** argv) {
@@ -361,12 +420,7 @@ bool run(const Options& options) {
     std::printf("ggml %s. Causal masks; operations count visible pairs; medians.\n", ggml_version());
     bool right = true;
     for (const Shape& shape : options.shapes) {
-        const Inputs inputs = inputsOf(shape);
-        const std::vector<float> expected = expectedOf(shape, inputs);
-        for (const BackendHandle& backend : backends) {
-            right = measure(backend.get(), shape, inputs, expected, options.seconds) && right;
-            std::fflush(stdout);
-        }
+        right = measure(backends, shape, options) && right;
     }
     return right;
 }
