@@ -4,7 +4,7 @@
 
     python3 bench/ggml.py bench/results/h200-ggml.txt                      a table in Markdown, then the geometric mean
     python3 bench/ggml.py bench/results/h200-ggml.txt -o ggml.svg          the same, and a figure
-    python3 bench/ggml.py FILE --ours vkflash --theirs Vulkan0             other names of backends
+    python3 bench/ggml.py FILE --theirs Vulkan1=ggml-vulkan                another backend, and its name in the table
 
 A file holds one run or several. "Speedup" is the time of the other backend divided by our time.
 Figures need matplotlib (Debian: python3-matplotlib).
@@ -27,8 +27,11 @@ def parse_arguments():
     parser.add_argument("files", nargs="+", type=pathlib.Path)
     parser.add_argument("-o", "--output", type=pathlib.Path, help="figure, .svg or .png")
     parser.add_argument("--ours", default="vkflash", help="our backend (default: vkflash)")
-    parser.add_argument("--theirs", default="Vulkan0", help="the other backend (default: Vulkan0)")
+    parser.add_argument("--theirs", default="Vulkan0=ggml-vulkan",
+                        help="the other backend, or BACKEND=SHOWN (default: Vulkan0=ggml-vulkan)")
     options = parser.parse_args()
+    options.theirs, _, shown = options.theirs.partition("=")
+    options.shown = shown or options.theirs
     if options.output and options.output.suffix not in (".svg", ".png"):
         sys.exit(f"-o {options.output}: must end in .svg or .png")
     return options
@@ -55,7 +58,7 @@ def read_times(files):
 
 
 def print_table(rows, options):
-    print(f"| shape | {options.theirs}, us | {options.ours}, us | speedup |")
+    print(f"| shape | {options.shown}, us | {options.ours}, us | speedup |")
     print("| --- | --- | --- | --- |")
     for shape, theirs, ours in rows:
         print(f"| {shape} | {theirs:.4g} | {ours:.4g} | {theirs / ours:.2f} |")
@@ -87,6 +90,8 @@ def draw(rows, options):
     for count, marker in MARKERS.items():
         points = [(theirs / ours, groups.index(group_of(shape)[0])) for shape, theirs, ours in rows
                   if group_of(shape)[1] == count]
+        if not points:
+            continue
         label = "512 rows or more" if count == 512 else f"{count} row{'s' if count > 1 else ''}"
         axis.plot([x for x, _ in points], [y for _, y in points], linestyle="", marker=marker, markersize=5,
                   alpha=0.8, label=label)
@@ -95,7 +100,7 @@ def draw(rows, options):
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set_yticks(range(len(groups)), groups)
     axis.invert_yaxis()
-    axis.set_xlabel(f"time of {options.theirs} / time of {options.ours}")
+    axis.set_xlabel(f"time of {options.shown} / time of {options.ours}")
     axis.grid(alpha=0.3)
     axis.legend(loc="best", fontsize="small")
     figure.tight_layout()
