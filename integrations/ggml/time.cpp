@@ -293,8 +293,8 @@ std::vector<float> expectedOf(const Shape& shape, const Inputs& inputs) {
 // A shape on one backend.
 class Measurement {
 public:
-    Measurement(ggml_backend_t backend, const Shape& shape, const Inputs& inputs) : backend_(backend), graph_(shape) {
-        supported_ = graph_.runsOn(backend);
+    Measurement(ggml_backend_t backend, const Shape& shape, const Inputs& inputs)
+        : backend_(backend), graph_(shape), supported_(graph_.runsOn(backend)) {
         if (supported_) {
             graph_.load(backend, inputs);
             graph_.compute(backend); // compiles
@@ -328,7 +328,7 @@ public:
 private:
     ggml_backend_t backend_;
     Graph graph_;
-    bool supported_ = false;
+    bool supported_;
     std::vector<double> times_; // of whole graphs
 };
 

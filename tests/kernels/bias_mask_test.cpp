@@ -18,7 +18,6 @@
 namespace {
 
 using vkf::test::broadcast;
-using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
