@@ -31,10 +31,18 @@ struct Heads {
     size_t kvHead(size_t head) const { return head / (heads / kvHeads); }
 };
 
-// Row i of `rows`, over `keys` keys of which the first `leftpad` do not count. dot(j) is the product of q and key j.
+// Row i of `rows`, over `keys` keys of which the first `leftpad` do not count.
+struct Place {
+    int64_t i = 0;
+    int64_t rows = 0;
+    int64_t keys = 0;
+    int64_t leftpad = 0;
+};
+
+// dot(j) is the product of q and key j.
 template <typename Dot, typename Value>
-Row flashRow(const Terms& t, const Heads& n, size_t head, int64_t i, int64_t rows, int64_t keys, int64_t leftpad,
-             const Dot& dot, const Value& value) {
+Row flashRow(const Terms& t, const Heads& n, size_t head, const Place& place, const Dot& dot, const Value& value) {
+    const auto [i, rows, keys, leftpad] = place;
     const double scale = t.softmaxScale ? *t.softmaxScale : 1.0 / std::sqrt(static_cast<double>(n.dim));
     const int64_t right = t.causal ? 0 : t.right;
     const int64_t at = i + keys - rows; // the last row stands at the last key
@@ -52,7 +60,9 @@ Row flashRow(const Terms& t, const Heads& n, size_t head, int64_t i, int64_t row
         scores.push_back(seen ? s : -infinity);
     }
     Row row = attend(scores, n.dim, value);
-    row.lse = row.lse == -infinity ? infinity : row.lse; // an empty row
+    if (row.lse == -infinity) { // an empty row
+        row.lse = infinity;
+    }
     return row;
 }
 

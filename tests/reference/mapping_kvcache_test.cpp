@@ -94,9 +94,9 @@ Outputs flashAttnWithKvcache(Kvcache& call) {
                 };
                 const auto value = [&](size_t j, size_t d) { return element(call.vCache, j, d); };
                 const auto rows = static_cast<int64_t>(call.rows);
-                const Row result = flashRow(call.terms, n, h, static_cast<int64_t>(i), rows,
-                                            call.cacheSeqlens[b] + (call.k ? rows : 0),
-                                            call.cacheLeftpad.empty() ? 0 : call.cacheLeftpad[b], dot, value);
+                const Place place = {static_cast<int64_t>(i), rows, call.cacheSeqlens[b] + (call.k ? rows : 0),
+                                     call.cacheLeftpad.empty() ? 0 : call.cacheLeftpad[b]};
+                const Row result = flashRow(call.terms, n, h, place, dot, value);
                 const size_t to = (b * n.heads + h) * call.rows + i;
                 std::copy(result.o.begin(), result.o.end(), &outputs.o[to * n.dim]);
                 outputs.lse[to] = result.lse;

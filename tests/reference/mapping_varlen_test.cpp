@@ -50,9 +50,9 @@ Outputs flashAttnVarlenFunc(const Varlen& call) {
                     return sum;
                 };
                 const auto value = [&](size_t j, size_t d) { return call.element(call.v, b, j, kvHead, d); };
-                const Row result =
-                    flashRow(call.terms, n, h, static_cast<int64_t>(i), static_cast<int64_t>(call.rows(b)),
-                             static_cast<int64_t>(call.keys(b)), 0, dot, value);
+                const Place place = {static_cast<int64_t>(i), static_cast<int64_t>(call.rows(b)),
+                                     static_cast<int64_t>(call.keys(b)), 0};
+                const Row result = flashRow(call.terms, n, h, place, dot, value);
                 std::copy(result.o.begin(), result.o.end(), &outputs.o[(h * total + row) * n.dim]);
                 outputs.lse[h * total + row] = result.lse;
             }

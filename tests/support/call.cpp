@@ -127,7 +127,10 @@ double biasInSquares(uint64_t square, uint64_t row, uint64_t key, std::mt19937_6
     const double zero = coin ? 0.0 : -0.0;
     switch ((row / square * 7 + key / square * 5) / 2 % 8) { // mostly 0 and -infinity
     case 0:
-        return coin ? zero : closed;
+        if (coin) {
+            return zero;
+        }
+        return closed;
     case 1:
         return number;
     case 2:
@@ -482,6 +485,18 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& dat
     return runCall(device, problem, makeInputs(problem, data), data.oOffset);
 }
 
+namespace {
+
+std::vector<float> floatsIn(const Guarded& memory, const std::vector<std::byte>& downloaded) {
+    std::vector<float> floats(memory.bytes / sizeof(float));
+    if (!floats.empty()) {
+        std::memcpy(floats.data(), downloaded.data() + memory.offset, memory.bytes);
+    }
+    return floats;
+}
+
+} // namespace
+
 Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkf::layoutOf(problem, VKF_TENSOR_O);
@@ -553,15 +568,9 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const std::vector<std::byte> lseAll = lse.download(device);
     outcome.o.assign(oAll.begin() + static_cast<std::ptrdiff_t>(o.offset),
                      oAll.begin() + static_cast<std::ptrdiff_t>(o.offset + o.bytes));
-    outcome.lse.resize(lseCount);
-    if (lseCount != 0) {
-        std::memcpy(outcome.lse.data(), lseAll.data() + lse.offset, lse.bytes);
-    }
+    outcome.lse = floatsIn(lse, lseAll);
     const std::vector<std::byte> probabilitiesAll = probabilities.download(device);
-    outcome.probabilities.resize(floats);
-    if (floats != 0) {
-        std::memcpy(outcome.probabilities.data(), probabilitiesAll.data() + probabilities.offset, probabilities.bytes);
-    }
+    outcome.probabilities = floatsIn(probabilities, probabilitiesAll);
     outcome.guardsIntact = o.intact(oAll) && lse.intact(lseAll) && probabilities.intact(probabilitiesAll) &&
                            scratch.intact(scratch.download(device));
     outcome.gapsIntact = gapsIntact(oLayout, outcome.o);
