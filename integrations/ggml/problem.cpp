@@ -170,6 +170,19 @@ void takeNumbers(const ggml_tensor& node, NodeProblem& asked) {
 
 } // namespace
 
+bool onlyDescribes(const ggml_tensor& node) {
+    switch (node.op) {
+    case GGML_OP_NONE:
+    case GGML_OP_VIEW:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 std::string describe(const ggml_tensor& node, NodeProblem* asked) {
     std::memset(static_cast<void*>(asked), 0, sizeof *asked);
     asked->problem.structSize = sizeof(VkfProblem);

@@ -22,6 +22,9 @@ struct NodeProblem {
     uint32_t padding;
 };
 
+// Whether a node only describes a tensor, so that there is nothing to compute.
+bool onlyDescribes(const ggml_tensor& node);
+
 // Fills *asked from a node GGML_OP_FLASH_ATTN_EXT. Returns an empty text, or else why no problem of vkflash stands for
 // the node. Looks at shapes, types and strides, not at data.
 std::string describe(const ggml_tensor& node, NodeProblem* asked);

@@ -11,6 +11,7 @@
 #include "interface.hpp"
 #include "log.hpp"
 #include "memory.hpp"
+#include "problem.hpp"
 #include "stream.hpp"
 
 namespace vkf::ggml {
@@ -106,20 +107,11 @@ void properties(ggml_backend_dev_t device, ggml_backend_dev_props* properties) {
     properties->caps = {};
 }
 
-// Nodes that only describe tensors cost nothing.
 bool supportsNode(ggml_backend_dev_t device, const ggml_tensor* node) {
-    switch (node->op) {
-    case GGML_OP_NONE:
-    case GGML_OP_VIEW:
-    case GGML_OP_RESHAPE:
-    case GGML_OP_PERMUTE:
-    case GGML_OP_TRANSPOSE:
-        return true;
-    case GGML_OP_FLASH_ATTN_EXT:
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) {
         return guarded("supports_op", false, [&] { return acceleratorOf(device).refusal(*node).empty(); });
-    default:
-        return false;
     }
+    return onlyDescribes(*node);
 }
 
 void fillDevice(Device& device, Accelerator* accelerator) {

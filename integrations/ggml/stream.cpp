@@ -7,6 +7,7 @@
 
 #include "accelerator.hpp"
 #include "log.hpp"
+#include "problem.hpp"
 
 namespace vkf::ggml {
 namespace {
@@ -18,19 +19,6 @@ constexpr uint32_t mostStepsOfAll = 256;
 // The limit of a plan's own steps on plain units. Steps on matrix units may have more: each is then a submission of its
 // own.
 constexpr double mostOperations = double{VKF_DEFAULT_STEP_OPERATIONS};
-
-bool onlyDescribes(const ggml_tensor& node) {
-    switch (node.op) {
-    case GGML_OP_NONE:
-    case GGML_OP_VIEW:
-    case GGML_OP_RESHAPE:
-    case GGML_OP_PERMUTE:
-    case GGML_OP_TRANSPOSE:
-        return true;
-    default:
-        return false;
-    }
-}
 
 bool hasWork(const ggml_tensor& node) {
     return !onlyDescribes(node) && (node.flags & GGML_TENSOR_FLAG_COMPUTE) != 0 && !ggml_is_empty(&node);

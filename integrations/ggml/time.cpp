@@ -14,13 +14,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <memory>
 #include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "client.hpp"
 
 namespace {
 
@@ -117,12 +118,10 @@ double operationsOf(const Shape& s) {
 
 // ---- Graphs ---------------------------------------------------------------------------------------
 
-template <auto function> struct Caller {
-    template <typename Object> void operator()(Object* object) const { function(object); }
-};
-using BackendHandle = std::unique_ptr<ggml_backend, Caller<ggml_backend_free>>;
-using BufferHandle = std::unique_ptr<ggml_backend_buffer, Caller<ggml_backend_buffer_free>>;
-using ContextHandle = std::unique_ptr<ggml_context, Caller<ggml_free>>;
+using vkf::ggml::BackendHandle;
+using vkf::ggml::BufferHandle;
+using vkf::ggml::ContextHandle;
+using vkf::ggml::errorOf;
 
 constexpr size_t mostNodes = 4096; // of a graph
 
@@ -249,17 +248,6 @@ private:
 constexpr double mostChecked = 2e10;
 // The error that ggml's own tests accept.
 constexpr double bound = 5e-4;
-
-double errorOf(const std::vector<float>& result, const std::vector<float>& expected) {
-    double difference = 0;
-    double square = 0;
-    for (size_t i = 0; i < expected.size(); i++) {
-        const double off = double{result[i]} - expected[i];
-        difference += off * off;
-        square += double{expected[i]} * expected[i];
-    }
-    return difference / square;
-}
 
 struct Options {
     std::vector<Shape> shapes;

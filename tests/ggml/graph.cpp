@@ -168,15 +168,4 @@ std::vector<float> computeOn(ggml_backend_t backend, const Call& call, unsigned 
     return graph.result();
 }
 
-double errorOf(const std::vector<float>& result, const std::vector<float>& expected) {
-    double difference = 0;
-    double square = 0;
-    for (size_t i = 0; i < expected.size(); i++) {
-        const double off = double{result[i]} - expected[i];
-        difference += off * off;
-        square += double{expected[i]} * expected[i];
-    }
-    return result.size() == expected.size() ? difference / square : std::numeric_limits<double>::infinity();
-}
-
 } // namespace vkf::test

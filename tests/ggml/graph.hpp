@@ -8,18 +8,17 @@
 #include <ggml.h>
 
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "client.hpp"
+
 namespace vkf::test {
 
-template <auto function> struct Caller {
-    template <typename Object> void operator()(Object* object) const { function(object); }
-};
-using BackendHandle = std::unique_ptr<ggml_backend, Caller<ggml_backend_free>>;
-using BufferHandle = std::unique_ptr<ggml_backend_buffer, Caller<ggml_backend_buffer_free>>;
-using ContextHandle = std::unique_ptr<ggml_context, Caller<ggml_free>>;
+using vkf::ggml::BackendHandle;
+using vkf::ggml::BufferHandle;
+using vkf::ggml::ContextHandle;
+using vkf::ggml::errorOf;
 
 // Loads all backends of ggml, once, and returns the device of a name.
 ggml_backend_dev_t deviceOf(const char* name);
@@ -81,8 +80,5 @@ struct Graph {
 
 // Computes a call on a backend.
 std::vector<float> computeOn(ggml_backend_t backend, const Call& call, unsigned seed = 1);
-
-// The normalized mean squared error by which ggml's own tests judge. They accept up to 5e-4.
-double errorOf(const std::vector<float>& result, const std::vector<float>& expected);
 
 } // namespace vkf::test
