@@ -3,7 +3,8 @@
 // Finds the tile of rows, the head and the sequence of a work item from its number.
 //
 // Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
-// Provides: PACKED_HEADS, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle, shareOfSplit.
+// Provides: PACKED_HEADS, MAP_ROW_TILES, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle,
+// shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
@@ -11,6 +12,9 @@
 // then share one load of k and v. The visible range of keys still never moves to the left from one packed row to the
 // next.
 layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
+
+// Tiles of rows in a tile of the map of tiles (masks/tile_map.glsl). The last of them may have no rows.
+layout(constant_id = VKF_ID_MAP_ROW_TILES) const uint MAP_ROW_TILES = 1;
 
 uint packedRows(const Item item) {
     return SEQUENCE_ROWS(item) * PACKED_HEADS;
@@ -58,8 +62,10 @@ layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
 // of packed sequences have slots (packed_sequences.glsl).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
-    uint row_tiles =
-        PACKED_SEQUENCES ? slotCount() : (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
+    const uint together = TILE_ROWS * MAP_ROW_TILES;
+    uint row_tiles = PACKED_SEQUENCES
+                         ? slotCount()
+                         : (params.query_rows * PACKED_HEADS + together - 1) / together * MAP_ROW_TILES;
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // decoding skips the divisions: one takes as long as a load from the nearest cache

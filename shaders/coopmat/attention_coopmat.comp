@@ -84,7 +84,7 @@
 #include "coopmat/running_maximum.glsl"
 
 // Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
-// Without a bias, most tiles also defer the scale and a softcap. Full tiles of PLAIN_ROWS defer the scale.
+// Without a bias, most tiles also defer the scale and a softcap.
 void makeScores(const bool full) {
     beginScores();
     computeProducts(); // s = q_i k_j^T
@@ -94,8 +94,8 @@ void makeScores(const bool full) {
     if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }
-    if (ADDS_BIAS(full) || (HAS_BIAS && HAS_SOFTCAP)) {
-        addBias(ADDS_BIAS(full));
+    if (ADDS_BIAS) {
+        addBias();
     }
     if (HAS_ALIBI) {
         placeSlopes(full);
@@ -114,6 +114,9 @@ void computeScores(const bool full) {
             if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
                 dropUnkept();
             }
+            if (MASKED_ROWS && !UNIFORM_BY_VOTE(isPlain(tile_begin / TILE_KEYS))) {
+                dropClosed();
+            }
             dropInvisible();
         }
         findTileMaximum(); // 9: rowmax s
@@ -124,7 +127,7 @@ void computeScores(const bool full) {
         if (HAS_ALIBI && !full) {
             PRETEND_TO_CHANGE(first_key, params.keys);
         }
-        if (ADDS_BIAS(full)) {
+        if (NEEDS_BIAS(full)) {
             fetchBias(tile_begin, full); // again, because its registers hold scores by now
         }
     }
@@ -148,7 +151,7 @@ void computeBoundedScores() {
             break;
         }
         rescale();
-        if (ADDS_BIAS(true)) {
+        if (ADDS_BIAS) {
             fetchBias(tile_begin, true);
         }
     }
@@ -181,7 +184,7 @@ const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 void attend(const Walk walk, uint tile, const uint last, const bool full) {
     fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
-    if (ADDS_BIAS(full)) {
+    if (NEEDS_BIAS(full)) {
         fetchBias(tile * TILE_KEYS, full);
     }
     placeTile(k, v, tile * TILE_KEYS, full, thread);
@@ -203,7 +206,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         }
         IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
-            if (ADDS_BIAS(full)) {
+            if (NEEDS_BIAS(full)) {
                 fetchBias(tile * TILE_KEYS, full);
             }
         } else {

@@ -16,13 +16,13 @@
 // For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
 // unchanged.
 //
-// Needs: coopmat/state.glsl, matrix/matrix_tile.glsl, masks/tile_map.glsl (PLAIN_ROWS), scores/final_score.glsl,
-// scores/score_terms.glsl, scores/dropout.glsl.
+// Needs: coopmat/state.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/final_score.glsl, scores/score_terms.glsl,
+// scores/dropout.glsl.
 // Provides: CAPS_DEFERRED, SETTLED, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
-const bool CAPS_DEFERRED = HAS_SOFTCAP && !HAS_BIAS;
+const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS;
 // Factors that leave a score unchanged. The last two are tiny normal numbers instead of 0, because 0 times the square
 // of -infinity would be NaN.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
@@ -42,8 +42,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);
     }
-    bool differs = HAS_ALIBI || PLAIN_ROWS; // some tiles defer the scale, others do not
-    return fma(s, differs ? deferred.x : HAS_SOFTCAP || HAS_BIAS ? 1.0 : abs(params.score_scale), rest);
+    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS ? 1.0 : abs(params.score_scale), rest);
 }
 
 // Line 9 of the algorithm: p = 2^x for a row and a key of the lane. l includes p as it is before rounding and dropout.

@@ -9,14 +9,13 @@
 //
 // The bias of the next tile is on its way while line 10 uses this tile.
 //
-// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, masks/tile_map.glsl (PLAIN_ROWS), scores/score_terms.glsl,
-// common/call_table.glsl.
-// Provides: ADDS_BIAS, BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
+// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
+// Provides: NEEDS_BIAS, BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
-// Whether full or partial tiles add the bias.
-#define ADDS_BIAS(full) (HAS_BIAS && !(PLAIN_ROWS && (full)))
+// Whether full or partial tiles look at the bias.
+#define NEEDS_BIAS(full) (HAS_BIAS && !(MASKED_ROWS && (full)))
 
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
 const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
@@ -40,7 +39,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
 // Sets factor_row, for the invocation's rows.
 void setBiasFactors() {
     uvec2 place = lanePlace(lane);
-    UNROLL for (uint i = 0; i < (HAS_BIAS_FACTORS ? SLOPES : 0); i++) {
+    UNROLL for (uint i = 0; i < (ADDS_BIAS && HAS_BIAS_FACTORS ? SLOPES : 0); i++) {
         factor_row[i] = biasFactorOf(queryHead(item, first_row + place.x + laneRow(i)));
     }
 }

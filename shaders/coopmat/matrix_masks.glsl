@@ -2,8 +2,8 @@
 //
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
-// Needs: coopmat/state.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
-// Provides: dropUnkept, dropInvisible.
+// Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
+// Provides: dropUnkept, dropClosed, dropInvisible.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
@@ -23,6 +23,17 @@ void dropUnkept() {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
+            }
+        }
+    }
+}
+
+// Sets the scores of keys with a bias of -infinity to -infinity, where the bias is a mask.
+void dropClosed() {
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            if (fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) == MINUS_INFINITY) {
+                SCORE(i, e) = MINUS_INFINITY;
             }
         }
     }

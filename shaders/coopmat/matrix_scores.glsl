@@ -113,20 +113,16 @@ void setDropout() {
     }
 }
 
-// Finishes scores in place and, if `biased`, adds the bias. The products must not be accumulated onto the bias. Matrix
+// Finishes scores in place and adds the bias. The products must not be accumulated onto the bias. Matrix
 // units truncate a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the
 // products, so they would lose bits.
-void addBias(const bool biased) {
+void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : abs(params.score_scale));
             const uint row = rowOf(i, e);
-            if (biased) {
-                float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
-                SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_UNIT(bias, row), s) : fma(bias, LOG2E, s);
-            } else {
-                SCORE(i, e) = s;
-            }
+            float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_UNIT(bias, row), s) : fma(bias, LOG2E, s);
         }
     }
     deferred = SETTLED;

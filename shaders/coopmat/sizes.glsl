@@ -4,7 +4,7 @@
 //
 // Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
 // Provides: where rows of k and v lie in shared memory; how many words of k, v and q an invocation moves; how many rows
-// it has elements of; how many words of a bias row it holds.
+// it has elements of; how many words of a bias row it holds; whether tiles add the bias.
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
 
@@ -33,5 +33,6 @@ const uint OWN_ROWS = ROW_TILES * SLOTS;                     // rows of which an
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // bits of an element of the bias
 const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes in a bias row, for the lane's keys
+const bool ADDS_BIAS = HAS_BIAS && !MASKED_ROWS;
 
 #endif

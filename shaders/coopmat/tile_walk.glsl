@@ -44,7 +44,7 @@ Walk walkOf(const TileMask mask) {
         ivec2 empty_keys = unseenKeys(item);
         walk.full_first = clamp(uint(empty_keys.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.full_end = clamp(uint(empty_keys.y) / TILE_KEYS, walk.full_first, walk.end);
-    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS(true) && !bias_in_pieces)) {
+    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS && !bias_in_pieces)) {
         walk.full_end = walk.full_first;
     }
     walk.near_first = walk.full_end;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Which tiles of a word of the map have a bias that is a mask (map_tiles.comp). Two bits for each tile describe the
+// Which tiles of a word of the map have a bias that is a mask (map_tiles.comp). Three bits for each tile describe the
 // pairs inside the visible ranges:
 //     open    a pair has a bias above -infinity, or NaN
 //     biased  a pair has a bias other than 0
-// A tile without `open` is empty, and a tile without `biased` is plain. A finite number other than 0 sets both bits, and
+//     added   a pair has a bias that is neither 0 nor -infinity
+// A tile without `open` is empty, and a tile without `biased` is plain. A pair that sets `added` sets all three bits, and
 // nothing can change them then.
 //
 // Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
-// tile, on different rows. Then it reads the tiles whose bits are not both set, completely.
+// tile, on different rows. Then it reads the tiles without `added`, completely.
 //
 // Needs: common/item.glsl, masks/mask.glsl, masks/broadcast_rows.glsl, masks/bias_type.glsl, masks/range_bits.glsl,
 // common/call_table.glsl; TILE_ROWS, TILE_KEYS, MAPS_HEADS, OF_WORKGROUP, item, mask, rows, first_key, seen_tiles,
 // queryRowOf and queryHeadOf of map_tiles.comp.
-// Provides: open_tiles, biased_tiles, findBiasTiles.
+// Provides: open_tiles, biased_tiles, added_tiles, findBiasTiles.
 #ifndef VKF_BIAS_TILES_GLSL
 #define VKF_BIAS_TILES_GLSL
 
@@ -32,6 +33,9 @@ const uint MINUS_INFINITIES = BIAS == VKF_STORED_F32 + 1   ? 0xff800000u
                                                            : 0xff80ff80u;
 const uint MAGNITUDES = BIAS == VKF_STORED_F32 + 1 ? 0x7fffffffu : 0x7fff7fffu;
 
+// The highest bit of each element of a word that is not 0.
+#define NONZERO_ELEMENTS(word) ((((word) & MAGNITUDES) + MAGNITUDES | (word)) & ~MAGNITUDES)
+
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPiece {
     uvec4 words;
 };
@@ -41,10 +45,12 @@ shared ivec2 bias_keys[HAS_BIAS ? MOST_ROWS : 1]; // visible keys of each row
 shared uint listed_tiles[32];                     // the tiles that the workgroup reads completely
 shared uint open_tiles;
 shared uint biased_tiles;
+shared uint added_tiles;
 
 // What one invocation found.
 uint found_open;
 uint found_biased;
+uint found_added;
 
 // A piece of a row in a tile.
 struct BiasPlace {
@@ -99,8 +105,12 @@ void addPiece(const BiasPlace place, const uvec4 words) {
         }
     }
     uint tile = 1u << place.tile;
-    found_open |= any(notEqual((words ^ MINUS_INFINITIES) & elements, uvec4(0))) ? tile : 0;
-    found_biased |= any(notEqual(words & MAGNITUDES & elements, uvec4(0))) ? tile : 0;
+    uvec4 above = (words ^ MINUS_INFINITIES) & elements;
+    uvec4 magnitudes = words & MAGNITUDES & elements;
+    found_open |= any(notEqual(above, uvec4(0))) ? tile : 0;
+    found_biased |= any(notEqual(magnitudes, uvec4(0))) ? tile : 0;
+    uvec4 added = NONZERO_ELEMENTS(above) & NONZERO_ELEMENTS(magnitudes);
+    found_added |= any(notEqual(added, uvec4(0))) ? tile : 0;
 }
 
 // Gives what the invocations found to the workgroup. The caller needs a barrier after it.
@@ -110,6 +120,9 @@ void shareFindings() {
     }
     if (found_biased != 0) {
         atomicOr(biased_tiles, found_biased, OF_WORKGROUP);
+    }
+    if (found_added != 0) {
+        atomicOr(added_tiles, found_added, OF_WORKGROUP);
     }
 }
 
@@ -127,8 +140,11 @@ void sampleTiles(const uint thread) {
             BroadcastRow from = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
             uint element = broadcastBits(from, key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS;
             const uint only = 0xffffffffu >> 32 - BIAS_BITS;
-            found_open |= element != (MINUS_INFINITIES & only) ? 1u << tile : 0;
-            found_biased |= (element & MAGNITUDES & only) != 0 ? 1u << tile : 0;
+            bool above = element != (MINUS_INFINITIES & only);
+            bool biased = (element & MAGNITUDES & only) != 0;
+            found_open |= above ? 1u << tile : 0;
+            found_biased |= biased ? 1u << tile : 0;
+            found_added |= above && biased ? 1u << tile : 0;
         }
     }
 }
@@ -185,12 +201,13 @@ void readTiles(const uint thread, const uint count) {
 void findBiasTiles(const uint thread) {
     found_open = 0;
     found_biased = 0;
+    found_added = 0;
     beginBiasRows(thread);
     barrier();
     sampleTiles(thread);
     shareFindings();
     barrier();
-    uint listed = tilesInRange() & seen_tiles & ~(open_tiles & biased_tiles);
+    uint listed = tilesInRange() & seen_tiles & ~added_tiles;
     KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
         if ((listed >> tile & 1u) != 0) {
             listed_tiles[bitCount(listed & (1u << tile) - 1)] = tile;

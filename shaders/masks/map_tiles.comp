@@ -29,7 +29,6 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "masks/keep.glsl"
-#include "masks/bias_type.glsl"
 #include "masks/tile_map.glsl"
 
 const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // distance from the flag of a key to the flag of the next key
@@ -175,6 +174,7 @@ void main() {
         kept_tiles = HAS_MASKS ? 0 : 0xffffffffu;
         open_tiles = 0;
         biased_tiles = 0;
+        added_tiles = 0;
     }
     barrier();
     bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
@@ -200,5 +200,6 @@ void main() {
         word.seen = HAS_BIAS ? seen_tiles & open_tiles : seen_tiles;
         word.kept = kept_tiles;
         word.plain = HAS_BIAS ? ~biased_tiles : 0xffffffffu;
+        word.added = HAS_BIAS ? added_tiles : 0;
     }
 }

@@ -16,16 +16,16 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "common/address.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "masks/bias_type.glsl"
 #include "masks/tile_map.glsl"
 
 shared uint lengths[WORKGROUP_SIZE];
 
-// Numbers of tiles of keys that a tile of rows sees.
+// The tiles of keys that a tile of rows sees.
 struct Seen {
-    uint fast; // full tiles without a bias
-    uint slow; // all others
-    uint most; // tiles in the visible range of the rows
+    uint fast;    // number of full tiles without a bias
+    uint slow;    // number of all others
+    uint most;    // number of tiles in the visible range of the rows
+    bool is_mask; // whether their bias is a mask
 };
 
 Seen seenOf(Item item, const uint tile) {
@@ -33,13 +33,14 @@ Seen seenOf(Item item, const uint tile) {
     turnToRow(item);
     ivec2 range = tileMask(item).any;
     uint end = (uint(max(range.y, range.x)) + TILE_KEYS - 1) / TILE_KEYS;
-    Seen count = Seen(0, 0, end - uint(range.x) / TILE_KEYS);
+    Seen count = Seen(0, 0, end - uint(range.x) / TILE_KEYS, true);
     KEEP_LOOP for (uint word = 0; word < mapWords(); word++) {
         MapWord tiles = mapWord(word);
         uint seen = tiles.seen;
         uint fast = seen & tiles.kept & tiles.plain;
         count.fast += bitCount(fast);
         count.slow += bitCount(seen & ~fast);
+        count.is_mask = count.is_mask && (seen & tiles.added) == 0;
     }
     return count;
 }
@@ -50,14 +51,14 @@ uint lengthOf(const Seen seen) {
     return 2 * seen.fast + 3 * seen.slow;
 }
 
-// The class of a tile of rows. In units of a full tile without a bias, path coopmat takes 1.9 for another tile of
-// VKF_ROWS_PLAIN, and 1.4 for each tile of VKF_ROWS_BIASED. The walk over the map is a twentieth of that.
+// The class of a tile of rows. In units of a full tile without a bias, path coopmat takes about 1.9 for another tile of
+// VKF_ROWS_MASKED, and 1.4 for each tile of VKF_ROWS_BIASED. The walk over the map is a twentieth of that.
 uint classOf(const Seen seen) {
     if (ROW_CLASS == VKF_ROWS_ALL) {
         return VKF_ROWS_ALL;
     }
-    if (2 * seen.fast > 3 * seen.slow) {
-        return VKF_ROWS_PLAIN;
+    if (seen.is_mask && 2 * seen.fast > 3 * seen.slow) {
+        return VKF_ROWS_MASKED;
     }
     uint empty = seen.most - min(seen.fast + seen.slow, seen.most);
     return ROW_CLASS == VKF_ROWS_DENSE && 16 * empty <= seen.most ? VKF_ROWS_DENSE : VKF_ROWS_BIASED;
@@ -74,7 +75,7 @@ void main() {
     uint tiles = mapRowTiles();
     KEEP_LOOP for (uint first = 0; first < tiles; first += WORKGROUP_SIZE) {
         uint tile = first + thread;
-        Seen seen = Seen(0, 0, 0);
+        Seen seen = Seen(0, 0, 0, true);
         if (tile < tiles) {
             seen = seenOf(item, tile);
         }

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles. map_tiles.comp makes it from the per-key masks, the block mask and the bias. It has three bits for
+// The map of tiles. map_tiles.comp makes it from the per-key masks, the block mask and the bias. It has four bits for
 // each tile of rows and tile of keys:
-//     seen   some row sees some key with a bias above -infinity, so the tile is not empty
-//     kept   the masks keep all pairs inside the visible ranges
-//     plain  the bias of all pairs inside the visible ranges is 0
+//     seen    some row sees some key with a bias above -infinity, so the tile is not empty
+//     kept    the masks keep all pairs inside the visible ranges
+//     plain   the bias of all pairs inside the visible ranges is 0
+//     added   the bias of some pair inside the visible ranges is neither 0 nor -infinity
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not kept.
 //
-// A bias that consists of 0 and -infinity is a mask. A loop that adds a bias is slow, and so is a branch around the
-// addition. To walk over a map takes time too. Therefore order_tiles.comp divides the tiles of rows into classes, and each
-// class has an attention phase with code of its own (VKF_ROWS_*). A workgroup of another class ends at once. All kernels
-// are right for every tile of rows; the class only decides the time.
+// A bias of 0 and -infinity is a mask. A loop that adds a bias is slow and takes registers. To walk over a map takes
+// time too. Therefore order_tiles.comp divides the tiles of rows into classes, and each class has an attention phase
+// with code of its own (VKF_ROWS_*). A workgroup of another class ends at once.
 //
-// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl (HAS_WINDOW), TILE_ROWS, TILE_KEYS.
+// A tile of rows of the map may be several tiles of the kernel. Its rows are TILE_ROWS * MAP_ROW_TILES then.
+//
+// Needs: common/params.glsl, common/item.glsl (MAP_ROW_TILES), masks/mask.glsl (HAS_WINDOW), masks/bias_type.glsl,
+// TILE_ROWS, TILE_KEYS.
 // Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isKept,
-// isPlain, TILE_MAP, ROW_CLASS, PLAIN_ROWS, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords,
-// mapWord, turnToRow.
+// isPlain, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
 #include "common/call_table.glsl"
+#include "masks/bias_type.glsl"
 #include "masks/range_bits.glsl"
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
-layout(constant_id = VKF_ID_ROW_CLASS) const uint ROW_CLASS = VKF_ROWS_ALL;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
-const bool PLAIN_ROWS = ROW_CLASS == VKF_ROWS_PLAIN; // full tiles have no bias: tiles with a bias count as partial
 const bool WALKS_MAP = HAS_TILE_MAP && ROW_CLASS != VKF_ROWS_DENSE;
 const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
+const uint MAP_ROWS = MAP_ROW_TILES * TILE_ROWS; // packed rows of a tile of the map
 
 // A word of the order has the class of the tile of rows in its upper bits.
 const uint CLASS_SHIFT = 30;
@@ -38,7 +40,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint seen;
     uint kept;
     uint plain;
-    uint unused;
+    uint added;
 };
 
 uvec2 map_row;   // address of the words of the item's tile of rows
@@ -46,10 +48,10 @@ uint map_first;  // first tile of the walk
 uint held_map;   // number of the word that was read last
 uint held_open;  // tiles of that word that the walk has not visited yet
 uint held_kept;  // `kept` of that word
-uint held_plain; // `plain` of that word; all bits unless the kernel has PLAIN_ROWS
+uint held_plain; // `plain` of that word; all bits unless the kernel has MASKED_ROWS
 
 uint mapRowTiles() {
-    return (params.query_rows * PACKED_HEADS + TILE_ROWS - 1) / TILE_ROWS;
+    return (params.query_rows * PACKED_HEADS + MAP_ROWS - 1) / MAP_ROWS;
 }
 
 // Number of maps of a sequence: one for each head or group of packed heads, or 1 if all heads share a map.
@@ -64,7 +66,7 @@ uint mapWords() {
 // The words of a tile of rows are neighbours in memory. The array is [sequences, heads, row tiles, words].
 uvec2 mapWordAddress(const Item item, const uint word) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
-    uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / TILE_ROWS;
+    uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / MAP_ROWS;
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 16));
 }
 
@@ -81,18 +83,19 @@ void turnToRow(const Item item) {
 }
 
 // Replaces the item's tile of rows by the tile at its place in the order, and sets map_row for that tile. Returns
-// whether the tile belongs to the kernel's class.
+// whether the tile belongs to the kernel's class and has rows.
 bool takeMappedTile(inout Item item) {
     bool taken = true;
     if (HAS_TILE_MAP) {
         uint place = item.row_begin / TILE_ROWS;
-        place = HAS_WINDOW ? mapRowTiles() - 1 - place : place; // undoes the order of itemOf
-        uint tile = Word(orderAddress(item, place)).value;
+        place = HAS_WINDOW ? mapRowTiles() * MAP_ROW_TILES - 1 - place : place; // undoes the order of itemOf
+        uint tile = Word(orderAddress(item, place / MAP_ROW_TILES)).value;
         if (ROW_CLASS != VKF_ROWS_ALL) {
             taken = UNIFORM_BY_VOTE(tile >> CLASS_SHIFT == ROW_CLASS);
             tile &= (1u << CLASS_SHIFT) - 1;
         }
-        item.row_begin = tile * TILE_ROWS;
+        item.row_begin = tile * MAP_ROWS + place % MAP_ROW_TILES * TILE_ROWS;
+        taken = taken && (MAP_ROW_TILES == 1 || item.row_begin < packedRows(item));
         turnToRow(item);
     }
     return taken;
@@ -115,13 +118,13 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the kept tiles in [full_first, full_end); of PLAIN_ROWS only those that are plain too. Without
+// `full`, it takes only the kept tiles in [full_first, full_end); of MASKED_ROWS only those that are plain too. Without
 // `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
     held_kept = at.kept;
-    held_plain = PLAIN_ROWS ? at.plain : 0xffffffffu;
+    held_plain = MASKED_ROWS ? at.plain : 0xffffffffu;
     uint all = held_kept & held_plain & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
     held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
@@ -142,7 +145,7 @@ bool isKept(const uint tile) {
     return (held_kept >> tile % 32 & 1u) != 0;
 }
 
-// Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for PLAIN_ROWS.
+// Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for MASKED_ROWS.
 bool isPlain(const uint tile) {
     return (held_plain >> tile % 32 & 1u) != 0;
 }

@@ -120,10 +120,10 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
 }
 
 // Whether the tile is partial: masks must then test each pair. It must be the tile that nextTile found last. For
-// PLAIN_ROWS a tile with a bias is partial too.
+// MASKED_ROWS a tile with a bias is partial too.
 bool isPartialTile(const uint key_begin) {
     bool masked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
-    if (PLAIN_ROWS) {
+    if (MASKED_ROWS) {
         masked = masked || !isPlain(key_begin / TILE_KEYS);
     }
     return masked || isPartial(mask, key_begin, key_begin + TILE_KEYS);

@@ -117,7 +117,9 @@
 #define VKF_ID_ROW_CLASS 77          /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 #define VKF_ID_BROADCAST_REPEATS 78  /* bool: heads or sequences of a bias, mask or dropout mask repeat by modulo */
 
-#define VKF_ID_COUNT 79
+#define VKF_ID_MAP_ROW_TILES 79      /* tiles of rows of the attention kernel in a tile of rows of the map */
+
+#define VKF_ID_COUNT 80
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0
@@ -132,7 +134,7 @@
  * has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
 #define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
 #define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
-#define VKF_ROWS_PLAIN 2  /* most tiles of keys have a bias of 0. Full tiles do not load the bias. */
+#define VKF_ROWS_MASKED 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
 #define VKF_ROWS_DENSE 3  /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0

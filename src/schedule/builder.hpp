@@ -52,6 +52,8 @@ public:
     void setWholeWords(bool wholeWords);
     // Sets whether the kernels store rows of o in whole words.
     void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
+    // Sets the tile for rows whose bias is a mask.
+    void setMaskedRows(const MaskedRows& masked) { schedule_->maskedRows = masked; }
     // In the phases that follow, a row tile holds packed rows of so many query heads of one KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }

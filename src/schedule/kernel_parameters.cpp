@@ -223,6 +223,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
     c[VKF_ID_GROUP_HEADS] = 1;
+    c[VKF_ID_MAP_ROW_TILES] = 1;
     if (has(p, VKF_ARRAY_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
         c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMask.batchStride);

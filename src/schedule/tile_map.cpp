@@ -47,10 +47,21 @@ bool needsHeads(const VkfProblem& p, bool bias) {
            (has(p, VKF_ARRAY_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
 }
 
+// Rows and keys of a tile of the map.
+struct MapTile {
+    uint32_t rows;
+    uint32_t keys;
+};
+
+MapTile mapTileOf(const Schedule& schedule, bool bias) {
+    const MaskedRows& masked = schedule.maskedRows;
+    return bias && masked.rows != 0 ? MapTile{masked.rows, masked.keys}
+                                    : MapTile{schedule.tile.rows, schedule.tile.keys};
+}
+
 // Returns a phase whose kernel looks at the tiles of attention. The first phase of the schedule must be attention.
-Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, const Schedule& schedule, uint64_t items,
-              uint64_t operations) {
-    const Phase& attention = schedule.phases.front();
+Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, const Phase& attention, MapTile tile,
+              uint64_t items, uint64_t operations) {
     const Constants& ofAttention = attention.variant.constants;
     Phase phase;
     phase.variant.kernel = kernel;
@@ -62,8 +73,8 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     }
     phase.variant.constants[VKF_ID_PACKED_HEADS] = ofAttention[VKF_ID_PACKED_HEADS];
     phase.variant.constants[VKF_ID_TILE_MAP] = ofAttention[VKF_ID_TILE_MAP];
-    phase.variant.constants[VKF_ID_MAP_TILE_ROWS] = schedule.tile.rows;
-    phase.variant.constants[VKF_ID_MAP_TILE_KEYS] = schedule.tile.keys;
+    phase.variant.constants[VKF_ID_MAP_TILE_ROWS] = tile.rows;
+    phase.variant.constants[VKF_ID_MAP_TILE_KEYS] = tile.keys;
     phase.params = attention.params;
     phase.items = static_cast<uint32_t>(items);
     const uint64_t affordable = VKF_DEFAULT_STEP_OPERATIONS / operations;
@@ -72,22 +83,51 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
 }
 
 // The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
-// Path scalar, and a kernel with per-key masks, need the map in every class.
+// Where the bias is a mask, their workgroups end at once, on multiprocessors that have nothing else to do. Path scalar,
+// and a kernel with per-key masks, need the map in every class.
 std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
     if (path == VKF_PATH_COOPMAT && !problem.asksKeys()) {
-        return {VKF_ROWS_BIASED, VKF_ROWS_PLAIN, VKF_ROWS_DENSE};
+        return {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
     }
-    return {VKF_ROWS_BIASED, VKF_ROWS_PLAIN};
+    return {VKF_ROWS_MASKED, VKF_ROWS_BIASED};
+}
+
+// Gives a phase the tile of its class of rows, where the classes have tiles of their own. `rowTiles` and `mapRowTiles`
+// are the tiles of rows of one head.
+void setTileOfClass(uint32_t rowClass, const Schedule& schedule, uint64_t rowTiles, uint64_t mapRowTiles,
+                    Phase* phase) {
+    const MaskedRows& masked = schedule.maskedRows;
+    Constants& constants = phase->variant.constants;
+    const uint32_t together = masked.rows / schedule.tile.rows;
+    const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
+    if (rowClass == VKF_ROWS_MASKED) {
+        constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
+        constants[VKF_ID_ROW_TILES] = masked.rowTiles;
+        constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
+        phase->items = mapItems;
+        phase->itemsPerStep = std::max(phase->itemsPerStep / together, 1U);
+    } else {
+        constants[VKF_ID_MAP_ROW_TILES] = together;
+        phase->items = mapItems * together;
+    }
+    if (rowClass != VKF_ROWS_DENSE) { // dense rows do not walk over the map
+        constants[VKF_ID_KEY_TILES] = masked.keyMatrices;
+    }
 }
 
 // Replaces the attention phase, the first one, by one for each class of rows. They write different rows.
-void divideRows(const std::vector<uint32_t>& classes, Schedule* schedule) {
+void divideRows(const CheckedProblem& problem, const std::vector<uint32_t>& classes, Schedule* schedule) {
     const Phase attention = schedule->phases.front();
+    const uint32_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
     schedule->phases.erase(schedule->phases.begin());
     for (size_t i = 0; i < classes.size(); i++) {
         Phase ofClass = attention;
         ofClass.joins = i > 0;
         ofClass.variant.constants[VKF_ID_ROW_CLASS] = classes[i];
+        if (schedule->maskedRows.rows != 0) {
+            setTileOfClass(classes[i], *schedule, tilesOfRows(problem, packed, schedule->tile.rows),
+                           tilesOfRows(problem, packed, schedule->maskedRows.rows), &ofClass);
+        }
         schedule->phases.insert(schedule->phases.begin() + static_cast<std::ptrdiff_t>(i), ofClass);
     }
 }
@@ -119,7 +159,7 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     Phase& attention = schedule->phases.front();
     const bool bias = mapsBias(caps, problem);
     const bool byHead = needsHeads(p, bias);
-    const TileShape& tile = schedule->tile;
+    const MapTile tile = mapTileOf(*schedule, bias);
     const uint32_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
     const uint64_t heads = byHead ? p.queryHeads / packed : 1;
     const uint64_t rowTiles = tilesOfRows(problem, packed, tile.rows);
@@ -130,11 +170,12 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
     const uint64_t orders = p.batch * heads;
-    const Phase map = phaseOf(caps, problem, Kernel::mapTiles, *schedule, words, pairOperations * tile.rows * wordKeys);
-    Phase order = phaseOf(caps, problem, Kernel::orderTiles, *schedule, orders, rowTiles * rowTiles);
+    const Phase map =
+        phaseOf(caps, problem, Kernel::mapTiles, attention, tile, words, pairOperations * tile.rows * wordKeys);
+    Phase order = phaseOf(caps, problem, Kernel::orderTiles, attention, tile, orders, rowTiles * rowTiles);
     if (bias) {
         const std::vector<uint32_t> classes = rowClasses(problem, schedule->path);
-        divideRows(classes, schedule);
+        divideRows(problem, classes, schedule);
         order.variant.constants[VKF_ID_ROW_CLASS] = *std::max_element(classes.begin(), classes.end());
     }
     schedule->phases.insert(schedule->phases.begin(), {map, order});

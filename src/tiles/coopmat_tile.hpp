@@ -42,6 +42,9 @@ using CoopmatPlan = TilePlan<CoopmatTile>;
 // the number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
 bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys);
 
+// Whether the tile makes enough workgroups for a mask under which they take different times.
+bool staysBusyUnderMasks(const CoopmatTile& tile, const TileProblem& problem);
+
 // Fills *considered, unless null.
 CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,
                               ConsideredTiles* considered = nullptr);

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -59,18 +60,43 @@ TEST_CASE("a long bias gets a map and classes of rows that run at the same time"
         for (size_t i = 0; i < classes.size(); i++) {
             const vkf::Phase& phase = made.phases[3 + i];
             CHECK(phase.variant.constants[VKF_ID_ROW_CLASS] == classes[i]);
-            CHECK(phase.items == made.phases[3].items);
             CHECK(phase.joins == (i > 0));
         }
     };
     problem.path = VKF_PATH_COOPMAT;
-    check(Kernel::attentionCoopmat, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN, VKF_ROWS_DENSE});
+    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE});
     problem.path = VKF_PATH_SCALAR;
-    check(Kernel::attentionScalar, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN});
+    check(Kernel::attentionScalar, {VKF_ROWS_MASKED, VKF_ROWS_BIASED});
     problem.path = VKF_PATH_COOPMAT;
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
     vkf::enable(problem, VKF_ARRAY_MASK);
-    check(Kernel::attentionCoopmat, {VKF_ROWS_BIASED, VKF_ROWS_PLAIN}); // a per-key mask needs the map
+    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED}); // a per-key mask needs the map
+}
+
+TEST_CASE("rows whose bias is a mask have tiles of their own if registers without a bias hold more rows", "[schedule]") {
+    const auto check = [](uint32_t dim, uint32_t rows, const std::array<std::array<uint32_t, 4>, 3>& expected) {
+        VkfProblem problem = biased(rows, 8192);
+        problem.headDim = dim;
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        REQUIRE(made.phases.size() == 6);
+        for (size_t i = 0; i < expected.size(); i++) {
+            const vkf::Phase& phase = made.phases[3 + i];
+            const vkf::Constants& constants = phase.variant.constants;
+            CHECK(phase.items == 16 * expected[i][0]);
+            CHECK(constants[VKF_ID_MAP_ROW_TILES] == expected[i][1]);
+            CHECK(constants[VKF_ID_ROW_TILES] == expected[i][2]);
+            CHECK(constants[VKF_ID_KEY_TILES] == expected[i][3]);
+        }
+        return made;
+    };
+    // For masked, biased and dense rows: tiles of rows of a head, of these in a tile of the map, and matrices of rows
+    // and of keys of a subgroup.
+    const vkf::Schedule made = check(128, 8200, {{{33, 1, 2, 2}, {66, 2, 1, 2}, {66, 2, 1, 4}}});
+    CHECK(made.phases[1].variant.constants[VKF_ID_MAP_TILE_ROWS] == 256);
+    CHECK(made.phases[1].variant.constants[VKF_ID_MAP_TILE_KEYS] == 32);
+    CHECK(made.phases[1].items == 33 * 8);
+    check(64, 8200, {{{65, 1, 2, 4}, {65, 1, 2, 4}, {65, 1, 2, 4}}});
+    check(256, 8200, {{{65, 1, 1, 2}, {65, 1, 1, 2}, {65, 1, 1, 2}}});
 }
 
 TEST_CASE("the map looks at a bias where it can save more than it takes", "[schedule]") {
