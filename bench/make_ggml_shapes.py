@@ -74,8 +74,8 @@ def time():
         for rows in (512, 2048, 8192):
             yield f"causal_d{dim}_n{rows}_f16 {dim} {dim} {heads} {heads} {rows} {rows} f16"
     for dim, (value_dim, heads, kv_heads) in CACHES.items():
-        for kind in types_of(dim, FEW_TYPES):
-            for rows, keys in ((4, 16384), (16, 16384), (512, 4096)):
+        for kind in types_of(dim) if dim == 128 else types_of(dim, FEW_TYPES):
+            for rows, keys in ((1, 16384), (4, 16384), (16, 16384), (512, 4096)):
                 view = " v_in_k" if dim == 576 else ""
                 yield (f"cache_d{dim}_rows{rows}_keys{keys}_{kind}{'_view' if view else ''} "
                        f"{dim} {value_dim} {heads} {kv_heads} {rows} {keys} {kind}{view}")

@@ -73,7 +73,8 @@ TEST_CASE("a long bias gets a map and classes of rows that run at the same time"
     check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED}); // a per-key mask needs the map
 }
 
-TEST_CASE("rows whose bias is a mask have tiles of their own if registers without a bias hold more rows", "[schedule]") {
+TEST_CASE("rows whose bias is a mask have tiles of their own if registers without a bias hold more rows",
+          "[schedule]") {
     const auto check = [](uint32_t dim, uint32_t rows, const std::array<std::array<uint32_t, 4>, 3>& expected) {
         VkfProblem problem = biased(rows, 8192);
         problem.headDim = dim;
