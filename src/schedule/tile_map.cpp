@@ -7,6 +7,7 @@
 
 #include "problem/mask_layout.hpp"
 #include "schedule/kernel_parameters.hpp"
+#include "tiles/occupancy.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -14,7 +15,10 @@ namespace {
 
 constexpr uint32_t workgroupSize = 1024; // a mask of bytes needs as many loads in flight as possible
 // An invocation has several loads of a bias in flight. Where samples decide, many small workgroups hide their latency.
+// Where there are fewer workgroups than multiprocessors they are larger: each of the 16 for 2048 rows reads half a
+// megabyte.
 constexpr uint32_t biasWorkgroupSize = 256;
+constexpr uint32_t fewBiasWorkgroupsSize = 512;
 constexpr uint64_t wordBytes = 16; // three bits for each of 32 tiles, and four unused bytes
 constexpr uint32_t wordTiles = 32;
 constexpr uint64_t pairOperations = 8;
@@ -66,8 +70,10 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     Phase phase;
     phase.variant.kernel = kernel;
     phase.variant.constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT]);
+    const bool few = kernel == Kernel::mapTiles && items < multiprocessors;
+    const uint32_t ofBias = few ? fewBiasWorkgroupsSize : biasWorkgroupSize;
     phase.variant.constants[VKF_ID_WORKGROUP_SIZE] =
-        std::min(problem.asksKeys() ? workgroupSize : biasWorkgroupSize, caps.maxInvocations);
+        std::min(problem.asksKeys() ? workgroupSize : ofBias, caps.maxInvocations);
     if (!mapsBias(caps, problem)) {
         phase.variant.constants[VKF_ID_BIAS] = 0;
     }
