@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash/problem.hpp: shorthands for the structs of problem.h, append.h and merge.h, for C++17. It adds no behaviour,
-// allocates nothing, throws nothing and knows no Vulkan.
+// vkflash/problem.hpp: shorthands for the structs of problem.h, append.h, merge.h and gradient.h, for C++17. It adds no
+// behaviour, allocates nothing, throws nothing and knows no Vulkan.
 #ifndef VKFLASH_PROBLEM_HPP
 #define VKFLASH_PROBLEM_HPP
 
 #include "append.h"
+#include "gradient.h"
 #include "merge.h"
 #include "problem.h"
 
@@ -47,8 +48,8 @@ template <typename Problem> constexpr void enable(Problem& problem, VkfArrays ar
     problem.arrays = on ? problem.arrays | arrays : problem.arrays & ~arrays;
 }
 
-// What vkfGetTensorLayout, vkfGetAppendTensorLayout and vkfGetMergeTensorLayout write. All zeros but structSize if they
-// return an error.
+// What vkfGetTensorLayout, vkfGetAppendTensorLayout, vkfGetMergeTensorLayout and vkfGetGradientTensorLayout write. All
+// zeros but structSize if they return an error.
 inline VkfTensorLayout layoutOf(const VkfProblem& problem, VkfTensorRole role) {
     auto layout = make<VkfTensorLayout>();
     vkfGetTensorLayout(&problem, role, &layout, nullptr);
@@ -62,6 +63,11 @@ inline VkfTensorLayout layoutOf(const VkfAppendProblem& problem, VkfAppendRole r
 inline VkfTensorLayout layoutOf(const VkfMergeProblem& problem, VkfMergeRole role) {
     auto layout = make<VkfTensorLayout>();
     vkfGetMergeTensorLayout(&problem, role, &layout, nullptr);
+    return layout;
+}
+inline VkfTensorLayout layoutOf(const VkfGradientProblem& problem, VkfGradientRole role) {
+    auto layout = make<VkfTensorLayout>();
+    vkfGetGradientTensorLayout(&problem, role, &layout, nullptr);
     return layout;
 }
 

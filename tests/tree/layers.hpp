@@ -29,7 +29,7 @@ inline constexpr std::array sourceRooms = {
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},
     Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
     Room{"problem", "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append.h> <vkflash/merge.h> "
-                    "<vkflash/types.h>"},
+                    "<vkflash/gradient.h> <vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
     Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
     // The CPU's answer knows no Vulkan.

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkflash/gradient.h: the backward pass. From the gradient of o it computes the gradients of q, k and v, and where they
+ * are asked for those of the bias and of the sinks. The library and the CPU reference share this description, which
+ * knows no Vulkan. vkfCreateGradient and vkfCmdGradient (vkflash.h) run it on the device, vkfReferenceGradient on the
+ * CPU.
+ *
+ *
+ * DEFINITION
+ *
+ * L is any number that depends on o and lse. dout is dL/do, dlse is dL/dlse, dq is dL/dq, and so on. With s, p, o and
+ * lse as problem.h defines them for row i and key j, where t is the score before softcap and u the capped one:
+ *
+ *     delta[i] = dot(dout[i], o[i]) - dlse[i]      dlse is 0 where it is not given
+ *     p[i,j] = exp(s[i,j] - lse[i])                0 for dropped keys
+ *     kept[i,j] = 1                                with dropout 0 or 1 / (1 - probability)
+ *     dv[j] = sum over i of p[i,j] kept[i,j] dout[i]
+ *     dp[i,j] = kept[i,j] dot(dout[i], v[j])
+ *     ds[i,j] = p[i,j] (dp[i,j] - delta[i])
+ *     dt[i,j] = ds[i,j] (1 - (u[i,j] / softcap)^2)     ds[i,j] without softcap
+ *     dq[i] = scale sum over j of dt[i,j] k[j]
+ *     dk[j] = scale sum over i of dt[i,j] q[i]
+ *     dbias = factor[h] ds[i,j], summed over all (b, h, i) that share the element of the bias
+ *     dsinks[h] = - sum over b and i of exp(sink[h] - lse[i]) delta[i]
+ *
+ * o is o as stored, lse is lse as stored: the outputs of the forward call.
+ *
+ * - dk and dv of a KV head are summed over its query heads, in the order of their numbers.
+ * - A row with lse = -infinity, or +infinity, which some libraries write for an empty row, gives and takes nothing. Its
+ *   dq is 0 exactly, and nothing of its dout, o and dlse reaches a result, NaN included.
+ * - A row that sees no key, and has a sink, has a dq of 0 exactly. Its lse is the sink, so it adds its dlse to dsinks.
+ * - The bytes of dropped keys and values never reach a result. dk and dv are 0 exactly where no row sees the key.
+ *   Every element of dq, dk and dv is written, those past keyLengths included.
+ * - With packed sequences, dq of rows and dk and dv of keys that belong to no sequence, or to several, are unspecified,
+ *   as o is.
+ * - A key that dropout leaves out is visible: its kept is 0, and NaN or infinity may make dp NaN as it makes o.
+ * - Scores, p, dp, ds and all sums are fp32. Path coopmat rounds p, ds and an fp32 operand to the type of q where they
+ *   enter a product.
+ * - There are no atomic additions: equal calls give the same bits on every run.
+ *
+ * The algorithm is the backward pass of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), which keeps lse in
+ * place of p. */
+#ifndef VKFLASH_GRADIENT_H
+#define VKFLASH_GRADIENT_H
+
+#include "problem.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The gradients that a call computes. A new bit of a later version is UNSUPPORTED in this one. */
+typedef enum VkfGradientBits VKF_INT32_ENUM {
+    VKF_GRADIENT_Q = 1 << 0,     /* output dq */
+    VKF_GRADIENT_K = 1 << 1,     /* output dk */
+    VKF_GRADIENT_V = 1 << 2,     /* output dv */
+    VKF_GRADIENT_BIAS = 1 << 3,  /* output dbias. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
+    VKF_GRADIENT_SINKS = 1 << 4, /* output dsinks, fp32 [queryHeads]. INVALID_ARGUMENT without VKF_ARRAY_SINKS. */
+    VKF_GRADIENT_FORCE_INT32 = 0x7fffffff
+} VkfGradientBits;
+typedef uint32_t VkfGradients; /* bits of VkfGradientBits */
+
+/* One backward call. The rules for all structs in problem.h hold here too. */
+typedef struct VkfGradientProblem {
+    size_t structSize; /* sizeof(VkfGradientProblem) */
+    /* The problem of the forward call. Must not be null. Every function copies what it needs.
+     *
+     * - It must have VKF_ARRAY_LSE, else INVALID_ARGUMENT: the backward pass needs the lse of the forward call.
+     * - `path`: AUTO, SCALAR or COOPMAT, else UNSUPPORTED. It is the path of the backward pass alone: o and lse may
+     *   come from any path.
+     * - headDim and valueDim are at most 256, else UNSUPPORTED.
+     * - Block types of k and v, and VKF_ARRAY_BLOCK_TABLE (pages), are UNSUPPORTED.
+     * - VKF_ARRAY_PROBABILITIES, VKF_ARRAY_PROBABILITY_ROWS and kvSplits change nothing.
+     * - maxStepOperations limits the steps of the backward pass too. */
+    const VkfProblem* problem;
+    /* The gradients that are wanted: bits of VkfGradientBits. 0 = VKF_GRADIENT_Q, VKF_GRADIENT_K and VKF_GRADIENT_V. A
+     * bit that this version does not know is UNSUPPORTED. */
+    VkfGradients gradients;
+    /* 1 = the call brings dlse, the gradient of lse: fp32, dense like lse. 0 = lse has no gradient. */
+    VkfBool hasDlse;
+    /* Input: the gradient of o. Shape of o. F32, F16 or BF16, else UNSUPPORTED. */
+    VkfTensor dout;
+    /* Output: the gradient of q. Shape of q. F32, F16 or BF16, else UNSUPPORTED. Elements must not overlap, else
+     * INVALID_ARGUMENT. Zero without VKF_GRADIENT_Q, else INVALID_ARGUMENT. */
+    VkfTensor dq;
+    /* Output: the gradient of k. Shape of k: [batch, kvHeads, keys, headDim], with packed sequences a batch of 1.
+     * Otherwise as dq, with VKF_GRADIENT_K. */
+    VkfTensor dk;
+    /* Output: the gradient of v. Shape of v. Otherwise as dq, with VKF_GRADIENT_V. */
+    VkfTensor dv;
+    /* Type of output dbias: F32, F16 or BF16, else UNSUPPORTED. Zero without VKF_GRADIENT_BIAS, else INVALID_ARGUMENT.
+     *
+     * dbias has the strides, heads and sequences of VkfProblem::bias. vkfGradientBiasBytes gives its size.
+     *
+     * - A dimension with a stride of 0, or that repeats by modulo, is shared. The elements hold the sum over the rows,
+     *   heads and sequences that share them, made in one fixed order.
+     * - An element that no visible pair of a row and a key uses is 0. With packed sequences and with keyLengths these
+     *   are the elements past the sequences' rows and keys too.
+     * - Bytes between rows, which belong to no element, stay as they are.
+     * - Other rows, heads and sequences must not overlap, else UNSUPPORTED. */
+    VkfType dbiasType;
+    uint32_t reserved;     /* 0; else INVALID_ARGUMENT */
+    uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */
+} VkfGradientProblem;
+
+/* All functions of this header are thread-safe, need no device, allocate nothing and do not block. */
+
+/* Checks that the gradient problem is well formed, and that this version can do it on some device.
+ *
+ * Errors: those of vkfCheckProblem for the problem of the forward call; VKF_ERROR_INVALID_ARGUMENT,
+ * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED, as the fields say. The message names the first field that is wrong. */
+VKF_API VkfResult vkfCheckGradient(const VkfGradientProblem* problem, VkfMessage* message);
+
+/* One of the gradient problem's tensors. vkfGetTensorLayout has the layouts of q, k, v and o. */
+typedef enum VkfGradientRole VKF_INT32_ENUM {
+    VKF_GRADIENT_TENSOR_DOUT = 0, /* the gradient of o */
+    VKF_GRADIENT_TENSOR_DQ = 1,
+    VKF_GRADIENT_TENSOR_DK = 2,
+    VKF_GRADIENT_TENSOR_DV = 3,
+    VKF_GRADIENT_TENSOR_FORCE_INT32 = 0x7fffffff
+} VkfGradientRole;
+
+/* Fills *layout with the layout of one of the gradient problem's tensors, defaults filled in. The caller sets its
+ * structSize. The layout of a gradient that is not wanted is the dense one.
+ *
+ * Errors: those of vkfCheckGradient; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfGradientRole;
+ * VKF_ERROR_STRUCT_SIZE. */
+VKF_API VkfResult vkfGetGradientTensorLayout(const VkfGradientProblem* problem, VkfGradientRole role,
+                                             VkfTensorLayout* layout, VkfMessage* message);
+
+/* Returns the bytes of output dbias, from the first one to one past the last one that is written. 0 without
+ * VKF_GRADIENT_BIAS, if dbias has no elements, or if vkfCheckGradient refuses the problem. */
+VKF_API uint64_t vkfGradientBiasBytes(const VkfGradientProblem* problem);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
