@@ -5,6 +5,7 @@
  *
  * - vkfReferenceAttention computes attention by one of several algorithms.
  * - vkfReferenceVerify and vkfReferenceVerifyProbabilities judge the outputs of a kernel.
+ * - vkfReferenceGradient computes the backward pass, vkfReferenceVerifyGradient judges a kernel's gradients.
  * - vkfReferenceMerge and vkfReferenceAppend do on the CPU what vkfCmdMerge and vkfCmdAppend do on the device.
  * - Small functions: online softmax, dropout generator, conversion of elements and blocks.
  *
@@ -23,6 +24,7 @@
 #define VKFLASH_REFERENCE_H
 
 #include "append.h"
+#include "gradient.h"
 #include "merge.h"
 #include "problem.h"
 #include "types.h"
@@ -162,6 +164,57 @@ typedef struct VkfReferenceOptions {
 VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                         const VkfReferenceOptions* options, double* o, double* lse,
                                         VkfMessage* message);
+
+/* ---- Backward pass --------------------------------------------------------------------------- */
+
+/* Host memory of one backward call, besides the inputs of the forward call. */
+typedef struct VkfReferenceGradientInputs {
+    size_t structSize;
+    const void* dout; /* the gradient of o, as VkfGradientProblem::dout says. Must not be NULL unless it is empty. */
+    /* The outputs of the forward call. o is as VkfProblem::o says, lse is fp32, dense [batch, queryHeads, queryRows],
+     * with packed sequences [queryHeads, queryRows]. NULL = the algorithm computes it as vkfReferenceAttention does: in
+     * fp64, or in the fp32 algorithms in fp32, o rounded to its storage type. */
+    const void* o;
+    const float* lse;
+    const float* dlse; /* the gradient of lse, dense like lse; with VkfGradientProblem::hasDlse, else ignored */
+} VkfReferenceGradientInputs;
+
+/* Outputs of one backward call, in fp64. NULL = not wanted. An output that is not NULL must have its bit in
+ * VkfGradientProblem::gradients, else VKF_ERROR_INVALID_ARGUMENT. With packed sequences the tensors have a batch of
+ * 1. */
+typedef struct VkfReferenceGradients {
+    size_t structSize;
+    double* dq; /* dense [batch, queryHeads, queryRows, headDim] */
+    double* dk; /* dense [batch, kvHeads, keys, headDim] */
+    double* dv; /* dense [batch, kvHeads, keys, valueDim] */
+    /* Each element has the index of its element of the bias: there are vkfGradientBiasBytes / vkfTypeBytes(dbiasType)
+     * numbers. Numbers between rows, which belong to no element, stay as they are. */
+    double* dbias;
+    double* dsinks; /* [queryHeads] */
+} VkfReferenceGradients;
+
+/* Computes the backward pass on the CPU, as gradient.h defines it.
+ *
+ * - options: NULL = all defaults. `algorithm` is one of these, else VKF_ERROR_INVALID_ARGUMENT:
+ *   - VKF_REFERENCE_DIRECT: the formulas of gradient.h, row by row, in fp64.
+ *   - VKF_REFERENCE_TILED: the backward pass of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 4) in
+ *     fp64, with lse in place of m and l as in its version 2: outer loop over tiles of keys, inner loop over tiles of
+ *     rows.
+ *   - VKF_REFERENCE_TILED_FP32, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS: the same with the roundings of the kernels, in
+ *     fp32. With a productType, p and ds are rounded to it on their way into products, and so are q and dout of another
+ *     type. Outputs are rounded to their storage types.
+ * - options: `rowBegin` and `rowStride` select the rows of dq, and the keys of dk and dv, that are computed. The others
+ *   stay as they are. dbias must be NULL then, else VKF_ERROR_INVALID_ARGUMENT. dsinks always has all rows.
+ * - options: `probabilities` must be NULL. `savedLse` is ignored.
+ *
+ * Allocates fp32 copies of k and v of one KV head for each thread. Starts threads that end before the call returns; one
+ * thread computes all of a KV head. With dbias there is one thread only.
+ *
+ * Errors: those at the top of this file. A problem that vkfCheckGradient refuses is refused with the same code. */
+VKF_API VkfResult vkfReferenceGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
+                                       const VkfReferenceGradientInputs* gradientInputs,
+                                       const VkfReferenceOptions* options, const VkfReferenceGradients* gradients,
+                                       VkfMessage* message);
 
 /* ---- Online softmax -------------------------------------------------------------------------- */
 
@@ -350,6 +403,62 @@ typedef struct VkfProbabilitiesVerdict {
 VKF_API VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, const VkfReferenceInputs* inputs,
                                                   const VkfReferenceOptions* options, const float* probabilities,
                                                   VkfProbabilitiesVerdict* verdict, VkfMessage* message);
+
+/* The gradients that a kernel wrote. NULL = not compared. */
+typedef struct VkfReferenceGradientOutputs {
+    size_t structSize;
+    const void* dq;      /* as VkfGradientProblem::dq says */
+    const void* dk;      /* as VkfGradientProblem::dk says */
+    const void* dv;      /* as VkfGradientProblem::dv says */
+    const void* dbias;   /* of type dbiasType, with the strides of the bias */
+    const float* dsinks; /* [queryHeads] */
+} VkfReferenceGradientOutputs;
+
+/* How far one gradient is off. All zeros for a gradient that is not compared. */
+typedef struct VkfGradientError {
+    double error;          /* largest |gradient - reference|; may be infinite */
+    double bound;          /* bound of `error` */
+    double rms;            /* root mean square of the reference, for scale */
+    uint64_t worstElement; /* element with the largest error: index into the dense tensor, for dbias into the bias */
+    double worstValue;     /* value of that element in the gradient */
+    double worstReference; /* value of that element in the reference. 16-bit types end at their largest finite value. */
+} VkfGradientError;
+
+/* Result of comparing gradients with the fp64 reference. NaN and infinity are judged as in VkfVerdict. An element that
+ * no visible pair of a row and a key reaches must be exactly 0; otherwise the error is infinite.
+ *
+ * A bound is the sum of:
+ * - twice the largest error of the two fp32 algorithms against fp64, on the same inputs
+ * - 4 units in the last place of the output type, at the largest magnitude of the exact gradient
+ * - 4 times the largest estimate of what roundings may change in one element. docs/semantics.md derives it. */
+typedef struct VkfGradientVerdict {
+    size_t structSize;
+    VkfBool passed;          /* 1 = no error is over its bound */
+    uint32_t reserved;       /* 0 */
+    VkfGradientError dq;     /* of the rows that the options select */
+    VkfGradientError dk;     /* of the keys that the options select */
+    VkfGradientError dv;     /* of the keys that the options select */
+    VkfGradientError dbias;  /* of all elements */
+    VkfGradientError dsinks; /* of all query heads */
+} VkfGradientVerdict;
+
+/* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. A gradient
+ * that does not pass is no failure of the call.
+ *
+ * - gradientInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
+ *   roundings of another o and lse.
+ * - options: as for vkfReferenceGradient. tileKeys and productType should be those of the plan. `algorithm` is ignored.
+ * - outputs: an output that is not NULL must have its bit in VkfGradientProblem::gradients. With a rowStride over 1,
+ *   dbias must be NULL.
+ *
+ * Runs three algorithms, and allocates the compared gradients in fp64 for each of them, and once more.
+ *
+ * Errors: those of vkfReferenceGradient. */
+VKF_API VkfResult vkfReferenceVerifyGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
+                                             const VkfReferenceGradientInputs* gradientInputs,
+                                             const VkfReferenceOptions* options,
+                                             const VkfReferenceGradientOutputs* outputs, VkfGradientVerdict* verdict,
+                                             VkfMessage* message);
 
 #ifdef __cplusplus
 }

@@ -49,6 +49,19 @@ public:
         }
     }
 
+    // As compute. Also writes the derivatives of the capped scores by the scores before softcap to slopes[0 ...].
+    void compute(const KvHead& head, KeyRange keys, double* s, double* slopes) const {
+        dotKeys<double, false>(head, q_.data(), keys, s);
+        for (int64_t j = 0; j < keys.end - keys.begin; j++) {
+            const double capped = finalScore(s[j]);
+            const auto softcap = static_cast<double>(call_.problem.softcap);
+            slopes[j] = softcap > 0.0 ? 1.0 - capped / softcap * (capped / softcap) : 1.0;
+            s[j] = terms_.add(capped, keys.begin + j);
+        }
+    }
+
+    const std::vector<double>& query() const { return q_; }
+
     // A key's probability on its way into o.
     double afterDropout(double p, int64_t key) const { return p * dropout_.factor(key); }
 

@@ -17,27 +17,13 @@
 #include "reference/algorithm.hpp"
 #include "reference/dropout.hpp"
 #include "reference/element.hpp"
+#include "reference/final_score.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {
 namespace {
 
 template <typename Real> constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
-
-// Makes the score, in units of log2, from q . k.
-template <typename Real> struct FinalScore {
-    Real factor;
-    Real softcap; // in units of log2; 0 = off
-
-    explicit FinalScore(const VkfProblem& problem) {
-        const auto scale = static_cast<double>(problem.scale);
-        const auto cap = static_cast<double>(problem.softcap);
-        factor = static_cast<Real>(cap > 0.0 ? scale / cap : scale * std::numbers::log2e);
-        softcap = static_cast<Real>(cap * std::numbers::log2e);
-    }
-
-    Real operator()(Real dot) const { return softcap > 0 ? softcap * std::tanh(dot * factor) : dot * factor; }
-};
 
 template <typename Real> struct RowState {
     Real m;
