@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The terms that are added to the scores of a query row after scale and softcap, and the row's sink.
+// From q . k to the score: scale and softcap, the terms that are added to the scores of a query row, and the row's
+// sink.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <numbers>
 
 #include "reference/call.hpp"
 #include "reference/kv_head.hpp"
@@ -23,6 +25,27 @@ inline double usualSlope(uint32_t heads, uint32_t head) {
     const double exponent = head < n ? 8.0 * (head + 1.0) : 4.0 * (2.0 * (head - n) + 1.0);
     return std::exp2(-exponent / n);
 }
+
+// Makes the score after scale and softcap, in units of log2, from q . k.
+template <typename Real> struct FinalScore {
+    Real factor;
+    Real softcap; // in units of log2; 0 = off
+
+    explicit FinalScore(const VkfProblem& problem) {
+        const auto scale = static_cast<double>(problem.scale);
+        const auto cap = static_cast<double>(problem.softcap);
+        factor = static_cast<Real>(cap > 0.0 ? scale / cap : scale * std::numbers::log2e);
+        softcap = static_cast<Real>(cap * std::numbers::log2e);
+    }
+
+    Real operator()(Real dot) const { return softcap > 0 ? softcap * std::tanh(dot * factor) : dot * factor; }
+
+    // The derivative of the capped score by the score before softcap.
+    Real slope(Real dot) const {
+        const Real tanh = std::tanh(dot * factor);
+        return softcap > 0 ? 1 - tanh * tanh : 1;
+    }
+};
 
 // With Real = float, every rounding is that of the kernels. Scores are natural scores times `unit`, which is 1 or
 // log2(e).

@@ -17,7 +17,6 @@
 #include "reference/algorithm.hpp"
 #include "reference/dropout.hpp"
 #include "reference/element.hpp"
-#include "reference/final_score.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {

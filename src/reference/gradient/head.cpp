@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/gradient_head.hpp"
+#include "reference/gradient/head.hpp"
 
 #include <utility>
 

@@ -11,7 +11,7 @@
 #include "problem/first_sizes.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
-#include "reference/gradient_algorithm.hpp"
+#include "reference/gradient/algorithm.hpp"
 
 namespace vkf {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/gradient_call.hpp"
+#include "reference/gradient/call.hpp"
 
 #include "problem/first_sizes.hpp"
 

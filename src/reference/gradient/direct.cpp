@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "reference/gradient_algorithm.hpp"
-#include "reference/gradient_errors.hpp"
-#include "reference/gradient_head.hpp"
+#include "reference/gradient/algorithm.hpp"
+#include "reference/gradient/errors.hpp"
+#include "reference/gradient/head.hpp"
 #include "reference/row_scores.hpp"
 
 namespace vkf::reference {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <memory>
 
-#include "reference/gradient_call.hpp"
+#include "reference/gradient/call.hpp"
 
 namespace vkf::reference {
 

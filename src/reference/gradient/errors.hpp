@@ -10,8 +10,8 @@
 
 #include "reference/algorithm.hpp"
 #include "reference/element.hpp"
-#include "reference/gradient_algorithm.hpp"
-#include "reference/gradient_head.hpp"
+#include "reference/gradient/algorithm.hpp"
+#include "reference/gradient/head.hpp"
 
 namespace vkf::reference {
 
@@ -76,7 +76,7 @@ public:
         const VkfProblem& p = call_.forward.problem;
         const auto at = static_cast<size_t>(pair.key);
         const double size = std::abs(static_cast<double>(p.scale)) * normOfQ_ * normsOfK_[at];
-        // Of the exponent. A bias and ALiBi are at most as large as the score and its product together.
+        // Error of the exponent. A bias and ALiBi are at most as large as the score and its product together.
         const double ofScore =
             pair.p == 0.0 ? 0.0 : unit * (2 * size + std::abs(pair.s) + static_cast<double>(p.softcap)) + lseError_;
         ofP_ = pair.p * (ofScore + 2 * unit);

@@ -19,9 +19,8 @@
 #include <vector>
 
 #include "reference/dropout.hpp"
-#include "reference/final_score.hpp"
-#include "reference/gradient_algorithm.hpp"
-#include "reference/gradient_head.hpp"
+#include "reference/gradient/algorithm.hpp"
+#include "reference/gradient/head.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {

@@ -8,7 +8,7 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
-#include "reference/gradient_algorithm.hpp"
+#include "reference/gradient/algorithm.hpp"
 #include "reference/parallel.hpp"
 #include "reference/rows.hpp"
 

@@ -3,7 +3,7 @@
 // The keys and values of one KV head for the backward pass, which needs the products q k, dout v, p v and ds k.
 #pragma once
 
-#include "reference/gradient_call.hpp"
+#include "reference/gradient/call.hpp"
 #include "reference/kv_head.hpp"
 
 namespace vkf::reference {
