@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <vkflash/reference.h>
+
 enum { poison = 0xa5 };
 
 /* Returns memory for one output struct, until the next call. structSize is set; all other bytes are poison, and so are
@@ -30,11 +32,16 @@ Array arrayOf(const Gpu* gpu, const void* bytes, size_t count);
 /* The calls of the program. They print what they get. */
 void describeProblems(const VkfProblem* problem);
 void verify(const Call* call);
+void backward(void);
 void mergeParts(const Gpu* gpu, VkfContext context);
 void appendRow(const Gpu* gpu, VkfContext context);
 
 VkfMergeProblem smallMerge(void);
 VkfAppendProblem smallAppend(void);
+VkfProblem smallForward(void);
+VkfGradientProblem smallGradient(const VkfProblem* forward);
+VkfReferenceInputs smallInputs(void);
+VkfReferenceGradientInputs smallGradientInputs(void);
 
 #ifdef VKFLASH_LATER
 /* Each function that takes a struct refuses one with a later field that is not 0, and writes nothing. */

@@ -57,8 +57,20 @@ static void describeMerge(void) {
            (unsigned long long)all->lseElements);
 }
 
+static void describeGradient(void) {
+    const VkfProblem forward = smallForward();
+    const VkfGradientProblem problem = smallGradient(&forward);
+    VkfMessage message;
+    VkfTensorLayout* dk = poisonedOutput(sizeof *dk);
+    checkVkflash(vkfCheckGradient(&problem, &message), &message);
+    checkVkflash(vkfGetGradientTensorLayout(&problem, VKF_GRADIENT_TENSOR_DK, dk, &message), &message);
+    checkOutput(dk, sizeof *dk);
+    printTensorLayout("dk", dk);
+}
+
 void describeProblems(const VkfProblem* problem) {
     describeAttention(problem);
     describeAppend();
     describeMerge();
+    describeGradient();
 }

@@ -131,6 +131,7 @@ int main(void) {
     describeProblems(&call.problem);
     planAndAttend(&gpu, context, &call);
     verify(&call);
+    backward();
     mergeParts(&gpu, context);
     appendRow(&gpu, context);
 #ifdef VKFLASH_LATER

@@ -3,8 +3,6 @@
  * Only in the program of the later headers: fields that the library does not know, and that are not 0. */
 #include "border.h"
 
-#include <vkflash/reference.h>
-
 /* The call must refuse `input`, one of its arguments, while the last later field is not 0. */
 #define EXPECT_REFUSAL(input, call)                                                                                    \
     (input).later[3] = 1;                                                                                              \
@@ -100,6 +98,27 @@ static void refuseRecording(const Gpu* gpu, VkfContext context, const Call* call
     vkfDestroyAppend(append);
 }
 
+static void refuseBackward(void) {
+    VkfProblem forward = smallForward();
+    VkfGradientProblem problem = smallGradient(&forward);
+    VkfReferenceInputs inputs = smallInputs();
+    VkfReferenceGradientInputs gradientInputs = smallGradientInputs();
+    double dq[8] = {0};
+    VkfReferenceGradients gradients = {.structSize = sizeof gradients, .dq = dq};
+    EXPECT_REFUSAL(forward, vkfCheckGradient(&problem, NULL));
+    EXPECT_REFUSAL(problem, vkfCheckGradient(&problem, NULL));
+    EXPECT_REFUSAL(problem, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(inputs, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(gradientInputs, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(gradients, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    require(dq[0] == 0, "a refused backward pass has written");
+
+    VkfReferenceGradientOutputs outputs = {.structSize = sizeof outputs};
+    VkfGradientVerdict verdict = {.structSize = sizeof verdict};
+    EXPECT_REFUSAL(outputs,
+                   vkfReferenceVerifyGradient(&problem, &inputs, &gradientInputs, NULL, &outputs, &verdict, NULL));
+}
+
 static void refuseReference(const Call* call) {
     VkfReferenceInputs inputs = {.structSize = sizeof inputs,
                                  .q = call->q.data,
@@ -133,4 +152,5 @@ void checkRefusals(const Gpu* gpu, VkfContext context, const Call* call) {
     refuseProblem(context, call);
     refuseRecording(gpu, context, call);
     refuseReference(call);
+    refuseBackward();
 }
