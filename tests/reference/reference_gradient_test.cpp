@@ -240,10 +240,14 @@ TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "
             more.dlse[row] = NAN;
         }
     }
+    // A row that sees keys is empty too if its lse says so.
+    constexpr size_t closedRow = 11;
+    more.lse[closedRow] = INFINITY;
+    vkfStoreElement(VKF_TYPE_F32, more.dout.data(), closedRow * 4, NAN);
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
         const Gradients g = referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm));
         for (size_t i = 0; i < g.dq.size(); i++) {
-            CHECK((g.dq[i] == 0.0) == (i / 4 % 6 < emptyRows));
+            CHECK((g.dq[i] == 0.0) == (i / 4 % 6 < emptyRows || i / 4 == closedRow));
             CHECK(std::isfinite(g.dq[i]));
         }
         for (size_t i = 0; i < g.dk.size(); i++) {
@@ -303,7 +307,8 @@ TEST_CASE("the backward pass computes the selected rows and keys and no others",
 TEST_CASE("gradients do not depend on the number of threads", "[reference_gradient]") {
     VkfProblem p = vkf::test::problemOf({3, 4, 2, 20, 33, 8, 0});
     p.causal = 1;
-    vkf::enable(p, VKF_ARRAY_SINKS);
+    vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_BIAS);
+    p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, false, false); // shared by all rows, heads and sequences
     const VkfGradientProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const GradientInputs more = vkf::test::makeGradientInputs(problem);
@@ -317,7 +322,32 @@ TEST_CASE("gradients do not depend on the number of threads", "[reference_gradie
         CHECK(one.dk == five.dk);
         CHECK(one.dv == five.dv);
         CHECK(one.dsinks == five.dsinks);
+        CHECK(one.dbias == five.dbias);
     }
+}
+
+TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_gradient]") {
+    VkfProblem p = vkf::test::problemOf({3, 2, 1, 9, 12, 8, 0});
+    vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_BIAS);
+    p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, true, true, true);
+    VkfGradientProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
+    problem.dq.type = VKF_TYPE_F16;
+    problem.dk.type = VKF_TYPE_BF16;
+    problem.dbiasType = VKF_TYPE_F16;
+    const Gradients g = referenceGradient(problem, vkf::test::makeInputs(p, {}), vkf::test::makeGradientInputs(problem),
+                                          vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32));
+    const auto check = [](VkfType type, const std::vector<double>& values) {
+        for (const double x : values) {
+            float stored{};
+            vkfStoreElement(type, &stored, 0, x);
+            CHECK(vkfLoadElement(type, &stored, 0) == x);
+        }
+    };
+    check(VKF_TYPE_F16, g.dq);
+    check(VKF_TYPE_BF16, g.dk);
+    check(VKF_TYPE_F32, g.dv);
+    check(VKF_TYPE_F16, g.dbias);
+    check(VKF_TYPE_F32, g.dsinks);
 }
 
 TEST_CASE("a wanted gradient may be left out, and the others do not change", "[reference_gradient]") {
