@@ -13,6 +13,7 @@ FOLDER = pathlib.Path(__file__).parent / "corpus"
 # VkfArrayBits
 ARRAY_LSE = 1 << 0
 ARRAY_KEY_LENGTHS = 1 << 3
+ARRAY_SINKS = 1 << 6
 
 
 def npy(header, data, version=1):
@@ -39,6 +40,15 @@ def problem(rows, keys, dim, head_type, **fields):
                          fields.get("alignment", 0), 0)
     window = struct.pack("<IIqqQQ", fields.get("window", 0), 0, fields.get("left", 0), fields.get("right", 0), 0, 0)
     return shape + tensor * 4 + scores + window + struct.pack("<II", 0, 0)
+
+
+def gradient(forward, **fields):
+    """A VkfGradientProblem on a 64-bit machine, and the problem behind it."""
+    head = struct.pack("<QQII", 0, 0, fields.get("gradients", 0), fields.get("dlse", 0))
+    tensor = struct.pack("<iIQQQQQ", fields.get("type", 0), 0, 0, fields.get("head_stride", 0),
+                         fields.get("row_stride", 0), 0, 0)
+    tail = struct.pack("<iIQQQQ", fields.get("bias_type", 0), 0, 0, 0, 0, 0)
+    return head + tensor * 4 + tail + forward
 
 
 TUNING_HEAD = "vkflash tuning 1\ndevice vendor=0x10de device=0x2335 driver=4\n"
@@ -98,6 +108,17 @@ SEEDS = {
         # Four heads reach over 2^62 elements of 4 bytes, which is 2^64 bytes.
         "longest_reach": problem(1, 0, 1, 0, head_stride=0x1555555555555555, row_stride=1),
         "long": problem(16, 16, 16, 1) + bytes(900),
+    },
+    "gradient": {
+        "plain": gradient(problem(128, 128, 64, 1)),
+        "causal": gradient(problem(7, 97, 40, 0, causal=1, alignment=1), type=1, dlse=1),
+        "sinks": gradient(problem(16, 16, 16, 1, arrays=ARRAY_LSE | ARRAY_SINKS), gradients=0x17),
+        "bias": gradient(problem(16, 16, 16, 1), gradients=8, bias_type=2),
+        "no_keys": gradient(problem(5, 0, 8, 0)),
+        "no_lse": gradient(problem(5, 5, 8, 0, arrays=0)),
+        "path_decode": gradient(problem(5, 5, 8, 0, path=4)),
+        "longest_reach": gradient(problem(1, 0, 1, 0), head_stride=0x1555555555555555, row_stride=1),
+        "long": gradient(problem(16, 16, 16, 1) + bytes(900)),
     },
 }
 
