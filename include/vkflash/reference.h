@@ -171,10 +171,11 @@ VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfRefe
 typedef struct VkfReferenceGradientInputs {
     size_t structSize;
     const void* dout; /* the gradient of o, as VkfGradientProblem::dout says. Must not be NULL unless it is empty. */
-    /* The outputs of the forward call. o is as VkfProblem::o says, lse is fp32, dense [batch, queryHeads, queryRows],
-     * with packed sequences [queryHeads, queryRows]. NULL = the algorithm computes it as vkfReferenceAttention does: in
-     * fp64, or in the fp32 algorithms in fp32, o rounded to its storage type. */
+    /* Output o of the forward call, as VkfProblem::o says. NULL = the algorithm computes it as vkfReferenceAttention
+     * does: in fp64; in the fp32 algorithms in fp32, rounded to its storage type. */
     const void* o;
+    /* Output lse of the forward call: fp32, dense [batch, queryHeads, queryRows]; with packed sequences [queryHeads,
+     * queryRows]. NULL = computed, as for o. */
     const float* lse;
     const float* dlse; /* the gradient of lse, dense like lse; with VkfGradientProblem::hasDlse, else ignored */
 } VkfReferenceGradientInputs;
@@ -187,8 +188,9 @@ typedef struct VkfReferenceGradients {
     double* dq; /* dense [batch, queryHeads, queryRows, headDim] */
     double* dk; /* dense [batch, kvHeads, keys, headDim] */
     double* dv; /* dense [batch, kvHeads, keys, valueDim] */
-    /* Each element has the index of its element of the bias: there are vkfGradientBiasBytes / vkfTypeBytes(dbiasType)
-     * numbers. Numbers between rows, which belong to no element, stay as they are. */
+    /* Each element has the index of its element of the bias. The array has as many numbers as vkfGradientBiasBytes
+     * gives bytes, divided by those of one element. Numbers between rows, which belong to no element, stay as they
+     * are. */
     double* dbias;
     double* dsinks; /* [queryHeads] */
 } VkfReferenceGradients;
