@@ -88,7 +88,7 @@ Gradients referenceGradient(const VkfGradientProblem& problem, const Inputs& inp
     const VkfGradients wanted =
         problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
     const auto memory = [&](VkfGradientBits bit, uint64_t count) {
-        return std::vector<double>((wanted & bit) != 0 ? count : 0, untouched);
+        return std::vector<double>((wanted & static_cast<VkfGradients>(bit)) != 0 ? count : 0, untouched);
     };
     const auto elements = [&](VkfGradientRole role) {
         const VkfTensorLayout layout = layoutOf(problem, role);
@@ -127,7 +127,7 @@ void addBias(VkfProblem& p, bool batches, bool heads, bool rows, uint64_t gap = 
 }
 
 void addMask(VkfProblem& p, VkfArrayBits array, VkfType type) {
-    enable(p, array);
+    enable(p, static_cast<VkfArrays>(array));
     (array == VKF_ARRAY_MASK ? p.mask : p.dropoutMask) = broadcast(p, type, true, true, true);
 }
 
@@ -141,155 +141,154 @@ void putRowsOutermost(VkfProblem& p) {
     }
 }
 
+const GradientCase cases[] = {
+    {"plain", {2, 2, 2, 7, 9, 5}, [](VkfProblem&, Data&) {}},
+    {"grouped heads, value dim of its own", {1, 6, 2, 5, 11, 8, 3}, [](VkfProblem&, Data&) {}},
+    {"a gradient of lse", {1, 2, 1, 5, 6, 4}, [](VkfProblem&, Data&) {}, true},
+    {"scale", {1, 2, 1, 5, 6, 4}, [](VkfProblem& p, Data&) { p.scale = -0.7F; }},
+    {"causal", {1, 2, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { p.causal = 1; }},
+    {"causal, more rows", {1, 2, 1, 9, 4, 4}, [](VkfProblem& p, Data&) { p.causal = 1; }, true},
+    {"causal, top-left",
+     {1, 2, 1, 6, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.causal = 1;
+         p.alignment = VKF_ALIGNMENT_TOP_LEFT;
+     }},
+    {"window", {1, 2, 1, 9, 12, 4}, [](VkfProblem& p, Data&) { setWindow(p, 2, 1); }},
+    {"window, causal, first keys",
+     {1, 2, 1, 12, 12, 4},
+     [](VkfProblem& p, Data&) {
+         p.causal = 1;
+         setWindow(p, 2, 0, 3);
+     }},
+    {"window, first keys", {1, 1, 1, 12, 14, 4}, [](VkfProblem& p, Data&) { setWindow(p, 1, 1, 4); }},
+    {"key lengths",
+     {4, 2, 1, 5, 9, 4},
+     [](VkfProblem& p, Data& data) {
+         enable(p, VKF_ARRAY_KEY_LENGTHS);
+         p.causal = 1;
+         data.keyLengths = {9, 0, 1, 6};
+     },
+     true},
+    {"packed",
+     {1, 4, 2, 1, 1, 4},
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {3, 0, 5, 2}, {4, 3, 0, 6});
+         p.causal = 1;
+     },
+     true},
+    {"packed, strides, lengths",
+     {1, 2, 1, 1, 1, 4},
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {3, 4}, {5, 6});
+         enable(p, VKF_ARRAY_KEY_LENGTHS);
+         data.keyLengths = {2, 10};
+         putRowsOutermost(p);
+     }},
+    {"documents",
+     {2, 2, 1, 8, 8, 4},
+     [](VkfProblem& p, Data& data) {
+         enable(p, VKF_ARRAY_DOCUMENT_IDS);
+         data.documentKeys = 3;
+     }},
+    {"mask of bytes", {2, 2, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { addMask(p, VKF_ARRAY_MASK, VKF_TYPE_BOOL8); }},
+    {"mask of bits, causal",
+     {2, 2, 1, 6, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.causal = 1;
+         addMask(p, VKF_ARRAY_MASK, VKF_TYPE_BOOL1);
+     }},
+    {"block mask",
+     {1, 2, 1, 35, 40, 3},
+     [](VkfProblem& p, Data&) {
+         enable(p, VKF_ARRAY_BLOCK_MASK);
+         p.blockMask.blockSize = 16;
+         p.blockMask.headStride = 3;
+     }},
+    {"softcap",
+     {1, 2, 1, 6, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.softcap = 1.5F;
+         p.scale = 0.8F;
+     }},
+    {"softcap, causal, window, ALiBi, bias",
+     {1, 2, 1, 9, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.softcap = 2.0F;
+         p.causal = 1;
+         p.alibi = 1;
+         setWindow(p, 5, 0);
+         addBias(p, true, true, true);
+     }},
+    {"ALiBi", {1, 3, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { p.alibi = 1; }},
+    {"slopes",
+     {1, 2, 1, 6, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.alibi = 1;
+         enable(p, VKF_ARRAY_ALIBI_SLOPES);
+     }},
+    {"bias with gaps", {2, 2, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, true, true, true, 3); }},
+    {"bias for all sequences and heads",
+     {2, 2, 1, 4, 5, 4},
+     [](VkfProblem& p, Data&) { addBias(p, false, false, true); }},
+    {"bias for all rows", {2, 2, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, true, true, false); }},
+    {"bias for all", {2, 4, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, false, false, false); }},
+    {"bias that repeats by modulo, factors",
+     {4, 4, 2, 3, 4, 4},
+     [](VkfProblem& p, Data&) {
+         addBias(p, true, true, true);
+         p.bias.heads = 2;
+         p.bias.sequences = 2;
+         enable(p, VKF_ARRAY_BIAS_FACTORS);
+     }},
+    {"bias of -infinity",
+     {1, 2, 1, 8, 8, 4},
+     [](VkfProblem& p, Data& data) {
+         addBias(p, true, true, true);
+         data.biasSquare = 2;
+         data.poisonInvisibleKeys = false;
+     }},
+    {"packed bias",
+     {1, 2, 1, 1, 1, 4},
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {3, 5}, {4, 2});
+         addBias(p, true, true, true);
+     }},
+    {"sinks", {2, 4, 2, 6, 9, 4}, [](VkfProblem& p, Data&) { enable(p, VKF_ARRAY_SINKS); }, true},
+    {"sinks of rows that see nothing",
+     {1, 2, 1, 9, 4, 4},
+     [](VkfProblem& p, Data&) {
+         p.causal = 1;
+         enable(p, VKF_ARRAY_SINKS);
+     },
+     true},
+    {"dropout",
+     {2, 2, 1, 9, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.dropout = {0.3F, 0, 99, {}};
+     },
+     true},
+    {"dropout with a bound seed, bias",
+     {1, 2, 1, 7, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.dropout.probability = 0.4F;
+         enable(p, VKF_ARRAY_DROPOUT_SEED);
+         addBias(p, true, true, true);
+     }},
+    {"dropout mask",
+     {2, 2, 1, 7, 9, 4},
+     [](VkfProblem& p, Data&) {
+         p.dropout.probability = 0.25F;
+         addMask(p, VKF_ARRAY_DROPOUT_MASK, VKF_TYPE_BOOL8);
+     }},
+    {"strides", {2, 4, 2, 6, 7, 4}, [](VkfProblem& p, Data&) { putRowsOutermost(p); }},
+    {"no keys", {1, 2, 1, 3, 0, 4}, [](VkfProblem&, Data&) {}},
+    {"no rows", {1, 2, 1, 0, 3, 4}, [](VkfProblem&, Data&) {}},
+    {"no sequences", {0, 2, 1, 3, 3, 4}, [](VkfProblem&, Data&) {}},
+};
+
 } // namespace
 
-const std::vector<GradientCase>& gradientCases() {
-    static const std::vector<GradientCase> cases = {
-        {"plain", {2, 2, 2, 7, 9, 5}, [](VkfProblem&, Data&) {}},
-        {"grouped heads, value dim of its own", {1, 6, 2, 5, 11, 8, 3}, [](VkfProblem&, Data&) {}},
-        {"a gradient of lse", {1, 2, 1, 5, 6, 4}, [](VkfProblem&, Data&) {}, true},
-        {"scale", {1, 2, 1, 5, 6, 4}, [](VkfProblem& p, Data&) { p.scale = -0.7F; }},
-        {"causal", {1, 2, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { p.causal = 1; }},
-        {"causal, more rows", {1, 2, 1, 9, 4, 4}, [](VkfProblem& p, Data&) { p.causal = 1; }, true},
-        {"causal, top-left",
-         {1, 2, 1, 6, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.causal = 1;
-             p.alignment = VKF_ALIGNMENT_TOP_LEFT;
-         }},
-        {"window", {1, 2, 1, 9, 12, 4}, [](VkfProblem& p, Data&) { setWindow(p, 2, 1); }},
-        {"window, causal, first keys",
-         {1, 2, 1, 12, 12, 4},
-         [](VkfProblem& p, Data&) {
-             p.causal = 1;
-             setWindow(p, 2, 0, 3);
-         }},
-        {"window, first keys", {1, 1, 1, 12, 14, 4}, [](VkfProblem& p, Data&) { setWindow(p, 1, 1, 4); }},
-        {"key lengths",
-         {4, 2, 1, 5, 9, 4},
-         [](VkfProblem& p, Data& data) {
-             enable(p, VKF_ARRAY_KEY_LENGTHS);
-             p.causal = 1;
-             data.keyLengths = {9, 0, 1, 6};
-         },
-         true},
-        {"packed",
-         {1, 4, 2, 1, 1, 4},
-         [](VkfProblem& p, Data& data) {
-             setPacked(p, data, {3, 0, 5, 2}, {4, 3, 0, 6});
-             p.causal = 1;
-         },
-         true},
-        {"packed, strides, lengths",
-         {1, 2, 1, 1, 1, 4},
-         [](VkfProblem& p, Data& data) {
-             setPacked(p, data, {3, 4}, {5, 6});
-             enable(p, VKF_ARRAY_KEY_LENGTHS);
-             data.keyLengths = {2, 10};
-             putRowsOutermost(p);
-         }},
-        {"documents",
-         {2, 2, 1, 8, 8, 4},
-         [](VkfProblem& p, Data& data) {
-             enable(p, VKF_ARRAY_DOCUMENT_IDS);
-             data.documentKeys = 3;
-         }},
-        {"mask of bytes", {2, 2, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { addMask(p, VKF_ARRAY_MASK, VKF_TYPE_BOOL8); }},
-        {"mask of bits, causal",
-         {2, 2, 1, 6, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.causal = 1;
-             addMask(p, VKF_ARRAY_MASK, VKF_TYPE_BOOL1);
-         }},
-        {"block mask",
-         {1, 2, 1, 35, 40, 3},
-         [](VkfProblem& p, Data&) {
-             enable(p, VKF_ARRAY_BLOCK_MASK);
-             p.blockMask.blockSize = 16;
-             p.blockMask.headStride = 3;
-         }},
-        {"softcap",
-         {1, 2, 1, 6, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.softcap = 1.5F;
-             p.scale = 0.8F;
-         }},
-        {"softcap, causal, window, ALiBi, bias",
-         {1, 2, 1, 9, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.softcap = 2.0F;
-             p.causal = 1;
-             p.alibi = 1;
-             setWindow(p, 5, 0);
-             addBias(p, true, true, true);
-         }},
-        {"ALiBi", {1, 3, 1, 6, 9, 4}, [](VkfProblem& p, Data&) { p.alibi = 1; }},
-        {"slopes",
-         {1, 2, 1, 6, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.alibi = 1;
-             enable(p, VKF_ARRAY_ALIBI_SLOPES);
-         }},
-        {"bias with gaps", {2, 2, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, true, true, true, 3); }},
-        {"bias for all sequences and heads",
-         {2, 2, 1, 4, 5, 4},
-         [](VkfProblem& p, Data&) { addBias(p, false, false, true); }},
-        {"bias for all rows", {2, 2, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, true, true, false); }},
-        {"bias for all", {2, 4, 1, 4, 5, 4}, [](VkfProblem& p, Data&) { addBias(p, false, false, false); }},
-        {"bias that repeats by modulo, factors",
-         {4, 4, 2, 3, 4, 4},
-         [](VkfProblem& p, Data&) {
-             addBias(p, true, true, true);
-             p.bias.heads = 2;
-             p.bias.sequences = 2;
-             enable(p, VKF_ARRAY_BIAS_FACTORS);
-         }},
-        {"bias of -infinity",
-         {1, 2, 1, 8, 8, 4},
-         [](VkfProblem& p, Data& data) {
-             addBias(p, true, true, true);
-             data.biasSquare = 2;
-             data.poisonInvisibleKeys = false;
-         }},
-        {"packed bias",
-         {1, 2, 1, 1, 1, 4},
-         [](VkfProblem& p, Data& data) {
-             setPacked(p, data, {3, 5}, {4, 2});
-             addBias(p, true, true, true);
-         }},
-        {"sinks", {2, 4, 2, 6, 9, 4}, [](VkfProblem& p, Data&) { enable(p, VKF_ARRAY_SINKS); }, true},
-        {"sinks of rows that see nothing",
-         {1, 2, 1, 9, 4, 4},
-         [](VkfProblem& p, Data&) {
-             p.causal = 1;
-             enable(p, VKF_ARRAY_SINKS);
-         },
-         true},
-        {"dropout",
-         {2, 2, 1, 9, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.dropout = {0.3F, 0, 99, {}};
-         },
-         true},
-        {"dropout with a bound seed, bias",
-         {1, 2, 1, 7, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.dropout.probability = 0.4F;
-             enable(p, VKF_ARRAY_DROPOUT_SEED);
-             addBias(p, true, true, true);
-         }},
-        {"dropout mask",
-         {2, 2, 1, 7, 9, 4},
-         [](VkfProblem& p, Data&) {
-             p.dropout.probability = 0.25F;
-             addMask(p, VKF_ARRAY_DROPOUT_MASK, VKF_TYPE_BOOL8);
-         }},
-        {"strides", {2, 4, 2, 6, 7, 4}, [](VkfProblem& p, Data&) { putRowsOutermost(p); }},
-        {"no keys", {1, 2, 1, 3, 0, 4}, [](VkfProblem&, Data&) {}},
-        {"no rows", {1, 2, 1, 0, 3, 4}, [](VkfProblem&, Data&) {}},
-        {"no sequences", {0, 2, 1, 3, 3, 4}, [](VkfProblem&, Data&) {}},
-    };
-    return cases;
-}
+std::span<const GradientCase> gradientCases() { return cases; }
 
 } // namespace vkf::test

@@ -4,6 +4,7 @@
 // every feature with a gradient.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include <vkflash/reference.h>
@@ -49,6 +50,6 @@ struct GradientCase {
     void (*change)(VkfProblem&, Data&);
     bool hasDlse = false;
 };
-const std::vector<GradientCase>& gradientCases();
+std::span<const GradientCase> gradientCases();
 
 } // namespace vkf::test

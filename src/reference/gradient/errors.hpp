@@ -126,7 +126,7 @@ public:
     }
 
     // `sum` is the number of the sum in dsinks. p is the sink's probability.
-    void addSink(uint64_t sum, double sink, double p, double delta) {
+    void addSink(uint64_t sum, double sink, double p, double delta) const {
         if (errors_.dsinks != nullptr && p != 0.0) {
             const double ofP = p * (unit * std::abs(sink) + lseError_ + 2 * unit);
             errors_.dsinks[sum] += square(ofP * delta) + square(p * deltaError_);

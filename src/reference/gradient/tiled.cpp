@@ -57,13 +57,13 @@ public:
                 for (uint64_t row = 0; row < rows_.size(); row += tileRows_) { // line 9
                     addTile(kvHead * group + ofGroup,
                             {static_cast<int64_t>(row), static_cast<int64_t>(row + tileRows_)},
-                            &dq_[ofGroup * rows_.size() * padded(d_)]);
+                            &dq_[size_t{ofGroup} * rows_.size() * padded(d_)]);
                 }
             }
             storeKeys(); // line 24
         }
         for (uint32_t ofGroup = 0; ofGroup < group; ofGroup++) {
-            storeRows(kvHead * group + ofGroup, &dq_[ofGroup * rows_.size() * padded(d_)]); // line 26
+            storeRows(kvHead * group + ofGroup, &dq_[size_t{ofGroup} * rows_.size() * padded(d_)]); // line 26
         }
     }
 
