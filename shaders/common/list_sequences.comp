@@ -19,8 +19,8 @@ layout(push_constant, std430) uniform PushConstants {
 #include "common/address64.glsl"
 
 uint firstSlot(const uint sequence) {
-    uvec2 address = add64(params.row_starts, multiply64(sequence, 4));
-    uint first_row = uint(clamp(int(Word(address).value), 0, int(params.query_rows)));
+    uvec2 address = add64(params.starts, multiply64(sequence, 4));
+    uint first_row = uint(clamp(int(Word(address).value), 0, int(params.count)));
     return VKF_FIRST_SLOT(first_row, params.packed_heads, params.tile_rows, sequence);
 }
 

@@ -55,13 +55,13 @@ struct TablePiece {
 
 /* Push constants of list_sequences.comp. */
 struct SequenceList {
-    Address row_starts;
+    Address starts;    /* the first row or key of each sequence */
     Address slots;
     Uint sequences;
     Uint slot_count;
-    Uint query_rows;   /* rows of all sequences */
-    Uint packed_heads; /* query heads whose rows share tiles */
-    Uint tile_rows;    /* packed rows of a tile */
+    Uint count;        /* rows or keys of all sequences */
+    Uint packed_heads; /* query heads whose rows share tiles; 1 for tiles of keys */
+    Uint tile_rows;    /* packed rows, or keys, of a tile */
 };
 
 /* Each tile of packed rows has a slot. VKF_FIRST_SLOT is the first slot of a sequence, from the first row of the

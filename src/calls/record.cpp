@@ -1,78 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "base/message.hpp"
+#include "calls/addresses.hpp"
 #include "calls/binding.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
-#include "problem/optional_inputs.hpp"
+#include "calls/recorder.hpp"
 #include "schedule/call_table.hpp"
 #include "schedule/kernel_parameters.hpp"
 #include "schedule/packed_sequences.hpp"
 
 namespace vkf {
 namespace {
-
-// Where VkfBindings has the binding of an optional input.
-struct InputBinding {
-    Input input;
-    VkfBinding VkfBindings::*binding;
-};
-// Indexed by Input.
-constexpr std::array<InputBinding, inputCount> inputBindings = {{
-    {Input::lse, &VkfBindings::lse},
-    {Input::probabilities, &VkfBindings::probabilities},
-    {Input::probabilityRows, &VkfBindings::probabilityRows},
-    {Input::keyLengths, &VkfBindings::keyLengths},
-    {Input::blockMask, &VkfBindings::blockMask},
-    {Input::blockTable, &VkfBindings::blockTable},
-    {Input::sinks, &VkfBindings::sinks},
-    {Input::alibiSlopes, &VkfBindings::alibiSlopes},
-    {Input::bias, &VkfBindings::bias},
-    {Input::mask, &VkfBindings::mask},
-    {Input::documentIds, &VkfBindings::documentIds},
-    {Input::cuSeqlensQ, &VkfBindings::cuSeqlensQ},
-    {Input::cuSeqlensK, &VkfBindings::cuSeqlensK},
-    {Input::dropoutMask, &VkfBindings::dropoutMask},
-    {Input::dropoutSeed, &VkfBindings::dropoutSeed},
-    {Input::biasFactors, &VkfBindings::biasFactors},
-}};
-static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
-                             [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));
-
-// Checked addresses of one call.
-struct Addresses {
-    std::array<VkDeviceAddress, operandCount> operand{}; // indexed by Operand
-    VkDeviceAddress keyLengths = 0;
-    shared::CallTable table{};        // optional inputs that travel by windowSlot or callTable
-    VkDeviceAddress tableAddress = 0; // where the call writes the table, if it needs one
-
-    VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }
-};
-
-uint64_t layoutBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
-
-// `input` must be one that travels by Travel::operand.
-Operand operandOf(Input input) {
-    return input == Input::lse             ? Operand::lse
-           : input == Input::probabilities ? Operand::probabilities
-                                           : Operand::probabilityRows;
-}
-
-// Returns where `addresses` has the address of an optional input.
-VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
-    switch (row.travel) {
-    case Travel::operand:
-        return &addresses->at(operandOf(row.input));
-    case Travel::pushConstant:
-        return &addresses->keyLengths;
-    default:
-        return &(addresses->table.*row.field);
-    }
-}
 
 VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
                          VkfMessage* message) {
@@ -90,33 +32,12 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     for (const auto& tensor : tensors) {
         const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
         const uint64_t alignment = tensor.role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
-        const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand), layoutBytes(layout),
+        const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand), vkfStoredBytes(layout.type, layout.elements),
                         std::max(elementAlignment(layout.type), alignment)};
         if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
             return result;
         }
     }
-    return VKF_SUCCESS;
-}
-
-VkfResult resolveOptional(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
-                          VkfMessage* message) {
-    const VkfProblem& p = plan.problem.given;
-    addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
-    for (size_t i = 0; i < inputCount; i++) {
-        const OptionalInput& row = optionalInputs[i];
-        const VkfBinding& binding = bindings.*inputBindings[i].binding;
-        if (!has(p, row.bit)) {
-            if (const VkfResult result = refuseStray(row.name, binding, row.bit, message); result != VKF_SUCCESS) {
-                return result;
-            }
-        }
-        const Need need{row.name, &binding, placeOf(row, addresses), bytesOf(row, p), row.alignment};
-        if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
-            return result;
-        }
-    }
-    addStrides(p, &addresses->table);
     return VKF_SUCCESS;
 }
 
@@ -138,73 +59,19 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     addresses->table.tile_map = scratch + schedule.mapOffset;
     addresses->table.tile_order = scratch + schedule.orderOffset;
     addresses->table.slots = scratch + schedule.slots.offset;
+    addresses->table.slot_count = schedule.slots.count;
     return VKF_SUCCESS;
 }
 
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
-    for (const auto resolveSome : {resolveTensors, resolveOptional, resolveScratch}) {
-        if (const VkfResult result = resolveSome(plan, bindings, addresses, message); result != VKF_SUCCESS) {
-            return result;
-        }
+    VkfResult result = resolveTensors(plan, bindings, addresses, message);
+    if (result == VKF_SUCCESS) {
+        result = resolveOptional(*plan.context, plan.problem.given, bindings, InputsOf::attention, addresses, message);
     }
-    const VkfProblem& p = plan.problem.given;
-    addresses->table.sequences = p.batch;
-    addresses->table.slot_count = plan.schedule.slots.count;
-    addresses->table.longest_rows = longestRowsOf(p);
-    addresses->table.longest_keys = longestKeysOf(p);
-    return VKF_SUCCESS;
-}
-
-void recordBarrier(const DeviceFunctions& functions, VkCommandBuffer commandBuffer) {
-    VkMemoryBarrier barrier{};
-    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-    barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    functions.vkCmdPipelineBarrier(commandBuffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-}
-
-shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses) {
-    shared::CallParams params = phase.params;
-    const auto address = [&](Operand operand) { return addresses.operand[static_cast<size_t>(operand)]; };
-    std::transform(phase.operands.begin(), phase.operands.end(), params.tensor, address);
-    params.lse = address(phase.lse);
-    params.key_lengths = addresses.keyLengths;
-    const uint32_t slot = phase.variant.constants[VKF_ID_WINDOW_SLOT];
-    if (slot != VKF_SLOT_HAS_WINDOW) {
-        setOptionalInputs(slotAddress(slot, addresses.table, addresses.tableAddress), &params);
+    if (result == VKF_SUCCESS) {
+        result = resolveScratch(plan, bindings, addresses, message);
     }
-    return params;
-}
-
-void bindPipeline(const VkfPlan_T& plan, size_t index, VkCommandBuffer commandBuffer) {
-    plan.context->functions.vkCmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipelines[index]);
-}
-
-// Dispatches the pipeline that is bound.
-template <typename Params>
-void dispatch(const VkfPlan_T& plan, const Params& params, uint32_t workgroups, VkCommandBuffer commandBuffer) {
-    const VkfContext_T& context = *plan.context;
-    context.functions.vkCmdPushConstants(commandBuffer, context.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                         sizeof params, &params);
-    context.functions.vkCmdDispatch(commandBuffer, workgroups, 1, 1);
-}
-
-// Records the phase that writes the call table.
-void recordTable(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer) {
-    bindPipeline(plan, index, commandBuffer);
-    for (uint32_t i = 0; i < tablePieces(); i++) {
-        dispatch(plan, tablePiece(addresses.table, addresses.tableAddress, i), 1, commandBuffer);
-    }
-}
-
-// Records the phase that writes which packed sequence each slot belongs to. No barrier comes before it, because it
-// reads nothing that the call writes.
-void recordSequenceList(const VkfPlan_T& plan, size_t index, const Addresses& addresses,
-                        VkCommandBuffer commandBuffer) {
-    bindPipeline(plan, index, commandBuffer);
-    dispatch(plan, sequenceList(plan.problem, plan.schedule.slots, addresses.table.row_starts, addresses.table.slots),
-             plan.schedule.phases[index].items, commandBuffer);
+    return result;
 }
 
 shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase, const Addresses& addresses) {
@@ -218,50 +85,26 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
     return params;
 }
 
-// Records steps [first, last) of one phase, counted from the phase's first step. `params` are the phase's push
-// constants.
-template <typename Params>
-void recordSteps(const VkfPlan_T& plan, size_t index, Params params, VkCommandBuffer commandBuffer, uint32_t first,
-                 uint32_t last) {
-    const DeviceFunctions& functions = plan.context->functions;
-    const Phase& phase = plan.schedule.phases[index];
-    if (index > 0 && first == 0 && !phase.joins) {
-        recordBarrier(functions, commandBuffer);
-    }
-    bindPipeline(plan, index, commandBuffer);
-    const uint32_t stepsPerPass = phase.stepsPerPass();
-    for (uint32_t step = first; step < last; step++) {
-        const uint32_t pass = step / stepsPerPass;
-        const uint32_t stepOfPass = step % stepsPerPass;
-        if (stepOfPass == 0 && pass > 0) {
-            recordBarrier(functions, commandBuffer);
-        }
-        const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
-        params.first_item = pass * phase.itemsPerPass() + firstOfPass;
-        dispatch(plan, params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass), commandBuffer);
-    }
-}
-
 // Records steps [first, last) of one phase. The phases that write the table or list sequences have a single step.
-void recordPhase(const VkfPlan_T& plan, size_t index, const Addresses& addresses, VkCommandBuffer commandBuffer,
+void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
                  uint32_t first, uint32_t last) {
     const Phase& phase = plan.schedule.phases[index];
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        recordTable(plan, index, addresses, commandBuffer);
+        recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
         break;
     case Kernel::listSequences:
-        recordSequenceList(plan, index, addresses, commandBuffer);
+        recorder.once(index, sequenceList(plan.problem.given, plan.schedule.slots, addresses.table.row_starts,
+                                          plan.problem.given.queryRows, addresses.table.slots));
         break;
     case Kernel::mergeSplits:
-        recordSteps(plan, index, mergeParamsOf(plan, phase, addresses), commandBuffer, first, last);
+        recorder.steps(index, mergeParamsOf(plan, phase, addresses), first, last);
         break;
     case Kernel::attentionProbabilities:
-        recordSteps(plan, index, probabilitiesParams(plan.problem.given, paramsOf(phase, addresses)), commandBuffer,
-                    first, last);
+        recorder.steps(index, probabilitiesParams(plan.problem.given, paramsOf(phase, addresses)), first, last);
         break;
     default:
-        recordSteps(plan, index, paramsOf(phase, addresses), commandBuffer, first, last);
+        recorder.steps(index, paramsOf(phase, addresses), first, last);
         break;
     }
 }
@@ -278,18 +121,10 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
             return result;
         }
     }
-    const uint64_t end = uint64_t{firstStep} + stepCount;
-    uint64_t phaseBegin = 0;
-    for (size_t i = 0; i < plan.schedule.phases.size(); i++) {
-        const uint64_t phaseEnd = phaseBegin + plan.schedule.phases[i].steps();
-        const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
-        const uint64_t last = std::min(end, phaseEnd);
-        if (first < last) {
-            recordPhase(plan, i, addresses, commandBuffer, static_cast<uint32_t>(first - phaseBegin),
-                        static_cast<uint32_t>(last - phaseBegin));
-        }
-        phaseBegin = phaseEnd;
-    }
+    const Recorder recorder(*plan.context, plan.schedule.phases, plan.pipelines, commandBuffer);
+    recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
+        recordPhase(plan, recorder, index, addresses, first, last);
+    });
     return VKF_SUCCESS;
 }
 

@@ -2,11 +2,6 @@
 #include "problem/strides.hpp"
 
 namespace vkf {
-namespace {
-
-constexpr std::array roleNames = {"q", "k", "v", "o"};
-
-} // namespace
 
 ByteStrides byteStrides(const VkfTensorLayout& layout) {
     const auto bytes = [&](uint64_t elements) { return vkfStoredBytes(layout.type, elements); };
@@ -14,7 +9,8 @@ ByteStrides byteStrides(const VkfTensorLayout& layout) {
             layout.batch > 1 ? bytes(layout.batchStride) : 0};
 }
 
-VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message) {
+VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message,
+                            const std::array<const char*, 4>& names) {
     *shift = 0;
     for (const ByteStrides& s : strides) {
         while (std::max(s.head, s.batch) >> *shift > most32) {
@@ -25,14 +21,14 @@ VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t*
     for (size_t i = 0; i < strides.size(); i++) {
         if (strides[i].row > most32) {
             return fail(message, VKF_ERROR_UNSUPPORTED,
-                        "the row stride of %s is %llu bytes; it must be at most 4294967295", roleNames[i],
+                        "the row stride of %s is %llu bytes; it must be at most 4294967295", names[i],
                         static_cast<unsigned long long>(strides[i].row));
         }
         if ((strides[i].head | strides[i].batch) % unit != 0) {
             return fail(message, VKF_ERROR_UNSUPPORTED,
                         "the head and batch strides of %s must be multiples of %llu bytes, because a stride is over "
                         "4294967295 bytes",
-                        roleNames[i], static_cast<unsigned long long>(unit));
+                        names[i], static_cast<unsigned long long>(unit));
         }
     }
     return VKF_SUCCESS;

@@ -31,7 +31,9 @@ ByteStrides byteStrides(const VkfTensorLayout& layout);
 
 // Finds the smallest shift to the right that brings every head and batch stride into 32 bits. Fails if the shift would
 // lose a bit of a stride, or if a row stride does not fit 32 bits.
-VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message);
+// `names` are those of the tensors in messages.
+VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message,
+                            const std::array<const char*, 4>& names = {"q", "k", "v", "o"});
 
 // Rounds up to a multiple of `multiple`.
 uint64_t roundUp(uint64_t x, uint32_t multiple);

@@ -8,11 +8,6 @@
 #include "problem/optional_inputs.hpp"
 
 namespace vkf {
-namespace {
-
-constexpr size_t words = sizeof(shared::CallTable) / sizeof(uint32_t);
-
-} // namespace
 
 void addStrides(const VkfProblem& problem, shared::CallTable* table) {
     for (const OptionalInput& row : optionalInputs) {
@@ -55,15 +50,16 @@ uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tab
     return address;
 }
 
-uint32_t tablePieces() { return (words + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS; }
+uint32_t tablePieces(std::span<const uint32_t> words) {
+    return static_cast<uint32_t>((words.size() + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS);
+}
 
-shared::TablePiece tablePiece(const shared::CallTable& table, uint64_t tableAddress, uint32_t piece) {
+shared::TablePiece tablePiece(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t piece) {
     const size_t first = size_t{piece} * VKF_TABLE_PIECE_WORDS;
     shared::TablePiece params{};
     params.to = tableAddress + first * sizeof(uint32_t);
-    params.count = static_cast<uint32_t>(std::min<size_t>(words - first, VKF_TABLE_PIECE_WORDS));
-    std::memcpy(params.word, reinterpret_cast<const char*>(&table) + first * sizeof(uint32_t),
-                params.count * sizeof(uint32_t));
+    params.count = static_cast<uint32_t>(std::min<size_t>(words.size() - first, VKF_TABLE_PIECE_WORDS));
+    std::memcpy(params.word, words.subspan(first).data(), params.count * sizeof(uint32_t));
     return params;
 }
 

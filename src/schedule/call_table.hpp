@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "problem/problem.hpp"
 #include "schedule/schedule.hpp"
@@ -22,8 +23,14 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table);
 // input. `slot` is VKF_SLOT_HAS_*.
 uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress);
 
-// The table is written in pieces, one dispatch for each. tablePiece returns the push constants for one piece.
-uint32_t tablePieces();
-shared::TablePiece tablePiece(const shared::CallTable& table, uint64_t tableAddress, uint32_t piece);
+// The words of a table that write_table.comp writes.
+template <typename Table> std::span<const uint32_t> wordsOf(const Table& table) {
+    static_assert(sizeof table % sizeof(uint32_t) == 0);
+    return {reinterpret_cast<const uint32_t*>(&table), sizeof table / sizeof(uint32_t)};
+}
+
+// A table is written in pieces, one dispatch for each. tablePiece returns the push constants for one piece.
+uint32_t tablePieces(std::span<const uint32_t> words);
+shared::TablePiece tablePiece(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t piece);
 
 } // namespace vkf

@@ -19,21 +19,25 @@ void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
     slots.tileRows = schedule->tile.rows;
     slots.count = static_cast<uint32_t>(slotCount(problem.given, slots.packedHeads, slots.tileRows));
     slots.offset = schedule->reserveScratch(uint64_t{slots.count} * sizeof(uint32_t));
-    Phase list;
-    list.variant.kernel = Kernel::listSequences;
-    list.items = std::min(problem.given.batch, mostWorkgroups);
-    list.itemsPerStep = list.items;
-    schedule->phases.insert(schedule->phases.begin(), list);
+    schedule->phases.insert(schedule->phases.begin(), sequenceListPhase(problem.given));
 }
 
-shared::SequenceList sequenceList(const CheckedProblem& problem, const Slots& slots, uint64_t rowStarts,
+Phase sequenceListPhase(const VkfProblem& problem) {
+    Phase list;
+    list.variant.kernel = Kernel::listSequences;
+    list.items = std::min(problem.batch, mostWorkgroups);
+    list.itemsPerStep = list.items;
+    return list;
+}
+
+shared::SequenceList sequenceList(const VkfProblem& problem, const Slots& slots, uint64_t starts, uint32_t count,
                                   uint64_t listAddress) {
     shared::SequenceList params{};
-    params.row_starts = rowStarts;
+    params.starts = starts;
     params.slots = listAddress;
-    params.sequences = problem.given.batch;
+    params.sequences = problem.batch;
     params.slot_count = slots.count;
-    params.query_rows = problem.given.queryRows;
+    params.count = count;
     params.packed_heads = slots.packedHeads;
     params.tile_rows = slots.tileRows;
     return params;

@@ -15,9 +15,12 @@ namespace vkf {
 // list. Does nothing if sequences are not packed.
 void addSequenceList(const CheckedProblem& problem, Schedule* schedule);
 
-// Returns the push constants of the one dispatch of that phase, which reads `rowStarts` and writes the list to
-// `listAddress`.
-shared::SequenceList sequenceList(const CheckedProblem& problem, const Slots& slots, uint64_t rowStarts,
+// Returns the phase that writes a list of slots. The caller puts it before all phases that read the list.
+Phase sequenceListPhase(const VkfProblem& problem);
+
+// Returns the push constants of the one dispatch of that phase. It reads `starts`, the first row or key of each
+// sequence, and writes the list to `listAddress`. `count` is the number of rows or keys of all sequences.
+shared::SequenceList sequenceList(const VkfProblem& problem, const Slots& slots, uint64_t starts, uint32_t count,
                                   uint64_t listAddress);
 
 } // namespace vkf

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// The checked addresses of one call, for the calls that share the optional inputs of attention.
+#pragma once
+
+#include <array>
+
+#include <vkflash/vkflash.h>
+
+#include "schedule/schedule.hpp"
+#include "shared/call_table.h"
+
+namespace vkf {
+
+// Checked addresses of one call.
+struct Addresses {
+    std::array<VkDeviceAddress, operandCount> operand{}; // indexed by Operand
+    VkDeviceAddress keyLengths = 0;
+    shared::CallTable table{};        // optional inputs that travel by windowSlot or callTable
+    VkDeviceAddress tableAddress = 0; // where the call writes the table, if it needs one
+
+    VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }
+};
+
+// Which optional inputs a call has: all, or those of the backward pass, which reads lse and knows no probabilities.
+enum class InputsOf { attention, gradient };
+
+// Checks the bindings of the optional inputs. Writes their addresses, and the strides and lengths of the table.
+VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& problem, const VkfBindings& bindings,
+                          InputsOf call, Addresses* addresses, VkfMessage* message);
+
+// Returns the push constants of a phase, all but first_item.
+shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses);
+
+} // namespace vkf

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// Records the phases of a schedule into a command buffer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "calls/context.hpp"
+#include "schedule/call_table.hpp"
+#include "schedule/schedule.hpp"
+
+namespace vkf {
+
+class Recorder {
+public:
+    // `pipelines` has one pipeline for each phase. The arguments must live as long as the recorder.
+    Recorder(const VkfContext_T& context, const std::vector<Phase>& phases, const std::vector<VkPipeline>& pipelines,
+             VkCommandBuffer commandBuffer)
+        : context_(context), phases_(phases), pipelines_(pipelines), commandBuffer_(commandBuffer) {}
+
+    // Records steps [first, last) of one phase, counted from the phase's first step. `params` are the phase's push
+    // constants.
+    template <typename Params> void steps(size_t index, Params params, uint32_t first, uint32_t last) const {
+        const Phase& phase = phases_[index];
+        if (index > 0 && first == 0 && !phase.joins) {
+            barrier();
+        }
+        bind(index);
+        const uint32_t stepsPerPass = phase.stepsPerPass();
+        for (uint32_t step = first; step < last; step++) {
+            const uint32_t pass = step / stepsPerPass;
+            const uint32_t stepOfPass = step % stepsPerPass;
+            if (stepOfPass == 0 && pass > 0) {
+                barrier();
+            }
+            const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
+            params.first_item = pass * phase.itemsPerPass() + firstOfPass;
+            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass));
+        }
+    }
+
+    // Records the phase that writes a call table. No barrier comes before it.
+    void table(size_t index, std::span<const uint32_t> words, uint64_t tableAddress) const {
+        bind(index);
+        for (uint32_t i = 0; i < tablePieces(words); i++) {
+            dispatch(tablePiece(words, tableAddress, i), 1);
+        }
+    }
+
+    // Records a phase of one dispatch over all items. No barrier comes before it, so it must read nothing that the call
+    // writes.
+    template <typename Params> void once(size_t index, const Params& params) const {
+        bind(index);
+        dispatch(params, phases_[index].items);
+    }
+
+    // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases.
+    // Steps [first, last) are counted from the phase's first step.
+    template <typename Visit> void forEachPhase(uint32_t firstStep, uint32_t stepCount, const Visit& visit) const {
+        const uint64_t end = uint64_t{firstStep} + stepCount;
+        uint64_t phaseBegin = 0;
+        for (size_t i = 0; i < phases_.size(); i++) {
+            const uint64_t phaseEnd = phaseBegin + phases_[i].steps();
+            const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
+            const uint64_t last = std::min(end, phaseEnd);
+            if (first < last) {
+                visit(i, static_cast<uint32_t>(first - phaseBegin), static_cast<uint32_t>(last - phaseBegin));
+            }
+            phaseBegin = phaseEnd;
+        }
+    }
+
+private:
+    void barrier() const {
+        VkMemoryBarrier barrier{};
+        barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+        barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+        context_.functions.vkCmdPipelineBarrier(commandBuffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
+                                                nullptr);
+    }
+
+    void bind(size_t index) const {
+        context_.functions.vkCmdBindPipeline(commandBuffer_, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines_[index]);
+    }
+
+    // Dispatches the pipeline that is bound.
+    template <typename Params> void dispatch(const Params& params, uint32_t workgroups) const {
+        context_.functions.vkCmdPushConstants(commandBuffer_, context_.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT,
+                                              0, sizeof params, &params);
+        context_.functions.vkCmdDispatch(commandBuffer_, workgroups, 1, 1);
+    }
+
+    const VkfContext_T& context_;
+    const std::vector<Phase>& phases_;
+    const std::vector<VkPipeline>& pipelines_;
+    VkCommandBuffer commandBuffer_;
+};
+
+} // namespace vkf
