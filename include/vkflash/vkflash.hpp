@@ -53,6 +53,7 @@ using Context = Unique<VkfContext, vkfDestroyContext>;
 using Plan = Unique<VkfPlan, vkfDestroyPlan>;
 using Merge = Unique<VkfMerge, vkfDestroyMerge>;
 using Append = Unique<VkfAppend, vkfDestroyAppend>;
+using Gradient = Unique<VkfGradient, vkfDestroyGradient>;
 
 } // namespace vkf
 

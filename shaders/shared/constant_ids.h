@@ -63,7 +63,7 @@
 #define VKF_ID_THREAD_ROWS 39        /* query rows that an invocation owns */
 #define VKF_ID_THREAD_KEYS 40        /* keys of a tile that an invocation owns */
 #define VKF_ID_THREAD_COLUMNS 41     /* columns of o that an invocation owns, in fours */
-#define VKF_ID_CHUNK_DIM 42          /* columns of q and k staged at once, in fours */
+#define VKF_ID_CHUNK_DIM 42          /* columns of the factors of scores staged at once, in fours */
 #define VKF_ID_CHUNK_KEYS 43         /* rows of v staged at once: lanes times a divisor of thread keys */
 
 /* Cooperative matrices: sizes, and the element layout of the device. */
@@ -119,7 +119,23 @@
 
 #define VKF_ID_MAP_ROW_TILES 79      /* tiles of rows of the attention kernel in a tile of rows of the map */
 
-#define VKF_ID_COUNT 80
+/* The backward pass (gradient_params.h). */
+#define VKF_ID_TYPE_DOUT 80          /* types of stored elements, VKF_STORED_* */
+#define VKF_ID_TYPE_DQ 81
+#define VKF_ID_TYPE_DK 82
+#define VKF_ID_TYPE_DV 83
+#define VKF_ID_TYPE_DBIAS 84
+#define VKF_ID_DLSE 85               /* bool: lse has a gradient */
+#define VKF_ID_STATE_LANES 86        /* gradient_rows.comp: invocations that share a query row, a power of two */
+#define VKF_ID_OWNER 87              /* what a workgroup owns: VKF_OWNS_* */
+#define VKF_ID_WRITES_DK 88          /* bool: a workgroup that owns keys writes dk */
+#define VKF_ID_WRITES_DV 89          /* bool: it writes dv */
+#define VKF_ID_OWNED_LANES 90        /* invocations that share an owned row or key, a power of two */
+#define VKF_ID_THREAD_OWNED 91       /* rows or keys of the tile that an invocation owns */
+#define VKF_ID_THREAD_VISITED 92     /* keys or rows of the visited tile that an invocation pairs with them */
+#define VKF_ID_CHUNK_VISITED 93      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
+
+#define VKF_ID_COUNT 94
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last field that each struct of vkflash.h and inspect.h has in version 0.2.
+// The last field that each struct of vkflash.h and inspect.h has in version 0.2, and those of the backward pass in 0.4.
 #pragma once
 
 #include <vkflash/inspect.h>
@@ -14,6 +14,8 @@ VKF_FIRST_SIZE(VkfPlanInfo, reserved);
 VKF_FIRST_SIZE(VkfBindings, biasFactors);
 VKF_FIRST_SIZE(VkfMergeBindings, lse);
 VKF_FIRST_SIZE(VkfAppendBindings, sin);
+VKF_FIRST_SIZE(VkfGradientInfo, keyTile);
+VKF_FIRST_SIZE(VkfGradientBindings, scratch);
 VKF_FIRST_SIZE(VkfMatrixInfo, layoutKnown);
 VKF_FIRST_SIZE(VkfTileCandidate, tile);
 

@@ -31,7 +31,10 @@ enum class Kernel : uint32_t {
     mapTiles,
     orderTiles,
     listSequences,
-    attentionProbabilities
+    attentionProbabilities,
+    gradientRows,
+    gradientScalar,
+    gradientSinks
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
@@ -145,6 +148,15 @@ inline constexpr std::array kernelTable = {
                  .name = "attention_probabilities",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::gradientRows,
+                 .name = "gradient_rows",
+                 .constants = ConstantFamily::problem,
+                 .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::gradientScalar,
+                 .name = "gradient_scalar",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::gradientSinks, .name = "gradient_sinks", .constants = ConstantFamily::problem},
 };
 
 constexpr bool isInOrder(const decltype(kernelTable)& table) {
@@ -156,7 +168,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::attentionProbabilities, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::gradientSinks, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

@@ -57,6 +57,12 @@ void setDropout(const VkfProblem& p, Constants& c) {
     }
 }
 
+// The window's bounds, if the slot of the window has an address.
+void setReach(const CheckedProblem& problem, Constants& c) {
+    c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
+    c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
+}
+
 // Whether heads or sequences of a bias, mask or dropout mask repeat by modulo.
 bool hasRepeats(const VkfProblem& p) {
     return std::any_of(optionalInputs.begin(), optionalInputs.end(), [&](const OptionalInput& row) {
@@ -205,6 +211,18 @@ Constants tileConstants(const ProbabilitiesTile& tile) {
     return c;
 }
 
+Constants tileConstants(const GradientTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
+    c[VKF_ID_OWNED_LANES] = tile.lanes;
+    c[VKF_ID_THREAD_OWNED] = tile.threadOwned;
+    c[VKF_ID_THREAD_VISITED] = tile.threadVisited;
+    c[VKF_ID_CHUNK_DIM] = tile.chunkDim4;
+    c[VKF_ID_CHUNK_VISITED] = tile.chunkVisited;
+    return c;
+}
+
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
     const VkfProblem& p = problem.given;
     Constants c = ofTile;
@@ -248,9 +266,24 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     setDropout(p, c);
     c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
     if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {
-        c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
-        c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
+        setReach(problem, c);
     }
+    return c;
+}
+
+Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
+    const VkfGradientProblem& g = gradient.given;
+    Constants c = constantsOf(gradient.forward, ofTile, shift);
+    c[VKF_ID_WINDOW_SLOT] = VKF_SLOT_HAS_TABLE;
+    setReach(gradient.forward, c);
+    c[VKF_ID_LSE] = 0;
+    c[VKF_ID_SINKS] = 0;
+    c[VKF_ID_DLSE] = g.hasDlse;
+    c[VKF_ID_TYPE_DOUT] = static_cast<uint32_t>(g.dout.type);
+    c[VKF_ID_TYPE_DQ] = static_cast<uint32_t>(g.dq.type);
+    c[VKF_ID_TYPE_DK] = static_cast<uint32_t>(g.dk.type);
+    c[VKF_ID_TYPE_DV] = static_cast<uint32_t>(g.dv.type);
+    c[VKF_ID_TYPE_DBIAS] = static_cast<uint32_t>(g.dbiasType);
     return c;
 }
 

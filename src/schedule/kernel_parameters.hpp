@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "pipelines/variant.hpp"
+#include "problem/gradient.hpp"
 #include "problem/problem.hpp"
 #include "problem/strides.hpp"
 #include "shared/attention_params.h"
@@ -16,6 +17,7 @@
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
 #include "tiles/decode_wide_tile.hpp"
+#include "tiles/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/standard_tile.hpp"
@@ -44,8 +46,11 @@ Constants tileConstants(const DecodeMatrixTile& tile);
 Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
+Constants tileConstants(const GradientTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
+// Returns those of a kernel of the backward pass, which always has a table.
+Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
 
 } // namespace vkf

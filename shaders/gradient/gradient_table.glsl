@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of a backward call, and the addresses of the gradients.
+//
+// Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
+// Provides: VKF_GRADIENT_TABLE, PLUS_INFINITY, gradientRow, itemOfSequence.
+#ifndef VKF_GRADIENT_TABLE_GLSL
+#define VKF_GRADIENT_TABLE_GLSL
+
+#include "common/call_table.glsl"
+#include "shared/gradient_params.h"
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer GradientTableAt {
+    GradientTable table;
+};
+
+#define VKF_GRADIENT_TABLE GradientTableAt(optionalInputs()).table
+
+// lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
+#define PLUS_INFINITY uintBitsToFloat(0x7f800000u)
+
+// Address of a row of a tensor that the kernel writes. All packed sequences lie in sequence 0.
+uvec2 gradientRow(const GradientTensor tensor, const uint sequence, const uint head, const uint row) {
+    uvec2 address = add64(tensor.address, multiply64(sequence, tensor.batch_stride));
+    address = add64(address, multiply64(head, tensor.head_stride));
+    return add64(address, multiply64(row, tensor.row_stride));
+}
+
+// The item of a sequence, without head and tile.
+Item itemOfSequence(const uint sequence) {
+    Item item;
+    item.batch = sequence;
+    item.head = 0;
+    item.kv_head = 0;
+    item.split = 0;
+    item.partial_result = PACKED_SEQUENCES ? 0 : sequence;
+    item.row_begin = 0;
+    if (PACKED_SEQUENCES) {
+        setSequence(item);
+    } else {
+        item.rows = params.query_rows;
+        item.first_row = 0;
+        item.first_key = 0;
+        item.keys = keysOf(sequence);
+    }
+    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(item.rows);
+    return item;
+}
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// The work item of gradient_scalar.comp, and the tiles that it visits, in a fixed order:
+//   - A workgroup that owns rows visits tiles of keys.
+//   - One that owns keys of a KV head visits the tiles of rows of its query heads, head by head. So dk and dv of the KV
+//     head are summed in one order.
+//   - One that owns elements of the bias visits the heads and sequences that share them, and tiles of rows where rows
+//     share them too.
+// Empty tiles under the window, the first keys and the block mask are not visited.
+//
+// Needs: gradient/pair_tile.glsl, gradient/pair_gradients.glsl (item, key_begin, slope), gradient/pair_stage.glsl,
+// gradient/gradient_table.glsl, masks/mask.glsl, masks/block_mask.glsl.
+// Provides: mask, stored_keys, own_batch, own_head, beginWalk, nextTile.
+#ifndef VKF_WALK_GLSL
+#define VKF_WALK_GLSL
+
+TileMask mask;
+ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
+uvec2 seeing_rows; // rows [x, y) of the head that may see an owned key
+uint next_begin;   // of the next tile of rows or keys
+uint end_head;     // one past the last head of an owner of keys
+uint stored_keys;  // keys of the sequence in the tensors; key lengths do not shorten them
+uint own_batch;    // the place of the owned elements of the bias
+uint own_head;
+
+#define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
+
+void turnToHead() {
+    slope = slopeOf(item.head);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
+    Rows dout = rowsOf(params.dout, VKF_DOUT, TYPE_DOUT, VALUE_DIM, item, SEQUENCE_ROWS(item));
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
+    if (OWNS_KEYS) {
+        owned_heads = k;
+        owned_values = v;
+        visited_heads = q;
+        visited_values = dout;
+    } else {
+        owned_heads = q;
+        owned_values = dout;
+        visited_heads = k;
+        visited_values = v;
+    }
+}
+
+// Rows [x, y) that may see keys of the tile: the inverse of visibleKeys.
+uvec2 rowsThatSee() {
+    int rows = int(SEQUENCE_ROWS(item));
+    ivec2 seeing = ivec2(0, rows);
+    int first = int(key_begin);
+    int end = int(min(VKF_END_OF_KEYS, item.keys));
+    if (HAS_WINDOW) {
+        seeing = ivec2(max(first - item.offset - WINDOW_RIGHT, 0), min(end - item.offset + WINDOW_LEFT, rows));
+        if (first < int(min(FIRST_KEYS, item.keys))) {
+            seeing = ivec2(FIRST_KEYS_CAUSAL ? seeing.x : 0, rows);
+        }
+    }
+    return first < end && seeing.x < seeing.y ? uvec2(seeing) : uvec2(0);
+}
+
+// Work items count tiles of keys fastest, then KV heads, then sequences.
+void beginKeys(const uint number) {
+    uint heads = VKF_GRADIENT_TABLE.kv_heads;
+    uint tiles =
+        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_slot_count : (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint head = number / tiles;
+    uint tile = number - head * tiles;
+    uint sequence = head / heads;
+    if (PACKED_SEQUENCES) {
+        sequence = Word(add64(VKF_GRADIENT_TABLE.key_slots, multiply64(tile, 4))).value;
+    }
+    item = itemOfSequence(sequence);
+    stored_keys = params.keys;
+    if (PACKED_SEQUENCES) {
+        uvec2 keys = boundsOf(VKF_GRADIENT_TABLE.call.key_starts, sequence, params.keys);
+        stored_keys = keys.y - keys.x;
+        tile -= VKF_FIRST_SLOT(keys.x, 1, TILE_KEYS, sequence);
+    }
+    item.kv_head = head % heads;
+    item.head = item.kv_head * KV_HEAD_QUERY_HEADS;
+    end_head = item.head + KV_HEAD_QUERY_HEADS;
+    key_begin = tile * TILE_KEYS;
+    seeing_rows = rowsThatSee();
+    next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
+    if (seeing_rows.x >= seeing_rows.y) {
+        end_head = item.head;
+    }
+}
+
+// Work items count tiles of keys fastest, then rows, heads and sequences of dbias.
+void beginBias(const uint number) {
+    uint key_tiles = (VKF_GRADIENT_TABLE.call.longest_keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint rows = VKF_GRADIENT_TABLE.bias_rows;
+    uint row_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    uint rest = number / key_tiles;
+    key_begin = (number - rest * key_tiles) * TILE_KEYS;
+    own_head = rest / row_tiles % VKF_GRADIENT_TABLE.bias_heads;
+    own_batch = rest / row_tiles / VKF_GRADIENT_TABLE.bias_heads;
+    next_begin = rest % row_tiles * TILE_ROWS;
+    seeing_rows = uvec2(next_begin, rows == 1 ? 0xffffffffu : next_begin + 1); // only tiles of these rows
+    item = itemOfSequence(own_batch);
+    item.head = own_head;
+    item.kv_head = own_head / KV_HEAD_QUERY_HEADS;
+}
+
+// Sets the item, and the walk before its first tile. Returns whether there is anything to write.
+bool beginWalk(const uint number) {
+    if (OWNS_KEYS) {
+        beginKeys(number);
+        if (key_begin >= stored_keys) {
+            return false; // a slot of packed sequences without a tile
+        }
+    } else if (OWNS_BIAS) {
+        beginBias(number);
+    } else {
+        item = itemOf(number);
+        if (isIdle(item)) {
+            return false;
+        }
+        mask = tileMask(item);
+        empty_keys = unseenKeys(item);
+        beginBlocks(item);
+        next_begin = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
+    }
+    if (!OWNS_KEYS || item.head < end_head) {
+        turnToHead();
+    }
+    return true;
+}
+
+bool isOpenTile() {
+    return !HAS_BLOCK_MASK || openTile(key_begin / TILE_KEYS, key_begin / TILE_KEYS + 1) == key_begin / TILE_KEYS;
+}
+
+// Whether some row of the item's tile may see a key of the tile of keys.
+bool isSeen() {
+    beginBlocks(item);
+    mask = tileMask(item);
+    return int(key_begin) < mask.any.y && int(VKF_END_OF_KEYS) > mask.any.x && isOpenTile();
+}
+
+bool nextKeyTile() {
+    key_begin = next_begin;
+    if (FIRST_KEYS != 0 && int(key_begin) >= empty_keys.x) {
+        key_begin = max(key_begin, uint(empty_keys.y) / TILE_KEYS * TILE_KEYS);
+    }
+    if (HAS_BLOCK_MASK) {
+        key_begin = openTile(key_begin / TILE_KEYS, (uint(max(mask.any.y, 0)) + TILE_KEYS - 1) / TILE_KEYS) * TILE_KEYS;
+    }
+    next_begin = key_begin + TILE_KEYS;
+    return mask.any.x < mask.any.y && int(key_begin) < mask.any.y;
+}
+
+bool nextRowTile() {
+    KEEP_LOOP while (item.head < end_head) {
+        if (next_begin < seeing_rows.y) {
+            item.row_begin = next_begin;
+            next_begin += TILE_ROWS;
+            if (isSeen()) {
+                return true;
+            }
+        } else {
+            item.head++;
+            next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
+            if (item.head < end_head) {
+                turnToHead();
+            }
+        }
+    }
+    return false;
+}
+
+// Turns to the next head or sequence that shares the owned elements of the bias.
+void turnToSharer() {
+    uint head = item.head + VKF_GRADIENT_TABLE.bias_heads;
+    uint sequence = item.batch;
+    if (head >= QUERY_HEADS) {
+        head = own_head;
+        sequence += VKF_GRADIENT_TABLE.bias_sequences;
+    }
+    if (sequence < VKF_GRADIENT_TABLE.call.sequences) {
+        item = itemOfSequence(sequence);
+        item.kv_head = head / KV_HEAD_QUERY_HEADS;
+    }
+    item.batch = sequence;
+    item.head = head;
+}
+
+bool nextSharer() {
+    KEEP_LOOP while (item.batch < VKF_GRADIENT_TABLE.call.sequences) {
+        if (next_begin < min(seeing_rows.y, SEQUENCE_ROWS(item))) {
+            item.row_begin = next_begin;
+            next_begin += TILE_ROWS;
+            if (key_begin < item.keys && isSeen()) {
+                return true;
+            }
+        } else {
+            turnToSharer();
+            next_begin = seeing_rows.x;
+            if (item.batch < VKF_GRADIENT_TABLE.call.sequences) {
+                turnToHead();
+            }
+        }
+    }
+    return false;
+}
+
+// Turns to the next tile. Returns false behind the last one. All invocations of the workgroup get the same result.
+bool nextTile() {
+    return OWNS_KEYS ? nextRowTile() : OWNS_BIAS ? nextSharer() : nextKeyTile();
+}
+
+// Whether masks must test each pair of the tile.
+bool isPartialTile() {
+    return BLOCKS_CROSS_TILES || HAS_KEEP || isPartial(mask, key_begin, VKF_END_OF_KEYS) || hasEmptyRow();
+}
+
+#endif

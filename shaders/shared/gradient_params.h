@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parameters of the kernels of the backward pass: their push constants, the table of a call, and the shared memory of
+ * path scalar. */
+#ifndef VKF_GRADIENT_PARAMS_H
+#define VKF_GRADIENT_PARAMS_H
+
+#include "shared/attention_params.h"
+#include "shared/call_table.h"
+
+#ifdef __cplusplus
+namespace vkf::shared {
+#endif
+
+/* Index of dout in the stride arrays. q, k and v have the indices of attention. */
+#define VKF_DOUT 3
+
+/* Push constants of the kernels that recompute scores. lse is 0: the state of the rows has it. The slot of the window
+ * always has the address of a GradientTable. */
+struct GradientParams {
+    Address q;
+    Address k;
+    Address v;
+    Address dout;
+    VKF_CALL_PARAMS
+};
+
+/* Indices of the tensors of gradient_rows.comp in the stride arrays. */
+#define VKF_STATE_O 0
+#define VKF_STATE_DOUT 1
+
+/* Push constants of gradient_rows.comp, which writes the state of the rows, and of gradient_sinks.comp, which reads it.
+ * A row state is two fp32 numbers, dense [batch, heads, rows]:
+ *   - lse in units of log2; +infinity for a row that gives and takes nothing
+ *   - delta = dot(dout, o) - dlse; 0 for such a row */
+struct GradientRowsParams {
+    Address o;
+    Address dout;
+    Address dlse; /* 0 = none */
+    Address row_state;
+    VKF_CALL_PARAMS
+};
+
+/* A tensor that a kernel writes. Strides are in bytes. */
+struct GradientTensor {
+    Address address;
+    Address batch_stride;
+    Address head_stride;
+    Address row_stride;
+};
+
+/* The table of a backward call. It begins with the table that the code of the forward pass reads. write_table.comp
+ * fills it. */
+struct GradientTable {
+    CallTable call;
+    Address row_state;
+    GradientTensor dq;
+    GradientTensor dk;
+    GradientTensor dv;
+    GradientTensor dbias; /* a dimension that is shared has a stride of 0 */
+    Address dsinks;
+    Address key_slots;    /* packed sequences: the sequence of each slot of a tile of keys */
+    Uint key_slot_count;
+    Uint kv_heads;
+    Uint bias_sequences;  /* numbers of sequences, heads and rows of dbias that differ */
+    Uint bias_heads;
+    Uint bias_rows;
+    Float scale;          /* of q k^T */
+};
+
+/* What a workgroup of gradient_scalar.comp owns. It visits all that its tile meets. */
+#define VKF_OWNS_ROWS 0 /* query rows; it visits keys and writes dq */
+#define VKF_OWNS_KEYS 1 /* keys; it visits query rows and writes dk and dv, or one of them */
+#define VKF_OWNS_BIAS 2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
+
+/* Shared memory of gradient_scalar.comp, in 16-byte words. `owned` and `visited` are the rows or keys of a tile,
+ * `chunk_dim4` the columns of a chunk in fours, `chunk_visited` the rows of a chunk, `columns4` the columns of a sum
+ * over visited rows or keys, in fours. Rows are padded as in tile_memory.h. */
+#define VKF_GRADIENT_OWNED_WORDS(owned, chunk_dim4) ((owned) * ((chunk_dim4) + 1))
+#define VKF_GRADIENT_VISITED_WORDS(visited, chunk_dim4, chunk_visited, columns4)                                 \
+    ((visited) * ((chunk_dim4) + 1) > (chunk_visited) * (columns4) ? (visited) * ((chunk_dim4) + 1)              \
+                                                                   : (chunk_visited) * (columns4))
+#define VKF_GRADIENT_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
+
+#ifdef __cplusplus
+static_assert(sizeof(GradientParams) == sizeof(CallParams));
+static_assert(sizeof(GradientRowsParams) == sizeof(CallParams));
+static_assert(offsetof(GradientTable, call) == 0);
+static_assert(offsetof(GradientTable, row_state) == sizeof(CallTable));
+static_assert(sizeof(GradientTable) % sizeof(Address) == 0);
+} // namespace vkf::shared
+#endif
+
+#endif

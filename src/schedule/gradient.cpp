@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/gradient.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "problem/mask_layout.hpp"
+#include "problem/strides.hpp"
+#include "schedule/gradient_builder.hpp"
+#include "schedule/packed_sequences.hpp"
+#include "tiles/gradient_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t stateWorkgroupSize = 128; // Vulkan guarantees this many invocations
+constexpr uint32_t mostStateLanes = 32;
+
+uint64_t tilesOf(uint64_t count, uint32_t tile) { return (count + tile - 1) / tile; }
+
+// The most rows of a head that may see a tile of so many keys.
+double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
+    const double rows = longestRowsOf(problem.given);
+    const bool narrow = problem.windowLeft >= 0 && problem.windowRight >= 0 && problem.firstKeys() == 0;
+    return narrow ? std::min(rows, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) +
+                                       1.0 + tileKeys)
+                  : rows;
+}
+
+// Number of sequences, heads or rows of dbias that differ.
+uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
+    return stride == 0 ? 1 : repeatedCount(given, count);
+}
+
+shared::GradientTensor stridesOf(const VkfTensorLayout& layout) {
+    const ByteStrides strides = byteStrides(layout);
+    return {0, strides.batch, strides.head, strides.row};
+}
+
+// Fills in the table of the call, all but addresses.
+void fillTable(const CheckedGradient& gradient, GradientSchedule* schedule) {
+    const VkfProblem& p = gradient.forward.given;
+    shared::GradientTable& table = schedule->table;
+    table.dq = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DQ));
+    table.dk = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DK));
+    table.dv = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DV));
+    table.kv_heads = p.kvHeads;
+    table.scale = p.scale;
+    if (gradient.biasElements != 0) {
+        const uint64_t bytes = vkfTypeBytes(gradient.given.dbiasType);
+        table.dbias = {0, p.bias.batchStride * bytes, p.bias.headStride * bytes, p.bias.rowStride * bytes};
+        table.bias_sequences = differing(p.bias.batchStride, p.bias.sequences, p.batch);
+        table.bias_heads = differing(p.bias.headStride, p.bias.heads, p.queryHeads);
+        table.bias_rows = differing(p.bias.rowStride, 0, longestRowsOf(p));
+    }
+}
+
+// Adds the phase that writes the state of all rows.
+VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
+    const CheckedProblem& forward = builder.forward();
+    const VkfProblem& p = forward.given;
+    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
+    if (rows > most32) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
+                    has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ");
+    }
+    builder.reserveState(rows);
+    if (rows == 0) {
+        return VKF_SUCCESS;
+    }
+    const uint32_t lanes = std::min(std::bit_ceil((p.valueDim + 3) / 4), mostStateLanes);
+    const uint32_t rowsOfWorkgroup = stateWorkgroupSize / lanes;
+    Constants constants{};
+    constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
+    constants[VKF_ID_STATE_LANES] = lanes;
+    constants[VKF_ID_SEQUENCES] = tensorSequences(p);
+    const VkfResult result = builder.add(
+        Kernel::gradientRows, constants,
+        {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
+          {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
+          {Operand::dlse, nullptr, "dlse"},
+          {Operand::scratchState, nullptr, "scratch"}}},
+        tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().lse = Operand::lse;
+        builder.lastPhase().joins = true; // it does not read the table
+    }
+    return result;
+}
+
+// Chooses the tile of one kernel. Fails where no tile fits the device.
+VkfResult chooseTile(const GradientBuilder& builder, GradientOwner owner, bool sumsHeads, bool sumsValues,
+                     GradientTile* tile, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    const bool keys = owner == GradientOwner::keys;
+    *tile = chooseGradientTile(builder.caps(),
+                               {owner, p.headDim, p.valueDim, sumsHeads, sumsValues,
+                                keys ? typicalKeys(p) : typicalRows(p),
+                                uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)});
+    return tile->workgroupSize() != 0
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_UNSUPPORTED,
+                      "the backward pass of headDim %u and valueDim %u needs more than the device's %u bytes of shared "
+                      "memory",
+                      p.headDim, p.valueDim, builder.caps().maxSharedMemoryBytes);
+}
+
+// Adds the phase that writes dq.
+VkfResult addRows(GradientBuilder& builder, VkfMessage* message) {
+    const CheckedGradient& gradient = builder.gradient();
+    const VkfProblem& p = builder.forward().given;
+    if (!gradient.wants(VKF_GRADIENT_Q) || gradient.layout(VKF_GRADIENT_TENSOR_DQ).elements == 0) {
+        return VKF_SUCCESS;
+    }
+    GradientTile tile;
+    if (const VkfResult result = chooseTile(builder, GradientOwner::rows, true, false, &tile, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    builder.schedule().rowTileText = tile.text(1);
+    const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
+    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+        builder.schedule().slots = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
+    }
+    const double operations = 2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) *
+                              (2.0 * p.headDim + p.valueDim);
+    return builder.addPairs(tile, {}, tiles * builder.heads(), operations, message);
+}
+
+// Adds a phase that writes dk, dv or both.
+VkfResult addKeys(GradientBuilder& builder, const GradientTile& tile, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
+    const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
+    if (packed) {
+        builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
+    }
+    const double columns = (tile.headColumns4 != 0 ? 2.0 * p.headDim + p.valueDim : p.headDim) +
+                           (tile.valueColumns4 != 0 ? p.valueDim : 0.0);
+    const double heads = p.queryHeads / p.kvHeads;
+    const double operations =
+        2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
+    return builder.addPairs(tile, {tile.headColumns4 != 0, tile.valueColumns4 != 0},
+                            tiles * tensorSequences(p) * p.kvHeads, operations, message);
+}
+
+// Adds the phase that writes dk and dv, or two phases that share a shape of the tile.
+VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
+    const CheckedGradient& gradient = builder.gradient();
+    const auto writes = [&](VkfGradientBits bit, VkfGradientRole role) {
+        return gradient.wants(bit) && gradient.layout(role).elements != 0;
+    };
+    const bool dk = writes(VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK);
+    const bool dv = writes(VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV);
+    if (!dk && !dv) {
+        return VKF_SUCCESS;
+    }
+    GradientTile tile;
+    VkfResult result = chooseTile(builder, GradientOwner::keys, dk, dv, &tile, message);
+    if (result == VKF_SUCCESS) {
+        builder.schedule().keyTileText = tile.text(1);
+        result = addKeys(builder, tile, message);
+    }
+    return result;
+}
+
+// Adds the phase that writes dbias.
+VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    if (builder.gradient().biasElements == 0) {
+        return VKF_SUCCESS;
+    }
+    GradientTile tile;
+    if (const VkfResult result = chooseTile(builder, GradientOwner::bias, false, false, &tile, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    const shared::GradientTable& table = builder.schedule().table;
+    const uint64_t shared = uint64_t{p.batch} * p.queryHeads / table.bias_sequences / table.bias_heads + 1;
+    const uint64_t rows = table.bias_rows == 1 ? longestRowsOf(p) : std::min(tile.rows(), longestRowsOf(p));
+    const double operations = 2.0 * static_cast<double>(shared) * static_cast<double>(rows) * tile.keys() *
+                              (static_cast<double>(p.headDim) + p.valueDim);
+    const uint64_t items = uint64_t{table.bias_sequences} * table.bias_heads * tilesOf(table.bias_rows, tile.rows());
+    const uint64_t keyTiles = tilesOf(longestKeysOf(p), tile.keys());
+    if (items > most32 / keyTiles) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over 4294967295 tiles of %u rows and %u keys",
+                    tile.rows(), tile.keys());
+    }
+    return builder.addPairs(tile, {}, items * keyTiles, operations, message);
+}
+
+// Adds the phase that writes dsinks.
+VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    if (!builder.gradient().wants(VKF_GRADIENT_SINKS) || p.queryHeads == 0) {
+        return VKF_SUCCESS;
+    }
+    Constants constants{};
+    constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
+    const VkfResult result = builder.add(Kernel::gradientSinks, constants,
+                                         {{{Operand::none, nullptr, ""},
+                                           {Operand::none, nullptr, ""},
+                                           {Operand::none, nullptr, ""},
+                                           {Operand::scratchState, nullptr, "scratch"}}},
+                                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, message);
+    return result;
+}
+
+} // namespace
+
+VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule,
+                               VkfMessage* message) {
+    GradientSchedule made;
+    if (gradient.forward.given.path == VKF_PATH_COOPMAT) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "the backward pass on path coopmat is not in this version; path scalar has it");
+    }
+    made.path = VKF_PATH_SCALAR;
+    GradientBuilder builder(caps, gradient, &made);
+    if (builder.needsStorage16()) {
+        if (const VkfResult result = requireStorage16(caps, "tensors of other types than f32 need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    fillTable(gradient, &made);
+    VkfResult result = addState(builder, message);
+    for (const auto add : {addRows, addKeyPhases, addBias, addSinks}) {
+        const size_t before = made.phases.size();
+        result = result == VKF_SUCCESS ? add(builder, message) : result;
+        builder.joinGradients(before);
+    }
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    builder.finish();
+    *schedule = std::move(made);
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// The schedule of a backward pass.
+#pragma once
+
+#include <string>
+
+#include "problem/gradient.hpp"
+#include "schedule/schedule.hpp"
+#include "shared/gradient_params.h"
+
+namespace vkf {
+
+struct GradientSchedule : Schedule {
+    Slots keySlots;          // packed sequences: a slot for each tile of keys
+    std::string rowTileText; // tile of the kernel that writes dq; empty without it
+    std::string keyTileText; // tile of the kernel that writes dk and dv; empty without it
+    // The table without addresses and without the forward call's part.
+    shared::GradientTable table{};
+};
+
+// Chooses path, tiles and steps. Errors say why the device cannot do the problem.
+VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule,
+                               VkfMessage* message);
+
+} // namespace vkf

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/gradient_builder.hpp"
+
+#include <algorithm>
+
+#include "base/message.hpp"
+#include "problem/strides.hpp"
+#include "schedule/packed_sequences.hpp"
+
+namespace vkf {
+
+bool GradientBuilder::needsStorage16() const {
+    const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
+    const CheckedGradient& g = gradient_;
+    return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
+           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
+}
+
+VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors,
+                               uint64_t items, double operations, VkfMessage* message) {
+    if (items > most32) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of 4294967295",
+                    static_cast<unsigned long long>(items));
+    }
+    Phase phase;
+    std::array<ByteStrides, 4> strides{};
+    std::array<const char*, 4> names{};
+    for (size_t i = 0; i < tensors.size(); i++) {
+        phase.operands[i] = tensors[i].operand;
+        strides[i] = tensors[i].layout != nullptr ? byteStrides(*tensors[i].layout) : ByteStrides{};
+        names[i] = tensors[i].name;
+    }
+    uint32_t shift = 0;
+    if (const VkfResult result = chooseStrideShift(strides, &shift, message, names); result != VKF_SUCCESS) {
+        return result;
+    }
+    const KernelTraits& traits = traitsOf(kernel);
+    phase.params = baseParams(forward(), strides, shift);
+    phase.variant.kernel = kernel;
+    phase.variant.storage16 = traits.storage16 == Built::both && needsStorage16();
+    phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    phase.variant.constants = gradientConstants(gradient_, ofTile, shift);
+    phase.items = static_cast<uint32_t>(items);
+    const uint64_t given = forward().given.maxStepOperations;
+    const auto most = static_cast<double>(given != 0 ? given : traits.stepOperations);
+    phase.itemsPerStep = static_cast<uint32_t>(
+        std::clamp(most / std::max(operations, 1.0), 1.0, static_cast<double>(caps_.maxGroupCount)));
+    schedule_->phases.push_back(phase);
+    return VKF_SUCCESS;
+}
+
+VkfResult GradientBuilder::addPairs(const GradientTile& tile, const Writes& writes, uint64_t items, double operations,
+                                    VkfMessage* message) {
+    TileShape& shown = schedule_->tile;
+    shown.workgroupSize = std::max(shown.workgroupSize, tile.workgroupSize());
+    shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
+    Constants constants = tileConstants(tile);
+    constants[VKF_ID_WRITES_DK] = writes.dk ? 1 : 0;
+    constants[VKF_ID_WRITES_DV] = writes.dv ? 1 : 0;
+    const CheckedProblem& p = forward();
+    return add(Kernel::gradientScalar, constants,
+               {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
+                 {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
+                 {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
+                 {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}},
+               items, operations, message);
+}
+
+void GradientBuilder::reserveState(uint64_t rows) {
+    schedule_->scratchStateOffset = schedule_->reserveScratch(rows * 2 * sizeof(float));
+}
+
+void GradientBuilder::joinGradients(size_t first) {
+    for (size_t i = first; i < schedule_->phases.size(); i++) {
+        schedule_->phases[i].joins = hasGradient_;
+        hasGradient_ = true;
+    }
+}
+
+// Adds a phase that lists the sequences of slots before all others.
+void GradientBuilder::addList(Slots* slots, Operand starts) {
+    if (slots->count == 0) {
+        return;
+    }
+    slots->offset = schedule_->reserveScratch(uint64_t{slots->count} * sizeof(uint32_t));
+    Phase list = sequenceListPhase(forward().given);
+    list.operands[0] = starts;
+    list.joins = true;
+    schedule_->phases.insert(schedule_->phases.begin(), list);
+}
+
+void GradientBuilder::finish() {
+    if (!hasGradient_) {
+        schedule_->phases.clear();
+        schedule_->scratchBytes = 0;
+        return;
+    }
+    addList(&schedule_->slots, Operand::rowStarts);
+    addList(&schedule_->keySlots, Operand::keyStarts);
+    Phase write;
+    write.variant.kernel = Kernel::writeTable;
+    write.items = 1;
+    write.itemsPerStep = 1;
+    schedule_->phases.insert(schedule_->phases.begin(), write);
+    schedule_->tableOffset = schedule_->reserveScratch(sizeof(shared::GradientTable));
+}
+
+} // namespace vkf

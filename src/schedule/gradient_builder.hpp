@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Builds the phases of the schedule of a backward pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "schedule/gradient.hpp"
+#include "schedule/kernel_parameters.hpp"
+
+namespace vkf {
+
+class GradientBuilder {
+public:
+    GradientBuilder(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule)
+        : caps_(caps), gradient_(gradient), schedule_(schedule) {}
+
+    const Caps& caps() const { return caps_; }
+    const CheckedGradient& gradient() const { return gradient_; }
+    const CheckedProblem& forward() const { return gradient_.forward; }
+    GradientSchedule& schedule() { return *schedule_; }
+    Phase& lastPhase() { return schedule_->phases.back(); }
+
+    // Query heads of all sequences.
+    uint64_t heads() const { return uint64_t{tensorSequences(forward().given)} * forward().given.queryHeads; }
+    bool needsStorage16() const;
+
+    // A tensor of a phase. `layout` is null for memory without strides.
+    struct Tensor {
+        Operand operand;
+        const VkfTensorLayout* layout;
+        const char* name; // in messages
+    };
+
+    // Adds a kernel over `items` work items of at most `operations` each.
+    VkfResult add(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
+                  double operations, VkfMessage* message);
+
+    // Which gradients a workgroup that owns keys writes.
+    struct Writes {
+        bool dk = false;
+        bool dv = false;
+    };
+    // Adds the kernel that recomputes scores. Grows the numbers of the tile that vkfGetGradientInfo shows.
+    VkfResult addPairs(const GradientTile& tile, const Writes& writes, uint64_t items, double operations,
+                       VkfMessage* message);
+
+    // Reserves the state of so many rows in the scratch memory.
+    void reserveState(uint64_t rows);
+    // Lets the phases from number `first` on, which write gradients, run beside those before them.
+    void joinGradients(size_t first);
+    // Adds the phases that run before all others, and reserves scratch memory for them. Removes all phases if none
+    // writes a gradient.
+    void finish();
+
+private:
+    void addList(Slots* slots, Operand starts);
+
+    const Caps& caps_;
+    const CheckedGradient& gradient_;
+    GradientSchedule* schedule_;
+    bool hasGradient_ = false;
+};
+
+} // namespace vkf

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "tiles/gradient_tile.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "shared/gradient_params.h"
+#include "shared/tile_memory.h"
+#include "tiles/objections.hpp"
+#include "tiles/tuning_file.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+
+// More registers than this spill where an invocation has 255, because addresses and counters need some too.
+constexpr uint32_t mostRegisters = 224;
+
+// A tile before the head dimensions are known.
+struct Candidate {
+    uint32_t groups;
+    uint32_t lanes;
+    uint32_t threadOwned;
+    uint32_t threadVisited; // at most threadOwned
+    uint32_t chunkDim4;     // at most
+    uint32_t chunkVisited;  // at most; lanes times a power of two
+};
+
+// Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The last one fits 16 KiB of shared
+// memory.
+constexpr std::array candidates = {
+    Candidate{8, 16, 8, 4, 8, 16}, Candidate{16, 16, 4, 4, 8, 16}, Candidate{8, 16, 4, 4, 8, 16},
+    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},   Candidate{8, 16, 2, 2, 8, 16},
+    Candidate{8, 8, 4, 2, 8, 8},
+};
+
+GradientTile tileOf(const Candidate& candidate, const Caps& caps, const GradientTileProblem& problem) {
+    const auto columns4 = [&](bool sums, uint32_t dim) {
+        return sums ? (dim + 4 * candidate.lanes - 1) / (4 * candidate.lanes) : 0;
+    };
+    // Chunks of equal size, so that the last one is full too where the dimension allows it.
+    const uint32_t dim4 = (std::max(problem.headDim, problem.valueDim) + 3) / 4;
+    const uint32_t chunks = (dim4 + candidate.chunkDim4 - 1) / candidate.chunkDim4;
+    GradientTile tile = {problem.owner,
+                         candidate.groups,
+                         candidate.lanes,
+                         candidate.threadOwned,
+                         candidate.threadVisited,
+                         (dim4 + chunks - 1) / chunks,
+                         candidate.chunkVisited,
+                         columns4(problem.sumsHeads, problem.headDim),
+                         columns4(problem.sumsValues, problem.valueDim)};
+    const auto tooLarge = [&] { return tile.sharedBytes() > caps.maxSharedMemoryBytes; };
+    while (tile.chunkVisited > tile.lanes && tooLarge()) {
+        tile.chunkVisited /= 2;
+    }
+    while (tile.chunkDim4 > 1 && tooLarge()) {
+        tile.chunkDim4 /= 2;
+    }
+    return tile;
+}
+
+} // namespace
+
+uint32_t GradientTile::sharedBytes() const {
+    const uint32_t columns4 = owner == GradientOwner::bias ? 1 : std::max(headColumns4, valueColumns4);
+    const uint32_t words = VKF_GRADIENT_OWNED_WORDS(owned(), chunkDim4) +
+                           VKF_GRADIENT_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
+                           VKF_GRADIENT_PAIR_WORDS(owned(), chunkVisited);
+    return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of pair_gradients.glsl
+}
+
+uint32_t GradientTile::registers() const {
+    const auto fetches = [this](uint32_t words) { return (words + workgroupSize() - 1) / workgroupSize() * 4; };
+    const uint32_t columns4 = std::max(headColumns4, valueColumns4);
+    const bool needsDp = owner != GradientOwner::keys || headColumns4 != 0;
+    const uint32_t pairs = threadOwned * threadVisited * (needsDp ? 2 : 1);
+    const uint32_t sums = threadOwned * 4 * (headColumns4 + valueColumns4);
+    const uint32_t fetched = std::max(fetches(owned() * chunkDim4) + fetches(visited() * chunkDim4),
+                                      fetches(chunkVisited * lanes * columns4));
+    const uint32_t fragments = std::max(threadVisited * 4 + 4, 16 * columns4 + 4);
+    const uint32_t states = 2 * (owner == GradientOwner::keys ? threadVisited : threadOwned);
+    return pairs + sums + fetched + fragments + states;
+}
+
+// Nothing is split here.
+std::string GradientTile::text(uint32_t /*splits*/) const {
+    return tileText({{"groups", groups},
+                     {"lanes", lanes},
+                     {"threadOwned", threadOwned},
+                     {"threadVisited", threadVisited},
+                     {"chunkDim4", chunkDim4},
+                     {"chunkVisited", chunkVisited}});
+}
+
+GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& problem, ConsideredTiles* considered) {
+    constexpr uint32_t few = 8; // a tile that owns 8 rows serves as well for fewer
+    TileSearch<TilePlan<GradientTile>> search;
+    for (const Candidate& candidate : candidates) {
+        const GradientTile tile = tileOf(candidate, caps, problem);
+        const uint64_t workgroups = (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
+        search.consider(TilePlan<GradientTile>{tile}, workgroups,
+                        firstOf({
+                            exceedsDevice(tile, caps),
+                            spillsRegisters(tile.registers(), mostRegisters),
+                            halfEmpty(tile.owned(), std::max(problem.owned, few)),
+                        }));
+    }
+    return search.finish(considered).tile;
+}
+
+} // namespace vkf
