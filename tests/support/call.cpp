@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/device_inputs.hpp"
 #include "support/guarded.hpp"
 
 namespace vkf::test {
@@ -277,33 +278,6 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
     }
 }
 
-template <typename T> Guarded uploaded(host::Device& device, const std::vector<T>& from) {
-    Guarded to(device, from.size() * sizeof(T));
-    if (!from.empty()) {
-        device.upload(to.buffer, from.data(), to.bytes, to.offset);
-    }
-    return to;
-}
-
-bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& o) {
-    const uint64_t size = vkfTypeBytes(layout.type);
-    std::vector<bool> written(o.size(), false);
-    for (uint64_t b = 0; b < layout.batch; b++) {
-        for (uint64_t h = 0; h < layout.heads; h++) {
-            for (uint64_t row = 0; row < layout.rows; row++) {
-                const uint64_t first = (b * layout.batchStride + h * layout.headStride + row * layout.rowStride) * size;
-                std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(first), layout.dim * size, true);
-            }
-        }
-    }
-    for (size_t i = 0; i < o.size(); i++) {
-        if (!written[i] && o[i] != std::byte{0xff}) {
-            return false;
-        }
-    }
-    return true;
-}
-
 VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const VkfReferenceInputs& inputs,
                                                const VkfReferenceOptions& options, const std::vector<float>& p) {
     VkfProbabilitiesVerdict verdict{};
@@ -501,23 +475,7 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkf::layoutOf(problem, VKF_TENSOR_O);
     const uint64_t lseCount = has(problem, VKF_ARRAY_LSE) ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
-    const Guarded q = uploaded(device, inputs.q);
-    const Guarded k = uploaded(device, inputs.k);
-    const Guarded v = uploaded(device, inputs.v);
-    const Guarded lengths = uploaded(device, inputs.keyLengths);
-    const Guarded blockTable = uploaded(device, inputs.blockTable);
-    const Guarded blockMask = uploaded(device, inputs.blockMask);
-    const Guarded sinks = uploaded(device, inputs.sinks);
-    const Guarded alibiSlopes = uploaded(device, inputs.alibiSlopes);
-    const Guarded bias = uploaded(device, inputs.bias);
-    const Guarded mask = uploaded(device, inputs.mask);
-    const Guarded documentIds = uploaded(device, inputs.documentIds);
-    const Guarded cuSeqlensQ = uploaded(device, inputs.cuSeqlensQ);
-    const Guarded cuSeqlensK = uploaded(device, inputs.cuSeqlensK);
-    const Guarded dropoutMask = uploaded(device, inputs.dropoutMask);
-    const Guarded dropoutSeed = uploaded(device, inputs.dropoutSeed);
-    const Guarded probabilityRows = uploaded(device, inputs.probabilityRows);
-    const Guarded biasFactors = uploaded(device, inputs.biasFactors);
+    const DeviceInputs memory(device, inputs);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
     const uint64_t rowsOfP = has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
@@ -527,32 +485,10 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     const Guarded probabilities(device, floats * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
-    // Inputs may have arrays that the problem lacks: tests compare a call with an array to one without it.
-    const auto bound = [&problem](VkfArrayBits array, const Guarded& memory) {
-        return has(problem, array) ? memory.binding() : VkfBinding{};
-    };
-    VkfBindings bindings{};
-    bindings.structSize = sizeof bindings;
-    bindings.q = q.binding();
-    bindings.k = k.binding();
-    bindings.v = inputs.vInK ? k.binding() : v.binding();
+    VkfBindings bindings = memory.bindings(problem);
     bindings.o = o.binding();
-    bindings.lse = bound(VKF_ARRAY_LSE, lse);
-    bindings.probabilities = bound(VKF_ARRAY_PROBABILITIES, probabilities);
-    bindings.keyLengths = bound(VKF_ARRAY_KEY_LENGTHS, lengths);
-    bindings.blockMask = bound(VKF_ARRAY_BLOCK_MASK, blockMask);
-    bindings.blockTable = bound(VKF_ARRAY_BLOCK_TABLE, blockTable);
-    bindings.sinks = bound(VKF_ARRAY_SINKS, sinks);
-    bindings.alibiSlopes = bound(VKF_ARRAY_ALIBI_SLOPES, alibiSlopes);
-    bindings.bias = bound(VKF_ARRAY_BIAS, bias);
-    bindings.mask = bound(VKF_ARRAY_MASK, mask);
-    bindings.documentIds = bound(VKF_ARRAY_DOCUMENT_IDS, documentIds);
-    bindings.cuSeqlensQ = bound(VKF_ARRAY_CU_SEQLENS, cuSeqlensQ);
-    bindings.cuSeqlensK = bound(VKF_ARRAY_CU_SEQLENS, cuSeqlensK);
-    bindings.dropoutMask = bound(VKF_ARRAY_DROPOUT_MASK, dropoutMask);
-    bindings.dropoutSeed = bound(VKF_ARRAY_DROPOUT_SEED, dropoutSeed);
-    bindings.probabilityRows = bound(VKF_ARRAY_PROBABILITY_ROWS, probabilityRows);
-    bindings.biasFactors = bound(VKF_ARRAY_BIAS_FACTORS, biasFactors);
+    bindings.lse = lse.binding();
+    bindings.probabilities = probabilities.binding();
     bindings.scratch = scratch.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
         VkfMessage message{};

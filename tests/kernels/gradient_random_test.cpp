@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// Random backward passes over all features. The seed reproduces a failing case.
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <string>
+
+#include "support/device.hpp"
+#include "support/gradient_runs.hpp"
+#include "support/random_problems.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::Dice;
+using vkf::test::Variation;
+
+// A block mask whose blocks tiles divide, or do not.
+void chooseBlocks(Dice& dice, VkfProblem& p) {
+    if (vkf::has(p, VKF_ARRAY_CU_SEQLENS) || !dice.oneIn(5)) {
+        return;
+    }
+    constexpr std::array<uint32_t, 4> blocks = {16, 32, 48, 64};
+    vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
+    p.blockMask.blockSize = dice.of(blocks);
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
+    p.blockMask.headStride = dice.oneIn(2) ? uint64_t{layout.rowBlocks} * layout.rowWords : 0;
+}
+
+// Types, strides and the gradients that are wanted. The bias can have strides that no gradient of it has.
+VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const auto type = [&dice] { return static_cast<VkfType>(dice.below(3)); };
+    const uint32_t valueDim = forward.valueDim != 0 ? forward.valueDim : forward.headDim;
+    const auto describe = [&](VkfTensor& tensor, uint32_t heads, uint32_t rows, uint32_t dim) {
+        tensor = {};
+        tensor.type = dice.oneIn(2) ? forward.q.type : type();
+        scatter(dice, tensor, heads, rows, dim);
+    };
+    const VkfGradients all = vkf::test::allGradients(forward);
+    const VkfGradients some = all & (1 + dice.below(31));
+    problem.gradients = dice.oneIn(3) && some != 0 ? some : all;
+    const auto wants = [&](VkfGradientBits bit) { return (problem.gradients & bit) != 0; };
+    problem.hasDlse = dice.oneIn(2) ? 1 : 0;
+    problem.dbiasType = wants(VKF_GRADIENT_BIAS) ? type() : VKF_TYPE_F32;
+    describe(problem.dout, forward.queryHeads, forward.queryRows, valueDim);
+    problem.dq = problem.dk = problem.dv = {};
+    if (wants(VKF_GRADIENT_Q)) {
+        describe(problem.dq, forward.queryHeads, forward.queryRows, forward.headDim);
+    }
+    if (wants(VKF_GRADIENT_K)) {
+        describe(problem.dk, forward.kvHeads, forward.keys, forward.headDim);
+    }
+    if (wants(VKF_GRADIENT_V)) {
+        describe(problem.dv, forward.kvHeads, forward.keys, valueDim);
+    }
+    if (vkfCheckGradient(&problem, nullptr) == VKF_ERROR_UNSUPPORTED && wants(VKF_GRADIENT_BIAS)) {
+        problem.gradients = VKF_GRADIENT_Q;
+        problem.dk = problem.dv = {};
+        problem.dbiasType = VKF_TYPE_F32;
+        problem.dq = {};
+    }
+    return problem;
+}
+
+void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
+    for (uint32_t seed = firstSeed; seed < firstSeed + count; seed++) {
+        Dice dice(seed);
+        Data data;
+        data.seed = seed;
+        const vkf::test::Shape shape = randomShape(dice);
+        const bool packed = seed % 4 == 3;
+        const vkf::test::Lengths lengths = packed ? randomLengths(dice, shape) : vkf::test::Lengths{};
+        VkfProblem forward = randomProblem(dice, data, packed ? together(shape, lengths) : shape);
+        if (packed) {
+            setPacked(forward, data, lengths.rows, lengths.keys);
+        }
+        vkf::enable(forward, VKF_ARRAY_LSE);
+        chooseTerms(dice, VKF_PATH_SCALAR, forward);
+        chooseDropout(dice, forward);
+        chooseBlocks(dice, forward);
+        apply(variation, forward);
+        const VkfGradientProblem problem = randomGradient(dice, forward);
+        const uint32_t stepsAtOnce = dice.below(3);
+        INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(forward) << " gradients "
+                     << problem.gradients);
+        const vkf::test::GradientOutcome outcome =
+            runGradient(deviceOf(variation), problem, makeInputs(forward, data),
+                        vkf::test::makeGradientInputs(problem, seed), stepsAtOnce);
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
+} // namespace
+
+TEST_CASE("random backward passes agree with the reference", "[gradient_random]") {
+    const uint32_t count = vkf::test::wholeSweeps() ? 200 : 16;
+    runSeeds(vkf::test::variations[0], 1, count);
+    runSeeds(vkf::test::variations[2], 1000, count);
+}

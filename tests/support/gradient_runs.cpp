@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "support/gradient_runs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "support/device_inputs.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::test {
+namespace {
+
+VkfGradients wantedBy(const VkfGradientProblem& problem) {
+    return problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
+}
+
+uint64_t bytesOf(const VkfGradientProblem& problem, VkfGradientBits bit, VkfGradientRole role) {
+    const VkfTensorLayout layout = layoutOf(problem, role);
+    return (wantedBy(problem) & bit) != 0 ? vkfStoredBytes(layout.type, layout.elements) : 0;
+}
+
+void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS) {
+        throw host::Error(result, message.text);
+    }
+}
+
+// The outputs of a call in device memory.
+struct DeviceOutputs {
+    DeviceOutputs(host::Device& device, const VkfGradientProblem& problem, uint64_t scratchBytes)
+        : dq(device, bytesOf(problem, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ)),
+          dk(device, bytesOf(problem, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK)),
+          dv(device, bytesOf(problem, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV)),
+          dbias(device, vkfGradientBiasBytes(&problem)),
+          dsinks(device,
+                 (wantedBy(problem) & VKF_GRADIENT_SINKS) != 0 ? problem.problem->queryHeads * sizeof(float) : 0),
+          scratch(device, scratchBytes) {}
+
+    Guarded dq, dk, dv, dbias, dsinks, scratch;
+};
+
+// Downloads one output. Sets *intact to false if a guard was written.
+std::vector<std::byte> downloaded(host::Device& device, const Guarded& memory, bool* intact) {
+    const std::vector<std::byte> all = memory.download(device);
+    *intact = *intact && memory.intact(all);
+    return {all.begin() + static_cast<std::ptrdiff_t>(memory.offset),
+            all.begin() + static_cast<std::ptrdiff_t>(memory.offset + memory.bytes)};
+}
+
+// Fills dout, o and dlse of rows without a visible key with NaN. Every second such row gets the other mark of an empty
+// row, an lse of +infinity.
+void poisonEmptyRows(const VkfGradientProblem& problem, GradientInputs* inputs) {
+    const VkfTensorLayout o = layoutOf(*problem.problem, VKF_TENSOR_O);
+    const VkfTensorLayout dout = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (uint64_t row = 0; row < inputs->lse.size(); row++) {
+        if (inputs->lse[row] != -infinity) {
+            continue;
+        }
+        const uint64_t head = row / o.rows;
+        const auto poisonRow = [&](const VkfTensorLayout& layout, std::vector<std::byte>& bytes) {
+            const uint64_t first = head / o.heads * layout.batchStride + head % o.heads * layout.headStride +
+                                   row % o.rows * layout.rowStride;
+            const size_t size = vkfTypeBytes(layout.type);
+            std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(first * size), layout.dim * size, std::byte{0xff});
+        };
+        poisonRow(o, inputs->o);
+        poisonRow(dout, inputs->dout);
+        inputs->lse[row] = row % 2 == 0 ? infinity : -infinity;
+        if (!inputs->dlse.empty()) {
+            inputs->dlse[row] = std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+}
+
+} // namespace
+
+std::string GradientOutcome::text() const {
+    std::ostringstream text;
+    text << info.description << " " << info.rowTile << " / " << info.keyTile;
+    const std::pair<const char*, const VkfGradientError&> errors[] = {{"dq", verdict.dq},
+                                                                      {"dk", verdict.dk},
+                                                                      {"dv", verdict.dv},
+                                                                      {"dbias", verdict.dbias},
+                                                                      {"dsinks", verdict.dsinks}};
+    for (const auto& [name, error] : errors) {
+        text << "\n" << name << " error " << error.error << " (bound " << error.bound << "), worst element "
+             << error.worstElement << ": " << error.worstValue << " for " << error.worstReference;
+    }
+    text << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
+    return text.str();
+}
+
+GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                                    const GradientInputs& more, uint32_t stepsAtOnce) {
+    VkfMessage message{};
+    Gradient gradient;
+    check(vkfCreateGradient(device.context(), &problem, gradient.put(), &message), message);
+    GradientOutcome outcome;
+    outcome.info.structSize = sizeof outcome.info;
+    check(vkfGetGradientInfo(gradient.get(), &outcome.info, &message), message);
+    const DeviceInputs memory(device, inputs);
+    const Guarded dout = uploaded(device, more.dout);
+    const Guarded dlse = uploaded(device, more.dlse);
+    const Guarded o = uploaded(device, more.o);
+    const Guarded lse = uploaded(device, more.lse);
+    const DeviceOutputs to(device, problem, outcome.info.scratchBytes);
+    VkfBindings call = memory.bindings(*problem.problem);
+    call.o = o.binding();
+    call.lse = lse.binding();
+    auto bindings = make<VkfGradientBindings>();
+    bindings.call = &call;
+    bindings.dout = dout.binding();
+    bindings.dlse = dlse.binding();
+    bindings.dq = to.dq.binding();
+    bindings.dk = to.dk.binding();
+    bindings.dv = to.dv.binding();
+    bindings.dbias = to.dbias.binding();
+    bindings.dsinks = to.dsinks.binding();
+    bindings.scratch = to.scratch.binding();
+    const uint32_t steps = outcome.info.stepCount;
+    for (uint32_t step = 0; step < steps; step += stepsAtOnce != 0 ? stepsAtOnce : steps) {
+        const uint32_t count = std::min(stepsAtOnce != 0 ? stepsAtOnce : steps, steps - step);
+        device.submit([&](VkCommandBuffer commandBuffer) {
+            check(vkfCmdGradientSteps(commandBuffer, gradient.get(), &bindings, step, count, &message), message);
+        });
+    }
+    outcome.guardsIntact = to.scratch.intact(to.scratch.download(device));
+    outcome.outputs = {downloaded(device, to.dq, &outcome.guardsIntact),
+                       downloaded(device, to.dk, &outcome.guardsIntact),
+                       downloaded(device, to.dv, &outcome.guardsIntact),
+                       downloaded(device, to.dbias, &outcome.guardsIntact),
+                       downloaded(device, to.dsinks, &outcome.guardsIntact)};
+    const auto intact = [&](VkfGradientRole role, const std::vector<std::byte>& bytes) {
+        return bytes.empty() || gapsIntact(layoutOf(problem, role), bytes);
+    };
+    outcome.gapsIntact = intact(VKF_GRADIENT_TENSOR_DQ, outcome.outputs.dq) &&
+                         intact(VKF_GRADIENT_TENSOR_DK, outcome.outputs.dk) &&
+                         intact(VKF_GRADIENT_TENSOR_DV, outcome.outputs.dv);
+    return outcome;
+}
+
+GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                            GradientInputs more, uint32_t stepsAtOnce) {
+    VkfProblem forward = *problem.problem;
+    const Outcome attention = runUnjudged(device, forward, inputs);
+    more.o = attention.o;
+    more.lse = attention.lse;
+    poisonEmptyRows(problem, &more);
+    GradientOutcome outcome = runGradientUnjudged(device, problem, inputs, more, stepsAtOnce);
+    auto options = make<VkfReferenceOptions>();
+    options.productType = outcome.info.productType;
+    auto outputs = make<VkfReferenceGradientOutputs>();
+    const auto pointer = [](const std::vector<std::byte>& bytes) { return bytes.empty() ? nullptr : bytes.data(); };
+    outputs.dq = pointer(outcome.outputs.dq);
+    outputs.dk = pointer(outcome.outputs.dk);
+    outputs.dv = pointer(outcome.outputs.dv);
+    outputs.dbias = pointer(outcome.outputs.dbias);
+    outputs.dsinks = reinterpret_cast<const float*>(pointer(outcome.outputs.dsinks));
+    outcome.verdict.structSize = sizeof outcome.verdict;
+    const VkfReferenceInputs reference = inputs.reference();
+    const VkfReferenceGradientInputs gradientReference = more.reference();
+    VkfMessage message{};
+    check(vkfReferenceVerifyGradient(&problem, &reference, &gradientReference, &options, &outputs, &outcome.verdict,
+                                     &message),
+          message);
+    return outcome;
+}
+
+} // namespace vkf::test

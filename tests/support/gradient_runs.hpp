@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// One backward call under test: the forward call runs on the device first. Guards surround every buffer, outputs are
+// poisoned before the kernels run, and a verdict follows.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "reference/gradient_cases.hpp"
+
+namespace vkf::test {
+
+// The gradients of one backward call, as bytes: the span of each tensor, gaps included. Empty if they are not wanted.
+struct GradientOutputs {
+    std::vector<std::byte> dq, dk, dv, dbias, dsinks;
+
+    bool operator==(const GradientOutputs&) const = default;
+};
+
+struct GradientOutcome {
+    VkfGradientVerdict verdict{};
+    VkfGradientInfo info{};
+    GradientOutputs outputs;
+    bool gapsIntact = false;   // bytes between the rows of dq, dk and dv still hold the poison
+    bool guardsIntact = false; // bytes before and after each output and the scratch memory still hold the poison
+    bool passed() const { return verdict.passed != 0 && gapsIntact && guardsIntact; }
+    std::string text() const;
+};
+
+// Runs the backward pass on the device, without a verdict. `more` must have o and lse. Each `stepsAtOnce` steps are one
+// submission; 0 = all of them.
+GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                                    const GradientInputs& more, uint32_t stepsAtOnce = 0);
+
+// Computes o and lse on the device, runs the backward pass, and compares it with the fp64 reference. Throws host::Error
+// if the library refuses.
+GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                            GradientInputs more, uint32_t stepsAtOnce = 0);
+
+} // namespace vkf::test
