@@ -323,6 +323,68 @@ struct AttentionReport {
 AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
                           const std::function<void(double)>& progress = {});
 
+// Host memory of a backward pass, besides the HostTensors of its forward call. vkfGetGradientTensorLayout says how many
+// elements dout, dq, dk and dv have. Gradients that the problem does not want may be null.
+struct HostGradients {
+    const void* dout = nullptr;  // the gradient of o, as VkfGradientProblem::dout says
+    const float* dlse = nullptr; // the gradient of lse, dense like lse; with VkfGradientProblem::hasDlse
+    void* dq = nullptr;          // output, as VkfGradientProblem::dq says
+    void* dk = nullptr;          // output, as VkfGradientProblem::dk says
+    void* dv = nullptr;          // output, as VkfGradientProblem::dv says
+    void* dbias = nullptr;       // output, as VkfGradientProblem::dbiasType says; vkfGradientBiasBytes has its size
+    float* dsinks = nullptr;     // output, [queryHeads]
+};
+
+// A backward pass with its tensors on the device, to run any number of times. Move-only. A moved-from Gradient may only
+// be assigned to or destroyed.
+class Gradient {
+public:
+    // Creates the backward pass, and buffers for all tensors, optional inputs and scratch memory. Copies the problem
+    // and the problem of the forward call. Blocks while the driver compiles.
+    //
+    // Throws Error: the results of vkfCreateGradient; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
+    Gradient(Device& device, const VkfGradientProblem& problem);
+    Gradient(Gradient&& other) noexcept;
+    Gradient& operator=(Gradient&& other) noexcept;
+    ~Gradient();
+
+    // The backward pass, for the functions of vkflash.h. Do not destroy it.
+    VkfGradient handle() const noexcept;
+    // What vkfGetGradientInfo says.
+    const VkfGradientInfo& info() const noexcept;
+    // Copies all inputs to the device: the inputs of the forward call, its outputs o and lse, dout and dlse. Blocks.
+    // Copies the bytes between rows of strided tensors too, so they must be readable.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT (an input that the problem uses is null, or vkfCheckSequences refuses
+    // the lengths of packed sequences).
+    void upload(const HostTensors& tensors, const HostGradients& gradients);
+    // As Attention::run.
+    double run(const std::function<void(double)>& progress = {});
+    // Copies the gradients to the host. Blocks. Elements between the rows of strided gradients keep their values.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT (a gradient that the problem wants is null).
+    void download(const HostGradients& gradients);
+    // Bindings of all buffers, for vkfCmdGradient. Valid as long as the Gradient lives.
+    const VkfGradientBindings& bindings() const noexcept;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// What gradient() did.
+struct GradientReport {
+    VkfGradientInfo info{}; // the backward pass
+    double seconds = 0;     // GPU seconds of all steps; 0 if the queue has no timestamps
+};
+
+// Computes the backward pass on host arrays: creates a Gradient, uploads, runs and downloads. o and lse of `tensors`
+// are inputs. Blocks. progress is as for Attention::run. Checks the outputs of `gradients` before the work starts.
+//
+// Throws Error: the results of Gradient and its functions.
+GradientReport gradient(Device& device, const VkfGradientProblem& problem, const HostTensors& tensors,
+                        const HostGradients& gradients, const std::function<void(double)>& progress = {});
+
 } // namespace vkf::host
 
 #endif

@@ -3,53 +3,18 @@
 // Plan, Attention and the one-call attention().
 #include <vkflash/vkflash.hpp>
 
-#include <cstring>
 #include <utility>
 
 #include "host/device_state.hpp"
 #include "host/error.hpp"
 #include "host/optional_tensors.hpp"
+#include "host/transfer.hpp"
 
 namespace vkf::host {
 namespace {
 
-uint64_t tensorBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
-
 Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole role) {
     return device.createBuffer(tensorBytes(vkf::layoutOf(problem, role)));
-}
-
-void requirePointer(const void* pointer, uint64_t bytes, const char* name) {
-    if (pointer == nullptr && bytes > 0) {
-        throw Error(VKF_ERROR_INVALID_ARGUMENT, std::string(name) + " is null");
-    }
-}
-
-void uploadAll(Device& device, const Buffer& to, const void* from, const char* name) {
-    requirePointer(from, to.size(), name);
-    device.upload(to, from, to.size());
-}
-
-void downloadAll(Device& device, void* to, const Buffer& from, const char* name) {
-    requirePointer(to, from.size(), name);
-    device.download(to, from, from.size());
-}
-
-// Whether there are gaps between the rows of o. Rows do not overlap, so that a span as long as all rows together has no
-// gaps.
-bool hasGaps(const VkfTensorLayout& o) { return o.elements != uint64_t{o.batch} * o.heads * o.rows * o.dim; }
-
-void copyRows(const VkfTensorLayout& layout, const unsigned char* from, unsigned char* to) {
-    const size_t elementBytes = vkfTypeBytes(layout.type);
-    for (uint64_t batch = 0; batch < layout.batch; ++batch) {
-        for (uint64_t head = 0; head < layout.heads; ++head) {
-            for (uint64_t row = 0; row < layout.rows; ++row) {
-                const uint64_t offset =
-                    (batch * layout.batchStride + head * layout.headStride + row * layout.rowStride) * elementBytes;
-                std::memcpy(to + offset, from + offset, layout.dim * elementBytes);
-            }
-        }
-    }
 }
 
 } // namespace
@@ -122,14 +87,7 @@ double Attention::run(const std::function<void(double)>& progress) {
 }
 
 void Attention::download(const HostTensors& tensors) {
-    const VkfTensorLayout layout = layoutOf(plan_.problem(), VKF_TENSOR_O);
-    if (tensors.o != nullptr && hasGaps(layout)) {
-        std::vector<unsigned char> span(o_.size());
-        device_.download(span.data(), o_, span.size());
-        copyRows(layout, span.data(), static_cast<unsigned char*>(tensors.o));
-    } else {
-        downloadAll(device_, tensors.o, o_, "o");
-    }
+    downloadRows(device_, layoutOf(plan_.problem(), VKF_TENSOR_O), tensors.o, o_, "o");
     for (size_t i = 0; i < optionalTensors.size(); i++) {
         if (const OptionalTensor& row = optionalTensors[i]; row.output != nullptr) {
             downloadAll(device_, row.output(tensors), optional_[i], row.name);

@@ -184,3 +184,36 @@ TEST_CASE("a problem that the library refuses is an error with its reason", "[ho
     host::Device& device = test::testDevice();
     CHECK_THROWS_WITH(host::Plan(device, tiny.problem), ContainsSubstring("scale"));
 }
+
+// L = o[0][0] of the tiny case: with p = (3/4, 1/4) of row 1 and (1/2, 1/2) of row 0, all gradients follow by hand.
+TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][gradient]") {
+    TinyCase tiny;
+    host::attention(test::testDevice(), tiny.problem, tiny.tensors());
+    auto problem = make<VkfGradientProblem>();
+    problem.problem = &tiny.problem;
+    const std::vector<float> dout = {1, 0, 0, 0};
+    std::vector<float> dq(4, -1);
+    std::vector<float> dk(4, -1);
+    std::vector<float> dv(4, -1);
+    host::HostGradients gradients;
+    gradients.dout = dout.data();
+    gradients.dq = dq.data();
+    gradients.dk = dk.data();
+    gradients.dv = dv.data();
+    std::vector<double> shares;
+    const host::GradientReport report = host::gradient(test::testDevice(), problem, tiny.tensors(), gradients,
+                                                       [&](double share) { shares.push_back(share); });
+    CHECK(report.info.stepCount == shares.size());
+    // Row 0: p = 1/2 each, dp = (4, 0), delta = 2, ds = (1, -1).
+    const std::vector<float> expectedQ = {1, 0, 0, 0};
+    const std::vector<float> expectedK = {0, 5, 0, -5};
+    const std::vector<float> expectedV = {0.5F, 0, 0.5F, 0};
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(dq[i] == Approx(expectedQ[i]));
+        CHECK(dk[i] == Approx(expectedK[i]));
+        CHECK(dv[i] == Approx(expectedV[i]));
+    }
+    gradients.dv = nullptr;
+    CHECK_THROWS_WITH(host::gradient(test::testDevice(), problem, tiny.tensors(), gradients),
+                      ContainsSubstring("dv is null"));
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// Gradient and the one-call gradient().
+#include <vkflash/vkflash.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "host/device_state.hpp"
+#include "host/error.hpp"
+#include "host/optional_tensors.hpp"
+#include "host/transfer.hpp"
+
+namespace vkf::host {
+namespace {
+
+VkfGradients wantedBy(const VkfGradientProblem& problem) {
+    return problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
+}
+
+bool wants(const VkfGradientProblem& problem, VkfGradientBits gradient) {
+    return (wantedBy(problem) & static_cast<VkfGradients>(gradient)) != 0;
+}
+
+// The layout of dbias. Dimensions that share elements have one entry.
+VkfTensorLayout biasLayout(const VkfGradientProblem& problem) {
+    const VkfProblem& p = *problem.problem;
+    const auto differing = [](uint64_t stride, uint32_t given, uint32_t count) {
+        return stride == 0 ? 1 : given != 0 ? std::min(given, count) : count;
+    };
+    VkfTensorLayout layout{};
+    layout.type = problem.dbiasType;
+    layout.batch = differing(p.bias.batchStride, p.bias.sequences, p.batch);
+    layout.heads = differing(p.bias.headStride, p.bias.heads, p.queryHeads);
+    layout.rows = differing(p.bias.rowStride, 0, p.longestRows != 0 ? p.longestRows : p.queryRows);
+    layout.dim = p.longestKeys != 0 ? p.longestKeys : p.keys;
+    layout.batchStride = p.bias.batchStride;
+    layout.headStride = p.bias.headStride;
+    layout.rowStride = p.bias.rowStride;
+    layout.elements = vkfGradientBiasBytes(&problem) / std::max<uint64_t>(vkfTypeBytes(problem.dbiasType), 1);
+    return layout;
+}
+
+// One output: its layout, its binding and its host array.
+struct Output {
+    const char* name;
+    VkfGradientBits gradient;
+    VkfTensorLayout (*layout)(const VkfGradientProblem&);
+    VkfBinding VkfGradientBindings::*binding;
+    void* (*array)(const HostGradients&);
+};
+
+template <VkfGradientRole role> VkfTensorLayout ofRole(const VkfGradientProblem& problem) {
+    return layoutOf(problem, role);
+}
+
+VkfTensorLayout sinksLayout(const VkfGradientProblem& problem) {
+    VkfTensorLayout layout{};
+    layout.type = VKF_TYPE_F32;
+    layout.batch = layout.heads = layout.rows = 1;
+    layout.dim = problem.problem->queryHeads;
+    layout.elements = layout.dim;
+    return layout;
+}
+
+template <auto member> void* arrayOf(const HostGradients& gradients) { return gradients.*member; }
+
+using B = VkfGradientBindings;
+using G = HostGradients;
+
+constexpr std::array<Output, 5> outputs = {{
+    {"dq", VKF_GRADIENT_Q, ofRole<VKF_GRADIENT_TENSOR_DQ>, &B::dq, arrayOf<&G::dq>},
+    {"dk", VKF_GRADIENT_K, ofRole<VKF_GRADIENT_TENSOR_DK>, &B::dk, arrayOf<&G::dk>},
+    {"dv", VKF_GRADIENT_V, ofRole<VKF_GRADIENT_TENSOR_DV>, &B::dv, arrayOf<&G::dv>},
+    {"dbias", VKF_GRADIENT_BIAS, biasLayout, &B::dbias, arrayOf<&G::dbias>},
+    {"dsinks", VKF_GRADIENT_SINKS, sinksLayout, &B::dsinks, arrayOf<&G::dsinks>},
+}};
+
+uint64_t lseBytes(const VkfProblem& p) {
+    const VkfTensorLayout o = layoutOf(p, VKF_TENSOR_O);
+    return uint64_t{o.batch} * o.heads * o.rows * sizeof(float);
+}
+
+Buffer createBuffer(Device& device, uint64_t bytes) { return bytes > 0 ? device.createBuffer(bytes) : Buffer(); }
+
+} // namespace
+
+struct Gradient::State {
+    State(Device& on, const VkfGradientProblem& given);
+
+    Device device;
+    VkfProblem forward{};
+    VkfGradientProblem problem;
+    vkf::Gradient gradient;
+    VkfGradientInfo info = make<VkfGradientInfo>();
+    Buffer q, k, v, o, lse, dout, dlse, scratch;
+    std::vector<Buffer> optional; // in the order of optionalTensors; outputs have none
+    std::array<Buffer, outputs.size()> written;
+    VkfBindings call = make<VkfBindings>();
+    VkfGradientBindings bindings = make<VkfGradientBindings>();
+
+private:
+    void createBuffers();
+    void bindAll();
+};
+
+Gradient::State::State(Device& on, const VkfGradientProblem& given) : device(on), problem(given) {
+    VkfMessage message{};
+    check(vkfCreateGradient(device.context(), &given, gradient.put(), &message), message);
+    forward = *given.problem;
+    problem.problem = &forward;
+    check(vkfGetGradientInfo(gradient.get(), &info, &message), message);
+    createBuffers();
+    bindAll();
+}
+
+void Gradient::State::createBuffers() {
+    q = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_Q)));
+    k = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_K)));
+    v = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_V)));
+    o = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_O)));
+    lse = createBuffer(device, lseBytes(forward));
+    dout = createBuffer(device, tensorBytes(layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT)));
+    dlse = createBuffer(device, problem.hasDlse != 0 ? lseBytes(forward) : 0);
+    for (const OptionalTensor& row : optionalTensors) {
+        optional.push_back(createBuffer(device, row.input != nullptr ? row.bytes(forward) : 0));
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+        const uint64_t bytes = wants(problem, outputs[i].gradient) ? tensorBytes(outputs[i].layout(problem)) : 0;
+        written[i] = createBuffer(device, bytes);
+    }
+    scratch = createBuffer(device, info.scratchBytes);
+}
+
+void Gradient::State::bindAll() {
+    for (size_t i = 0; i < optionalTensors.size(); i++) {
+        call.*optionalTensors[i].binding = optional[i].binding();
+    }
+    call.q = q.binding();
+    call.k = k.binding();
+    call.v = v.binding();
+    call.o = o.binding();
+    call.lse = lse.binding();
+    bindings.call = &call;
+    bindings.dout = dout.binding();
+    bindings.dlse = dlse.binding();
+    for (size_t i = 0; i < outputs.size(); i++) {
+        bindings.*outputs[i].binding = written[i].binding();
+    }
+    bindings.scratch = scratch.binding();
+}
+
+Gradient::Gradient(Device& device, const VkfGradientProblem& problem)
+    : state_(std::make_unique<State>(device, problem)) {}
+Gradient::Gradient(Gradient&& other) noexcept = default;
+Gradient& Gradient::operator=(Gradient&& other) noexcept = default;
+Gradient::~Gradient() = default;
+
+const VkfGradientInfo& Gradient::info() const noexcept { return state_->info; }
+VkfGradient Gradient::handle() const noexcept { return state_->gradient.get(); }
+const VkfGradientBindings& Gradient::bindings() const noexcept { return state_->bindings; }
+
+void Gradient::upload(const HostTensors& tensors, const HostGradients& gradients) {
+    State& s = *state_;
+    VkfMessage message{};
+    check(vkfCheckSequences(&s.forward, tensors.cuSeqlensQ, tensors.cuSeqlensK, &message), message);
+    uploadAll(s.device, s.q, tensors.q, "q");
+    uploadAll(s.device, s.k, tensors.k, "k");
+    uploadAll(s.device, s.v, tensors.v, "v");
+    uploadAll(s.device, s.o, tensors.o, "o");
+    uploadAll(s.device, s.lse, tensors.lse, "lse");
+    uploadAll(s.device, s.dout, gradients.dout, "dout");
+    uploadAll(s.device, s.dlse, gradients.dlse, "dlse");
+    for (size_t i = 0; i < optionalTensors.size(); i++) {
+        const OptionalTensor& row = optionalTensors[i];
+        if (s.optional[i].size() > 0) {
+            uploadAll(s.device, s.optional[i], row.input(tensors), row.name);
+        }
+    }
+}
+
+double Gradient::run(const std::function<void(double)>& progress) {
+    State& s = *state_;
+    double seconds = 0;
+    for (uint32_t step = 0; step < s.info.stepCount; ++step) {
+        seconds += s.device.submit([&](VkCommandBuffer commandBuffer) {
+            VkfMessage message{};
+            check(vkfCmdGradientSteps(commandBuffer, s.gradient.get(), &s.bindings, step, 1, &message), message);
+        });
+        if (progress) {
+            progress(static_cast<double>(step + 1) / s.info.stepCount);
+        }
+    }
+    return seconds;
+}
+
+void Gradient::download(const HostGradients& gradients) {
+    State& s = *state_;
+    for (size_t i = 0; i < outputs.size(); i++) {
+        if (s.written[i].size() > 0) {
+            downloadRows(s.device, outputs[i].layout(s.problem), outputs[i].array(gradients), s.written[i],
+                         outputs[i].name);
+        }
+    }
+}
+
+GradientReport gradient(Device& device, const VkfGradientProblem& problem, const HostTensors& tensors,
+                        const HostGradients& gradients, const std::function<void(double)>& progress) {
+    Gradient gradient(device, problem);
+    // Checks the outputs before all the work, not after it.
+    for (const Output& output : outputs) {
+        if (wants(problem, output.gradient)) {
+            requirePointer(output.array(gradients), tensorBytes(output.layout(problem)), output.name);
+        }
+    }
+    gradient.upload(tensors, gradients);
+    GradientReport report;
+    report.seconds = gradient.run(progress);
+    gradient.download(gradients);
+    report.info = gradient.info();
+    return report;
+}
+
+} // namespace vkf::host
