@@ -14,7 +14,7 @@
  *     vkfCmdAttention            any number of times, with the addresses of the call
  *
  * merge.h, append.h and gradient.h describe three more kinds of object. They are created, recorded and destroyed like
- * plans.
+ * plans. backward.h, which this file includes, has the functions for gradients.
  *
  * Device memory. The kernels read and write memory through device addresses and use no descriptors. Hence:
  * - Create each buffer with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. The library needs no other usage flag. The
@@ -26,8 +26,8 @@
  * Threads:
  * - Several threads may use one context at once. Threads compile different pipelines side by side. Each pipeline is
  *   compiled once: a second thread that needs it waits for the first one.
- * - Plans, merges, appends and gradients are immutable. Any number of threads may record one of them at once, each thread into a
- *   command buffer of its own.
+ * - Plans, merges, appends and gradients are immutable. Any number of threads may record one of them at once, each
+ * thread into a command buffer of its own.
  * - A destroy function needs that no other thread uses the object.
  * - Functions on different contexts are independent. "Thread-safe" below means that any number of threads may call the
  *   function at once.
@@ -62,7 +62,6 @@
 #include <vulkan/vulkan_core.h>
 
 #include "append.h"
-#include "gradient.h"
 #include "merge.h"
 #include "problem.h"
 #include "types.h"
@@ -75,7 +74,6 @@ typedef struct VkfContext_T* VkfContext; /* a device with its pipelines */
 typedef struct VkfPlan_T* VkfPlan;       /* one problem, ready to be recorded */
 typedef struct VkfMerge_T* VkfMerge;     /* one merge of partial results, ready to be recorded */
 typedef struct VkfAppend_T* VkfAppend;   /* one append to a KV cache, ready to be recorded */
-typedef struct VkfGradient_T* VkfGradient; /* one backward pass, ready to be recorded */
 
 /* ---- Device requirements ------------------------------------------------------------------- */
 
@@ -531,120 +529,10 @@ VKF_API VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, 
 VKF_API VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
                                 VkfMessage* message);
 
-/* ---- Backward pass --------------------------------------------------------------------------- */
-
-/* Tells whether the context's device can do the gradient problem. gradient.h says what a backward pass computes.
- * Creates nothing. Allocates host memory and does not block. Thread-safe.
- *
- * Errors: those of vkfCreateGradient, except those of the driver. */
-VKF_API VkfResult vkfCheckGradientSupport(VkfContext context, const VkfGradientProblem* problem, VkfMessage* message);
-
-/* Creates a gradient: checks the problem, chooses path and tiles, and creates the pipelines that the context does not
- * have yet. Copies the problem and the problem of the forward call. Allocates host memory. Blocks while the driver
- * compiles, like vkfCreatePlan. Thread-safe. The gradient is immutable: any number of threads may record it at once.
- *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
- * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
- * VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. */
-VKF_API VkfResult vkfCreateGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
-                                    VkfMessage* message);
-
-/* Destroys a gradient. NULL is ignored. Recorded command buffers stay valid, because the pipelines belong to the
- * context. Does not block. Not thread-safe for one gradient. */
-VKF_API void vkfDestroyGradient(VkfGradient gradient);
-
-/* What a gradient needs and what was chosen for it. vkfGetGradientInfo fills all fields but structSize. */
-typedef struct VkfGradientInfo {
-    size_t structSize;
-    /* The path that was chosen; never VKF_PATH_AUTO. */
-    VkfPath path;
-    /* Number of steps, for vkfCmdGradientSteps. 0 if all outputs are empty. */
-    uint32_t stepCount;
-    /* Bytes of scratch memory that one call needs; 0 = none. It holds two fp32 numbers for each row of each query head,
-     * the addresses and strides of the call, and lists of packed sequences. */
-    VkDeviceSize scratchBytes;
-    /* Bytes that the address of the scratch memory must be a multiple of. */
-    VkDeviceSize scratchAlignment;
-    /* Bytes that the addresses of q, k, v and dout must be a multiple of. */
-    VkDeviceSize inputAlignment;
-    /* Type in which p and ds enter products; VKF_TYPE_F32 = unrounded. */
-    VkfType productType;
-    /* Invocations of a workgroup, the most of all kernels. */
-    uint32_t workgroupSize;
-    /* Bytes of shared memory for each workgroup, the most of all kernels. */
-    uint32_t sharedMemoryBytes;
-    /* 0 */
-    uint32_t reserved;
-    /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
-     * again do more. Wanted gradients do not change the number. */
-    double operations;
-    /* Least bytes of memory traffic: q, k, v, o, dout, lse and dlse read once; dq, dk and dv that are wanted written
-     * once. */
-    double minimumBytes;
-    /* The gradient in one line, for people and bug reports. Ends in a zero byte; cut off at the capacity. */
-    char description[VKF_MESSAGE_CAPACITY];
-    /* Tile of the kernel that writes dq. Ends in a zero byte; empty without this kernel. */
-    char rowTile[VKF_TILE_CAPACITY];
-    /* Tile of the kernel that writes dk and dv. Ends in a zero byte; empty without this kernel. */
-    char keyTile[VKF_TILE_CAPACITY];
-} VkfGradientInfo;
-
-/* Fills *info. The caller sets structSize. Allocates nothing and does not block. Thread-safe.
- *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE. */
-VKF_API VkfResult vkfGetGradientInfo(VkfGradient gradient, VkfGradientInfo* info, VkfMessage* message);
-
-/* Device memory of one backward call. Bindings of gradients that are not wanted must be zero. Outputs and scratch must
- * overlap neither each other nor any memory that the call reads. */
-typedef struct VkfGradientBindings {
-    size_t structSize;
-    /* Bindings of the forward call. Must not be null. Read while the call is recorded.
-     *
-     * - o and lse are inputs here: the outputs of the forward call. lse may come from any program.
-     * - Alignment of q, k and v: VkfGradientInfo::inputAlignment. Of o and of arrays: as VkfBindings says.
-     * - Its scratch, probabilities and probabilityRows are not looked at. */
-    const VkfBindings* call;
-    /* The gradient of o, as VkfGradientProblem::dout says. Alignment: VkfGradientInfo::inputAlignment. */
-    VkfBinding dout;
-    /* The gradient of lse. With VkfGradientProblem::hasDlse. fp32, dense like lse. Alignment: 4 bytes. */
-    VkfBinding dlse;
-    /* Output. With VKF_GRADIENT_Q. As VkfGradientProblem::dq says. Alignment: the element size. */
-    VkfBinding dq;
-    /* Output. With VKF_GRADIENT_K. As VkfGradientProblem::dk says. Alignment: the element size. */
-    VkfBinding dk;
-    /* Output. With VKF_GRADIENT_V. As VkfGradientProblem::dv says. Alignment: the element size. */
-    VkfBinding dv;
-    /* Output. With VKF_GRADIENT_BIAS. As VkfGradientProblem::dbiasType says. Size: vkfGradientBiasBytes. Alignment: the
-     * element size. */
-    VkfBinding dbias;
-    /* Output. With VKF_GRADIENT_SINKS. fp32 [queryHeads]. Alignment: 4 bytes. */
-    VkfBinding dsinks;
-    /* Scratch memory of VkfGradientInfo::scratchBytes. `size` must be given, or else VKF_ERROR_BINDING_TOO_SMALL is
-     * returned. Alignment: VkfGradientInfo::scratchAlignment. Its contents before and after a call mean nothing. Calls
-     * that may run at the same time must not share it. */
-    VkfBinding scratch;
-} VkfGradientBindings;
-
-/* Records all steps of the gradient. A gradient with empty outputs records nothing and looks at no binding. Allocates
- * nothing and does not block. Threads, command buffer, disturbed state and barriers are as for vkfCmdAttention. Outputs
- * are dq, dk, dv, dbias and dsinks. The forward call must have ended: place a barrier between the two calls.
- *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null, memory bound for a gradient that is not wanted, or a binding without memory
- * or with a wrong alignment), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. A call that fails records nothing. */
-VKF_API VkfResult vkfCmdGradient(VkCommandBuffer commandBuffer, VkfGradient gradient,
-                                 const VkfGradientBindings* bindings, VkfMessage* message);
-
-/* Records steps [firstStep, firstStep + stepCount) only. Everything else is as for vkfCmdGradient, and the result has
- * the same bits under the conditions of vkfCmdAttentionSteps.
- *
- * Errors: those of vkfCmdGradient, and VKF_ERROR_INVALID_ARGUMENT if firstStep + stepCount is over
- * VkfGradientInfo::stepCount. */
-VKF_API VkfResult vkfCmdGradientSteps(VkCommandBuffer commandBuffer, VkfGradient gradient,
-                                      const VkfGradientBindings* bindings, uint32_t firstStep, uint32_t stepCount,
-                                      VkfMessage* message);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "backward.h"
 
 #endif

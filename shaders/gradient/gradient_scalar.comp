@@ -189,10 +189,14 @@ void main() {
     clearSums(); // 7
     beginEmptyRows();
     if (OWNER == VKF_OWNS_ROWS) {
+        turnToHead();
         loadRows();
     }
     KEEP_LOOP while (nextTile()) { // 8
         if (OWNER != VKF_OWNS_ROWS) {
+            if (turned) {
+                turnToHead();
+            }
             loadRows();
         }
         visitTile(); // 9 to 16

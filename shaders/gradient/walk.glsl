@@ -10,7 +10,7 @@
 //
 // Needs: gradient/pair_tile.glsl, gradient/pair_gradients.glsl (item, key_begin, slope), gradient/pair_stage.glsl,
 // gradient/gradient_table.glsl, masks/mask.glsl, masks/block_mask.glsl.
-// Provides: mask, stored_keys, own_batch, own_head, beginWalk, nextTile.
+// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, turnToHead, beginWalk, nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 
@@ -22,10 +22,14 @@ uint end_head;     // one past the last head of an owner of keys
 uint stored_keys;  // keys of the sequence in the tensors; key lengths do not shorten them
 uint own_batch;    // the place of the owned elements of the bias
 uint own_head;
+bool turned; // the walk has turned to another head or sequence
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
 
+// Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
+// (docs/tuning.md, "Chains of calls").
 void turnToHead() {
+    turned = false;
     slope = slopeOf(item.head);
     Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
     Rows dout = rowsOf(params.dout, VKF_DOUT, TYPE_DOUT, VALUE_DIM, item, SEQUENCE_ROWS(item));
@@ -123,21 +127,17 @@ bool beginWalk(const uint number) {
         beginBlocks(item);
         next_begin = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
     }
-    if (!OWNS_KEYS || item.head < end_head) {
-        turnToHead();
-    }
+    turned = true;
     return true;
-}
-
-bool isOpenTile() {
-    return !HAS_BLOCK_MASK || openTile(key_begin / TILE_KEYS, key_begin / TILE_KEYS + 1) == key_begin / TILE_KEYS;
 }
 
 // Whether some row of the item's tile may see a key of the tile of keys.
 bool isSeen() {
     beginBlocks(item);
     mask = tileMask(item);
-    return int(key_begin) < mask.any.y && int(VKF_END_OF_KEYS) > mask.any.x && isOpenTile();
+    uint tile = key_begin / TILE_KEYS;
+    return int(key_begin) < mask.any.y && int(VKF_END_OF_KEYS) > mask.any.x &&
+           (!HAS_BLOCK_MASK || openTile(tile, tile + 1) == tile);
 }
 
 bool nextKeyTile() {
@@ -162,10 +162,8 @@ bool nextRowTile() {
             }
         } else {
             item.head++;
+            turned = true;
             next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
-            if (item.head < end_head) {
-                turnToHead();
-            }
         }
     }
     return false;
@@ -197,10 +195,8 @@ bool nextSharer() {
             }
         } else {
             turnToSharer();
+            turned = true;
             next_begin = seeing_rows.x;
-            if (item.batch < VKF_GRADIENT_TABLE.call.sequences) {
-                turnToHead();
-            }
         }
     }
     return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The last field that each struct of problem.h, append.h and merge.h has in version 0.2, and that of gradient.h in
-// version 0.3.
+// version 0.4.
 #pragma once
 
 #include <vkflash/append.h>

@@ -8,7 +8,7 @@
 #include "problem/strides.hpp"
 #include "schedule/gradient_builder.hpp"
 #include "schedule/packed_sequences.hpp"
-#include "tiles/gradient_tile.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -75,13 +75,13 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
     constants[VKF_ID_STATE_LANES] = lanes;
     constants[VKF_ID_SEQUENCES] = tensorSequences(p);
-    const VkfResult result = builder.add(
-        Kernel::gradientRows, constants,
-        {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-          {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
-          {Operand::dlse, nullptr, "dlse"},
-          {Operand::scratchState, nullptr, "scratch"}}},
-        tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
+    const VkfResult result =
+        builder.add(Kernel::gradientRows, constants,
+                    {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
+                      {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
+                      {Operand::dlse, nullptr, "dlse"},
+                      {Operand::scratchState, nullptr, "scratch"}}},
+                    tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = Operand::lse;
         builder.lastPhase().joins = true; // it does not read the table
@@ -94,10 +94,9 @@ VkfResult chooseTile(const GradientBuilder& builder, GradientOwner owner, bool s
                      GradientTile* tile, VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
     const bool keys = owner == GradientOwner::keys;
-    *tile = chooseGradientTile(builder.caps(),
-                               {owner, p.headDim, p.valueDim, sumsHeads, sumsValues,
-                                keys ? typicalKeys(p) : typicalRows(p),
-                                uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)});
+    *tile = chooseGradientTile(builder.caps(), {owner, p.headDim, p.valueDim, sumsHeads, sumsValues,
+                                                keys ? typicalKeys(p) : typicalRows(p),
+                                                uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)});
     return tile->workgroupSize() != 0
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED,
@@ -123,8 +122,8 @@ VkfResult addRows(GradientBuilder& builder, VkfMessage* message) {
     if (has(p, VKF_ARRAY_CU_SEQLENS)) {
         builder.schedule().slots = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
     }
-    const double operations = 2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) *
-                              (2.0 * p.headDim + p.valueDim);
+    const double operations =
+        2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
     return builder.addPairs(tile, {}, tiles * builder.heads(), operations, message);
 }
 
@@ -139,8 +138,7 @@ VkfResult addKeys(GradientBuilder& builder, const GradientTile& tile, VkfMessage
     const double columns = (tile.headColumns4 != 0 ? 2.0 * p.headDim + p.valueDim : p.headDim) +
                            (tile.valueColumns4 != 0 ? p.valueDim : 0.0);
     const double heads = p.queryHeads / p.kvHeads;
-    const double operations =
-        2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
+    const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
     return builder.addPairs(tile, {tile.headColumns4 != 0, tile.valueColumns4 != 0},
                             tiles * tensorSequences(p) * p.kvHeads, operations, message);
 }

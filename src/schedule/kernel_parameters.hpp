@@ -17,7 +17,7 @@
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
 #include "tiles/decode_wide_tile.hpp"
-#include "tiles/gradient_tile.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/standard_tile.hpp"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/random_problems.hpp"
 #include "support/call.hpp"
 #include "support/dice.hpp"
-#include "support/random_problems.hpp"
 #include "support/variations.hpp"
 
 namespace {

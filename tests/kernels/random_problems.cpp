@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "support/random_problems.hpp"
+#include "kernels/random_problems.hpp"
 
 #include <numeric>
 

@@ -14,6 +14,8 @@
 #include <vkflash/host.hpp>
 #include <vkflash/reference.h>
 
+#include "support/guarded.hpp"
+
 namespace vkf::test {
 
 // A dense problem without optional features. The names are those of the formulas.
@@ -84,6 +86,19 @@ struct Inputs {
 };
 Inputs makeInputs(const VkfProblem& problem, const Data& data);
 
+// The inputs of a call in device memory, with guards around each.
+struct DeviceInputs {
+    DeviceInputs(host::Device& device, const Inputs& inputs);
+
+    // The bindings of all inputs of a problem. Inputs may have arrays that the problem lacks: tests compare a call with
+    // an array to one without it.
+    VkfBindings bindings(const VkfProblem& problem) const;
+
+    Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
+        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors;
+    bool vInK;
+};
+
 struct Outcome {
     VkfVerdict verdict{};
     VkfPlanInfo plan{};
@@ -119,5 +134,8 @@ bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, 
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
+
+// True if all bytes between the rows of a tensor hold the poison. `bytes` is the tensor's span.
+bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& bytes);
 
 } // namespace vkf::test

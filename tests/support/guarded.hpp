@@ -42,4 +42,12 @@ struct Guarded {
     }
 };
 
+template <typename T> Guarded uploaded(host::Device& device, const std::vector<T>& from) {
+    Guarded to(device, from.size() * sizeof(T));
+    if (!from.empty()) {
+        device.upload(to.buffer, from.data(), to.bytes, to.offset);
+    }
+    return to;
+}
+
 } // namespace vkf::test

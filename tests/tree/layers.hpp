@@ -37,10 +37,11 @@ inline constexpr std::array sourceRooms = {
 };
 
 // Floors from bottom to top: shared, common, {cache, masks}, scores, matrix, {scalar, coopmat, decode, merge},
-// {standard, probabilities}.
+// {standard, probabilities, gradient}.
 inline constexpr std::array shaderRooms = {
     Room{"standard", "scalar matrix scores masks cache common shared"},
     Room{"probabilities", "scalar scores masks cache common shared"},
+    Room{"gradient", "scalar scores masks cache common shared"},
     Room{"scalar", "scores masks cache common shared"},
     Room{"coopmat", "matrix scores masks cache common shared"},
     Room{"decode", "matrix scores masks cache common shared"},

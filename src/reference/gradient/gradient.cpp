@@ -14,7 +14,7 @@
 
 namespace vkf {
 
-// The last field of version 0.3.
+// The last field of version 0.4.
 VKF_FIRST_SIZE(VkfReferenceGradients, dsinks);
 
 } // namespace vkf

@@ -15,7 +15,7 @@
 
 namespace vkf {
 
-// The last fields of version 0.3.
+// The last fields of version 0.4.
 VKF_FIRST_SIZE(VkfReferenceGradientOutputs, dsinks);
 VKF_FIRST_SIZE(VkfGradientVerdict, dsinks);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/gradient_tile.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
 
 #include <algorithm>
 #include <array>

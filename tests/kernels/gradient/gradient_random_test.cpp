@@ -6,9 +6,9 @@
 #include <array>
 #include <string>
 
+#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/random_problems.hpp"
 #include "support/device.hpp"
-#include "support/gradient_runs.hpp"
-#include "support/random_problems.hpp"
 #include "support/variations.hpp"
 
 namespace {

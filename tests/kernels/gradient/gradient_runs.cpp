@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "support/gradient_runs.hpp"
+#include "kernels/gradient/gradient_runs.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <sstream>
 
-#include "support/device_inputs.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::test {
@@ -85,7 +84,8 @@ std::string GradientOutcome::text() const {
                                                                       {"dbias", verdict.dbias},
                                                                       {"dsinks", verdict.dsinks}};
     for (const auto& [name, error] : errors) {
-        text << "\n" << name << " error " << error.error << " (bound " << error.bound << "), worst element "
+        text << "\n"
+             << name << " error " << error.error << " (bound " << error.bound << "), worst element "
              << error.worstElement << ": " << error.worstValue << " for " << error.worstReference;
     }
     text << (gapsIntact ? "" : ", GAPS WRITTEN") << (guardsIntact ? "" : ", GUARDS WRITTEN");
@@ -127,11 +127,10 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
         });
     }
     outcome.guardsIntact = to.scratch.intact(to.scratch.download(device));
-    outcome.outputs = {downloaded(device, to.dq, &outcome.guardsIntact),
-                       downloaded(device, to.dk, &outcome.guardsIntact),
-                       downloaded(device, to.dv, &outcome.guardsIntact),
-                       downloaded(device, to.dbias, &outcome.guardsIntact),
-                       downloaded(device, to.dsinks, &outcome.guardsIntact)};
+    outcome.outputs = {
+        downloaded(device, to.dq, &outcome.guardsIntact), downloaded(device, to.dk, &outcome.guardsIntact),
+        downloaded(device, to.dv, &outcome.guardsIntact), downloaded(device, to.dbias, &outcome.guardsIntact),
+        downloaded(device, to.dsinks, &outcome.guardsIntact)};
     const auto intact = [&](VkfGradientRole role, const std::vector<std::byte>& bytes) {
         return bytes.empty() || gapsIntact(layoutOf(problem, role), bytes);
     };

@@ -3,11 +3,16 @@
 // The backward pass on the device against the reference: each feature, zero sizes, steps and repeats.
 #include <catch2/catch_test_macros.hpp>
 
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <limits>
 #include <string>
 
+#include "kernels/gradient/gradient_runs.hpp"
 #include "support/device.hpp"
-#include "support/gradient_runs.hpp"
+#include "support/masks.hpp"
 #include "support/variations.hpp"
+#include "vkflash/vkflash.hpp"
 
 namespace {
 
@@ -16,6 +21,8 @@ using vkf::test::GradientCase;
 using vkf::test::GradientInputs;
 using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::testDevice;
 using vkf::test::Variation;
 
 // The variations of path scalar differ in shared memory for the backward pass.
@@ -26,8 +33,8 @@ void check(const Variation& variation, VkfProblem forward, const Data& data, boo
     VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
     problem.hasDlse = hasDlse ? 1 : 0;
     const Inputs inputs = vkf::test::makeInputs(forward, data);
-    const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs,
-                                                vkf::test::makeGradientInputs(problem, data.seed));
+    const GradientOutcome outcome =
+        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, data.seed));
     INFO(outcome.text());
     CHECK(outcome.passed());
 }
@@ -45,4 +52,129 @@ TEST_CASE("the backward pass of every feature agrees with the reference", "[grad
             check(variation, forward, data, one.hasDlse);
         }
     }
+}
+
+// Tiles of 64 rows and 64 keys lie inside, so that no mask makes them partial.
+TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", "[gradient]") {
+    for (const uint32_t number : gradientVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        VkfProblem forward = problemOf({1, 2, 1, 192, 192, 8, 0, VKF_TYPE_F32});
+        vkf::enable(forward, VKF_ARRAY_BIAS);
+        forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
+        apply(variation, forward);
+        Inputs inputs = vkf::test::makeInputs(forward, Data{});
+        for (uint64_t row = 0; row < uint64_t{2} * 192; row += 5) {
+            for (uint64_t key = 0; key < 192; key++) {
+                vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * 192 + key,
+                                -std::numeric_limits<double>::infinity());
+            }
+        }
+        const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        const GradientOutcome outcome =
+            runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
+TEST_CASE("the backward pass has the same bits on every run and for any steps", "[gradient]") {
+    VkfProblem forward = problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16});
+    forward.path = VKF_PATH_SCALAR;
+    forward.causal = 1;
+    forward.dropout = {0.2F, 0, 7, {}};
+    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F16, false, true, true);
+    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const Inputs inputs = vkf::test::makeInputs(forward, Data{});
+    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
+    const GradientOutcome first = runGradientUnjudged(testDevice(), problem, inputs, more);
+    CHECK(runGradientUnjudged(testDevice(), problem, inputs, more).outputs == first.outputs);
+    forward.maxStepOperations = 1;
+    const GradientOutcome stepped = runGradientUnjudged(testDevice(), problem, inputs, more, 1);
+    CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
+    CHECK(stepped.outputs == first.outputs);
+    forward.maxStepOperations = 3000000;
+    CHECK(runGradientUnjudged(testDevice(), problem, inputs, more, 3).outputs == first.outputs);
+}
+
+TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]") {
+    VkfProblem forward = problemOf({1, 4, 2, 70, 90, 32, 0, VKF_TYPE_F32});
+    forward.path = VKF_PATH_SCALAR;
+    vkf::enable(forward, VKF_ARRAY_SINKS);
+    const VkfGradientProblem all = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const Inputs inputs = vkf::test::makeInputs(forward, Data{});
+    GradientInputs more = vkf::test::makeGradientInputs(all);
+    vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
+    const vkf::test::GradientOutputs together = runGradientUnjudged(testDevice(), all, inputs, more).outputs;
+    for (const VkfGradientBits one : {VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
+        VkfGradientProblem alone = vkf::test::gradientOf(forward, one);
+        const vkf::test::GradientOutputs outputs = runGradientUnjudged(testDevice(), alone, inputs, more).outputs;
+        CHECK(outputs.dq == (one == VKF_GRADIENT_Q ? together.dq : std::vector<std::byte>{}));
+        CHECK(outputs.dk == (one == VKF_GRADIENT_K ? together.dk : std::vector<std::byte>{}));
+        CHECK(outputs.dv == (one == VKF_GRADIENT_V ? together.dv : std::vector<std::byte>{}));
+        CHECK(outputs.dsinks == (one == VKF_GRADIENT_SINKS ? together.dsinks : std::vector<std::byte>{}));
+    }
+}
+
+TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[gradient]") {
+    for (const uint32_t number : gradientVariations) {
+        check(vkf::test::variations[number], problemOf({1, 2, 1, 70, 67, 256, 256, VKF_TYPE_F32}), Data{}, true);
+        check(vkf::test::variations[number], problemOf({1, 2, 2, 33, 130, 200, 136, VKF_TYPE_BF16}), Data{}, false);
+    }
+}
+
+TEST_CASE("the backward pass refuses in words", "[gradient]") {
+    using Catch::Matchers::ContainsSubstring;
+    VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16, 0, VKF_TYPE_F32});
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfMessage message{};
+    vkf::Gradient gradient;
+    const VkfContext context = testDevice().context();
+    forward.path = VKF_PATH_COOPMAT;
+    CHECK(vkfCreateGradient(context, &problem, gradient.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "the backward pass on path coopmat is not in this version; path scalar has it");
+    CHECK(vkfCheckGradientSupport(context, &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    forward.path = VKF_PATH_AUTO;
+    CHECK(vkfCreateGradient(nullptr, &problem, gradient.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCreateGradient(context, &problem, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    REQUIRE(vkfCheckGradientSupport(context, &problem, &message) == VKF_SUCCESS);
+    REQUIRE(vkfCreateGradient(context, &problem, gradient.put(), &message) == VKF_SUCCESS);
+    auto info = vkf::make<VkfGradientInfo>();
+    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    CHECK(info.path == VKF_PATH_SCALAR);
+    CHECK(info.operations == 2.5 * 8 * 8 * 2 * 32);
+    CHECK(info.minimumBytes == 4 * (8 * 8 * 16 + 8));
+    CHECK(vkfGetGradientInfo(nullptr, &info, &message) == VKF_ERROR_INVALID_ARGUMENT);
+
+    // Bindings. No command is recorded, so any address will do.
+    auto call = vkf::make<VkfBindings>();
+    auto bindings = vkf::make<VkfGradientBindings>();
+    for (VkfBinding* binding : {&call.q, &call.k, &call.v, &call.o, &call.lse, &bindings.dout, &bindings.dq,
+                                &bindings.dk, &bindings.dv, &bindings.scratch}) {
+        binding->address = 0x1000;
+    }
+    const auto refused = [&](const char* text) {
+        testDevice().submit([&](VkCommandBuffer commandBuffer) {
+            CHECK(vkfCmdGradient(commandBuffer, gradient.get(), &bindings, &message) != VKF_SUCCESS);
+        });
+        CHECK_THAT(std::string(message.text), ContainsSubstring(text));
+    };
+    refused("call is null");
+    bindings.call = &call;
+    refused("the size of scratch is 0");
+    bindings.dlse.address = 0x1000;
+    refused("dlse is bound, but hasDlse of the gradient problem is 0");
+    bindings.dlse.address = 0;
+    bindings.dsinks.address = 0x1000;
+    refused("dsinks is bound, but gradients lacks VKF_GRADIENT_SINKS");
+    bindings.dsinks.address = 0;
+    bindings.dk.size = 100;
+    refused("dk needs 512 bytes; its binding has 100");
+    bindings.dk.size = 0;
+    bindings.dv.address = 0x1002;
+    refused("the address of dv, 0x1002, is not aligned to 4 bytes");
+    bindings.dv.address = 0x1000;
+    call.lse.address = 0;
+    refused("lse has neither address nor buffer");
 }
