@@ -89,15 +89,22 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     return result;
 }
 
-// Chooses the tile of one kernel. Fails where no tile fits the device.
-VkfResult chooseTile(const GradientBuilder& builder, GradientOwner owner, bool sumsHeads, bool sumsValues,
-                     GradientTile* tile, VkfMessage* message) {
+GradientTileProblem tileProblem(const GradientBuilder& builder, GradientOwner owner, bool sumsHeads, bool sumsValues) {
     const VkfProblem& p = builder.forward().given;
     const bool keys = owner == GradientOwner::keys;
-    *tile = chooseGradientTile(builder.caps(), {owner, p.headDim, p.valueDim, sumsHeads, sumsValues,
-                                                keys ? typicalKeys(p) : typicalRows(p),
-                                                uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)});
-    return tile->workgroupSize() != 0
+    return {owner,
+            p.headDim,
+            p.valueDim,
+            sumsHeads,
+            sumsValues,
+            keys ? typicalKeys(p) : typicalRows(p),
+            uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)};
+}
+
+// Fails where no tile fits the device.
+VkfResult requireTile(const GradientBuilder& builder, const GradientTile& tile, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    return tile.workgroupSize() != 0
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED,
                       "the backward pass of headDim %u and valueDim %u needs more than the device's %u bytes of shared "
@@ -112,9 +119,9 @@ VkfResult addRows(GradientBuilder& builder, VkfMessage* message) {
     if (!gradient.wants(VKF_GRADIENT_Q) || gradient.layout(VKF_GRADIENT_TENSOR_DQ).elements == 0) {
         return VKF_SUCCESS;
     }
-    GradientTile tile;
-    if (const VkfResult result = chooseTile(builder, GradientOwner::rows, true, false, &tile, message);
-        result != VKF_SUCCESS) {
+    const GradientTile tile =
+        chooseGradientTile(builder.caps(), tileProblem(builder, GradientOwner::rows, true, false));
+    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
         return result;
     }
     builder.schedule().rowTileText = tile.text(1);
@@ -143,7 +150,7 @@ VkfResult addKeys(GradientBuilder& builder, const GradientTile& tile, VkfMessage
                             tiles * tensorSequences(p) * p.kvHeads, operations, message);
 }
 
-// Adds the phase that writes dk and dv, or two phases that share a shape of the tile.
+// Adds the phase that writes dk and dv, or a phase for each.
 VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
     const CheckedGradient& gradient = builder.gradient();
     const auto writes = [&](VkfGradientBits bit, VkfGradientRole role) {
@@ -154,13 +161,17 @@ VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
     if (!dk && !dv) {
         return VKF_SUCCESS;
     }
-    GradientTile tile;
-    VkfResult result = chooseTile(builder, GradientOwner::keys, dk, dv, &tile, message);
-    if (result == VKF_SUCCESS) {
-        builder.schedule().keyTileText = tile.text(1);
-        result = addKeys(builder, tile, message);
+    for (const GradientTile& tile : chooseKeyTiles(builder.caps(), tileProblem(builder, GradientOwner::keys, dk, dv))) {
+        VkfResult result = requireTile(builder, tile, message);
+        if (result == VKF_SUCCESS) {
+            builder.schedule().keyTileText = tile.text(1);
+            result = addKeys(builder, tile, message);
+        }
+        if (result != VKF_SUCCESS) {
+            return result;
+        }
     }
-    return result;
+    return VKF_SUCCESS;
 }
 
 // Adds the phase that writes dbias.
@@ -169,9 +180,9 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
     if (builder.gradient().biasElements == 0) {
         return VKF_SUCCESS;
     }
-    GradientTile tile;
-    if (const VkfResult result = chooseTile(builder, GradientOwner::bias, false, false, &tile, message);
-        result != VKF_SUCCESS) {
+    const GradientTile tile =
+        chooseGradientTile(builder.caps(), tileProblem(builder, GradientOwner::bias, false, false));
+    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
         return result;
     }
     const shared::GradientTable& table = builder.schedule().table;

@@ -27,18 +27,18 @@ struct Candidate {
     uint32_t chunkVisited;  // at most; lanes times a power of two
 };
 
-// Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The last one fits 16 KiB of shared
-// memory.
+// Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The last but one fits 16 KiB of shared
+// memory for every head dimension, the last one takes the fewest registers.
 constexpr std::array candidates = {
     Candidate{8, 16, 8, 4, 8, 16}, Candidate{16, 16, 4, 4, 8, 16}, Candidate{8, 16, 4, 4, 8, 16},
-    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},   Candidate{8, 16, 2, 2, 8, 16},
-    Candidate{8, 8, 4, 2, 8, 8},
+    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},   Candidate{8, 8, 4, 2, 8, 8},
+    Candidate{8, 16, 2, 2, 8, 16},
 };
 
+// Columns of a sum that an invocation owns, in fours.
+uint32_t columns4Of(bool sums, uint32_t dim, uint32_t lanes) { return sums ? (dim + 4 * lanes - 1) / (4 * lanes) : 0; }
+
 GradientTile tileOf(const Candidate& candidate, const Caps& caps, const GradientTileProblem& problem) {
-    const auto columns4 = [&](bool sums, uint32_t dim) {
-        return sums ? (dim + 4 * candidate.lanes - 1) / (4 * candidate.lanes) : 0;
-    };
     // Chunks of equal size, so that the last one is full too where the dimension allows it.
     const uint32_t dim4 = (std::max(problem.headDim, problem.valueDim) + 3) / 4;
     const uint32_t chunks = (dim4 + candidate.chunkDim4 - 1) / candidate.chunkDim4;
@@ -49,8 +49,8 @@ GradientTile tileOf(const Candidate& candidate, const Caps& caps, const Gradient
                          candidate.threadVisited,
                          (dim4 + chunks - 1) / chunks,
                          candidate.chunkVisited,
-                         columns4(problem.sumsHeads, problem.headDim),
-                         columns4(problem.sumsValues, problem.valueDim)};
+                         columns4Of(problem.sumsHeads, problem.headDim, candidate.lanes),
+                         columns4Of(problem.sumsValues, problem.valueDim, candidate.lanes)};
     const auto tooLarge = [&] { return tile.sharedBytes() > caps.maxSharedMemoryBytes; };
     while (tile.chunkVisited > tile.lanes && tooLarge()) {
         tile.chunkVisited /= 2;
@@ -108,6 +108,26 @@ GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& pro
                         }));
     }
     return search.finish(considered).tile;
+}
+
+std::vector<GradientTile> chooseKeyTiles(const Caps& caps, const GradientTileProblem& problem) {
+    const GradientTile together = chooseGradientTile(caps, problem);
+    if (!problem.sumsHeads || !problem.sumsValues) {
+        return {together};
+    }
+    GradientTileProblem wider = problem;
+    wider.sumsHeads = problem.headDim >= problem.valueDim;
+    wider.sumsValues = !wider.sumsHeads;
+    GradientTile heads = chooseGradientTile(caps, wider);
+    if (heads.threadOwned <= together.threadOwned) {
+        return {together};
+    }
+    GradientTile values = heads;
+    heads.headColumns4 = columns4Of(true, problem.headDim, heads.lanes);
+    heads.valueColumns4 = 0;
+    values.headColumns4 = 0;
+    values.valueColumns4 = columns4Of(true, problem.valueDim, values.lanes);
+    return {heads, values};
 }
 
 } // namespace vkf

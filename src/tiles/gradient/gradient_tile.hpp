@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/caps.hpp"
 #include "tiles/kernel_tile.hpp"
@@ -52,5 +53,10 @@ struct GradientTile {
 // Fills *considered, unless null. A tile without a workgroup says that the device has too little shared memory.
 GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& problem,
                                 ConsideredTiles* considered = nullptr);
+
+// The tiles of the kernels that write dk and dv: one for both, or one each, of the same keys and rows. A kernel for
+// both computes seven products with the one that writes dq, two kernels compute eight. Two kernels are chosen where an
+// invocation then owns more keys: it reads shared memory less often.
+std::vector<GradientTile> chooseKeyTiles(const Caps& caps, const GradientTileProblem& problem);
 
 } // namespace vkf

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// Schedules of the backward pass. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <string>
+#include <vector>
+
+#include "reference/gradient_cases.hpp"
+#include "schedule/gradient.hpp"
+#include "support/described_device.hpp"
+#include "support/masks.hpp"
+
+namespace {
+
+using vkf::test::capsOf;
+using vkf::test::problemOf;
+
+VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::GradientSchedule* schedule,
+               VkfMessage* message) {
+    vkf::CheckedGradient checked{};
+    const VkfResult result = vkf::checkGradient(&problem, &checked, message);
+    return result == VKF_SUCCESS ? vkf::makeGradientSchedule(caps, checked, schedule, message) : result;
+}
+
+vkf::GradientSchedule made(const vkf::Caps& caps, const VkfGradientProblem& problem) {
+    vkf::GradientSchedule schedule;
+    VkfMessage message{};
+    INFO(message.text);
+    REQUIRE(make(caps, problem, &schedule, &message) == VKF_SUCCESS);
+    return schedule;
+}
+
+std::vector<vkf::Kernel> kernelsOf(const vkf::GradientSchedule& schedule) {
+    std::vector<vkf::Kernel> kernels;
+    for (const vkf::Phase& phase : schedule.phases) {
+        kernels.push_back(phase.variant.kernel);
+    }
+    return kernels;
+}
+
+} // namespace
+
+TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[schedule]") {
+    using vkf::Kernel;
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64});
+    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
+    const vkf::GradientSchedule all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
+    CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar,
+                                        Kernel::gradientScalar, Kernel::gradientScalar, Kernel::gradientSinks});
+    // Only the first gradient waits for the phases before it.
+    const std::vector<bool> joins = {false, true, false, true, true, true};
+    for (size_t i = 0; i < joins.size(); i++) {
+        CHECK(all.phases[i].joins == joins[i]);
+    }
+    const vkf::Phase& rows = all.phases[2];
+    const vkf::Phase& keys = all.phases[3];
+    const vkf::Phase& bias = all.phases[4];
+    CHECK(rows.items == 2 * 4 * 512 / 64);
+    CHECK(rows.variant.constants[VKF_ID_OWNER] == VKF_OWNS_ROWS);
+    CHECK(keys.items == 2 * 2 * 640 / 64);
+    CHECK(keys.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS);
+    CHECK(keys.variant.constants[VKF_ID_WRITES_DK] == 1);
+    CHECK(keys.variant.constants[VKF_ID_WRITES_DV] == 1);
+    CHECK(bias.items == 4 * 512 / 64 * 640 / 64);
+    CHECK(all.phases[5].items == 4);
+    CHECK(all.scratchBytes >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::GradientTable));
+
+    const vkf::GradientSchedule values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
+    CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar});
+    CHECK(values.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
+    CHECK(values.rowTileText.empty());
+    CHECK_FALSE(values.keyTileText.empty());
+}
+
+TEST_CASE("steps of a backward pass keep to the limit", "[schedule]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem forward = problemOf({1, 8, 2, 4096, 4096, 64});
+    const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    CHECK(made(caps, problem).steps() == 4);
+    forward.maxStepOperations = uint64_t{1} << 32;
+    const vkf::GradientSchedule stepped = made(caps, problem);
+    // A tile of 64 rows meets 4096 keys in three products of 64 columns; a tile of 64 keys meets the rows of four heads
+    // in four.
+    const uint64_t ofRows = uint64_t{2} * 64 * 4096 * 3 * 64;
+    const uint64_t ofKeys = uint64_t{2} * 64 * 4096 * 4 * 4 * 64;
+    CHECK(stepped.phases[2].itemsPerStep == (uint64_t{1} << 32) / ofRows);
+    CHECK(stepped.phases[3].itemsPerStep == (uint64_t{1} << 32) / ofKeys);
+    forward.maxStepOperations = 1;
+    CHECK(made(caps, problem).phases[2].itemsPerStep == 1);
+}
+
+TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[schedule]") {
+    using vkf::Kernel;
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
+    vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
+    const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));
+    CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
+                                             Kernel::gradientRows, Kernel::gradientScalar, Kernel::gradientScalar});
+    CHECK(schedule.slots.count == 1000 / schedule.slots.tileRows + 5);
+    CHECK(schedule.keySlots.count == 1500 / schedule.keySlots.tileRows + 5);
+    CHECK(schedule.slots.offset != schedule.keySlots.offset);
+    CHECK(schedule.phases[4].items == schedule.slots.count * 4);
+    CHECK(schedule.phases[5].items == schedule.keySlots.count * 2);
+}
+
+TEST_CASE("a device that cannot do a backward pass says why", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    vkf::GradientSchedule schedule;
+    VkfMessage message{};
+    VkfProblem forward = problemOf({1, 1, 1, 8, 8, 64});
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    CHECK(make(caps, problem, &schedule, &message) == VKF_SUCCESS);
+    problem.dk.type = VKF_TYPE_BF16;
+    CHECK(make(caps, problem, &schedule, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text).find("tensors of other types than f32 need storageBuffer16BitAccess") == 0);
+    caps = capsOf(32, 2048, 1024);
+    CHECK(make(caps, problem, &schedule, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "the backward pass of headDim 64 and valueDim 64 needs more than the device's "
+                                       "2048 bytes of shared memory");
+    problem.dk.type = VKF_TYPE_F32;
+    forward.k.rowStride = uint64_t{1} << 30;
+    forward.k.headStride = forward.k.batchStride = 64;
+    caps = capsOf(32, 49152, 1024);
+    CHECK(make(caps, problem, &schedule, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "the row stride of k is 4294967296 bytes; it must be at most 4294967295");
+    forward.k = {};
+    problem.dout.rowStride = uint64_t{1} << 30;
+    problem.dout.headStride = problem.dout.batchStride = 64;
+    CHECK(make(caps, problem, &schedule, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "the row stride of dout is 4294967296 bytes; it must be at most 4294967295");
+    // Outputs have strides of 64 bits.
+    problem.dout = {};
+    problem.dq.rowStride = uint64_t{1} << 40;
+    problem.dq.headStride = problem.dq.batchStride = uint64_t{1} << 50;
+    CHECK(make(caps, problem, &schedule, &message) == VKF_SUCCESS);
+    CHECK(schedule.table.dq.row_stride == uint64_t{1} << 42);
+}

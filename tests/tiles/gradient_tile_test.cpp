@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// Tiles of the backward pass on path scalar. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <vector>
+
+#include "support/described_device.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
+
+namespace {
+
+using vkf::GradientOwner;
+using vkf::GradientTile;
+using vkf::test::capsOf;
+
+} // namespace
+
+TEST_CASE("a tile of the backward pass fits every device, for every head dimension", "[tiles]") {
+    for (const uint32_t bytes : {16384U, 32768U, 49152U}) {
+        for (const uint32_t invocations : {128U, 256U, 1024U}) {
+            const vkf::Caps caps = capsOf(32, bytes, invocations);
+            for (uint32_t dim = 1; dim <= 256; dim++) {
+                for (const GradientOwner owner : {GradientOwner::rows, GradientOwner::keys, GradientOwner::bias}) {
+                    for (const uint32_t owned : {1U, 4096U}) {
+                        const bool sumsHeads = owner != GradientOwner::bias;
+                        const bool sumsValues = owner == GradientOwner::keys;
+                        const GradientTile tile =
+                            vkf::chooseGradientTile(caps, {owner, dim, 257 - dim, sumsHeads, sumsValues, owned, 16});
+                        INFO(bytes << " bytes, " << invocations << " invocations, dim " << dim << ", owner "
+                                   << static_cast<uint32_t>(owner) << ", owned " << owned);
+                        REQUIRE(tile.workgroupSize() > 0);
+                        REQUIRE(tile.workgroupSize() <= invocations);
+                        REQUIRE(tile.sharedBytes() <= bytes);
+                        REQUIRE(tile.lanes * tile.headColumns4 * 4 >= (sumsHeads ? dim : 0));
+                        REQUIRE(tile.lanes * tile.valueColumns4 * 4 >= (sumsValues ? 257 - dim : 0));
+                        REQUIRE(tile.visited() % tile.chunkVisited == 0);
+                        REQUIRE(tile.chunkVisited % 4 == 0);
+                        REQUIRE(tile.chunkVisited % tile.lanes == 0);
+                        // The sums of an owner of the bias have room in pair_stage.
+                        REQUIRE(tile.threadOwned >= tile.threadVisited);
+                        if (bytes > 16384) { // in 16 KiB wide heads are right, but slow
+                            REQUIRE(tile.registers() <= 255);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("an invocation owns eight rows where its registers hold their sums", "[tiles]") {
+    const vkf::Caps caps = capsOf(32, 49152, 1024);
+    const auto owned = [&](GradientOwner owner, uint32_t dim, bool values) {
+        return vkf::chooseGradientTile(caps, {owner, dim, dim, true, values, 4096, 16}).threadOwned;
+    };
+    CHECK(owned(GradientOwner::rows, 64, false) == 8);
+    CHECK(owned(GradientOwner::rows, 128, false) == 8);
+    CHECK(owned(GradientOwner::rows, 256, false) == 4);
+    CHECK(owned(GradientOwner::keys, 64, true) == 8);
+    CHECK(owned(GradientOwner::keys, 128, true) == 4);
+    const auto keyTiles = [&](uint32_t headDim, uint32_t valueDim, bool values, uint32_t keys) {
+        return vkf::chooseKeyTiles(caps, {GradientOwner::keys, headDim, valueDim, true, values, keys, 16});
+    };
+    CHECK(keyTiles(64, 64, true, 4096).size() == 1);
+    CHECK(keyTiles(128, 128, false, 4096).size() == 1);
+    const std::vector<GradientTile> apart = keyTiles(128, 96, true, 4096);
+    REQUIRE(apart.size() == 2);
+    CHECK(apart[0].threadOwned == 8);
+    CHECK(apart[0].headColumns4 == 2);
+    CHECK(apart[0].valueColumns4 == 0);
+    CHECK(apart[1].headColumns4 == 0);
+    CHECK(apart[1].valueColumns4 == 2);
+    CHECK(apart[0].keys() == apart[1].keys());
+    CHECK(keyTiles(256, 256, true, 4096).size() == 2);
+    CHECK(keyTiles(256, 256, true, 16).size() == 1);
+    CHECK(vkf::chooseGradientTile(caps, {GradientOwner::rows, 64, 64, true, false, 16, 16}).owned() == 16);
+    CHECK(vkf::chooseGradientTile(capsOf(32, 1024, 128), {GradientOwner::rows, 64, 64, true, false, 16, 16})
+              .workgroupSize() == 0);
+}
