@@ -142,6 +142,48 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     CHECK(allocated == 0);
 }
 
+TEST_CASE("recording a backward pass allocates nothing, refused or not", "[library]") {
+    const vkf::Context context = createContext();
+    char nothingBehind = 0;
+    const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
+    VkfProblem forward = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
+    forward.maxStepOperations = 100'000'000; // several steps
+    auto problem = vkf::make<VkfGradientProblem>();
+    problem.problem = &forward;
+    vkf::Gradient gradient;
+    REQUIRE(vkfCreateGradient(context.get(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
+    auto info = vkf::make<VkfGradientInfo>();
+    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    const VkfBindings call = madeUpBindings(0);
+    auto bindings = vkf::make<VkfGradientBindings>();
+    bindings.call = &call;
+    for (VkfBinding* binding : {&bindings.dout, &bindings.dq, &bindings.dk, &bindings.dv, &bindings.scratch}) {
+        binding->address = 4096;
+    }
+    bindings.scratch.size = info.scratchBytes;
+    const auto nothing = vkf::make<VkfGradientBindings>();
+    VkfMessage message{};
+
+    dispatches = 0;
+    const size_t before = allocationCount();
+    const VkfResult whole = vkfCmdGradient(commands, gradient.get(), &bindings, &message);
+    const size_t ofWhole = dispatches;
+    const VkfResult step = vkfCmdGradientSteps(commands, gradient.get(), &bindings, 2, 1, &message);
+    const VkfResult past = vkfCmdGradientSteps(commands, gradient.get(), &bindings, info.stepCount, 1, &message);
+    const VkfResult refused = vkfCmdGradient(commands, gradient.get(), &nothing, &message);
+    const size_t allocated = allocationCount() - before;
+
+    INFO(info.description << "\n" << message.text);
+    CHECK(whole == VKF_SUCCESS);
+    CHECK(step == VKF_SUCCESS);
+    CHECK(past == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(refused == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(info.stepCount > 4);
+    CHECK(ofWhole > info.stepCount); // the table takes several dispatches
+    CHECK(dispatches == ofWhole + 1);
+    CHECK(allocated == 0);
+}
+
 TEST_CASE("recording allocates nothing, refused or not", "[library]") {
     const vkf::Context context = createContext();
     // Not a handle of the driver. Only the replacements see it.
