@@ -59,8 +59,8 @@ VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
 
 } // namespace
 
-VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& p, const VkfBindings& bindings,
-                          InputsOf call, Addresses* addresses, VkfMessage* message) {
+VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& p, const VkfBindings& bindings, InputsOf call,
+                          Addresses* addresses, VkfMessage* message) {
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
     for (size_t i = 0; i < inputCount; i++) {
         const OptionalInput& row = optionalInputs[i];

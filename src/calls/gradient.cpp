@@ -85,15 +85,14 @@ VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, 
     const VkfProblem& p = forward.given;
     const uint64_t lseBytes = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float);
     const bool hasDlse = gradient.problem.given.hasDlse != 0;
-    return resolveEach(
-        *gradient.context,
-        {tensor("q", call.q, Operand::q, forward.layout(VKF_TENSOR_Q)),
-         tensor("k", call.k, Operand::k, forward.layout(VKF_TENSOR_K)),
-         tensor("v", call.v, Operand::v, forward.layout(VKF_TENSOR_V)),
-         tensor("o", call.o, Operand::o, forward.layout(VKF_TENSOR_O)),
-         tensor("dout", bindings.dout, Operand::dout, gradient.problem.layout(VKF_GRADIENT_TENSOR_DOUT)),
-         {"dlse", bindings.dlse, &to->at(Operand::dlse), hasDlse ? lseBytes : 0, sizeof(float)}},
-        message);
+    return resolveEach(*gradient.context,
+                       {tensor("q", call.q, Operand::q, forward.layout(VKF_TENSOR_Q)),
+                        tensor("k", call.k, Operand::k, forward.layout(VKF_TENSOR_K)),
+                        tensor("v", call.v, Operand::v, forward.layout(VKF_TENSOR_V)),
+                        tensor("o", call.o, Operand::o, forward.layout(VKF_TENSOR_O)),
+                        tensor("dout", bindings.dout, Operand::dout, gradient.problem.layout(VKF_GRADIENT_TENSOR_DOUT)),
+                        {"dlse", bindings.dlse, &to->at(Operand::dlse), hasDlse ? lseBytes : 0, sizeof(float)}},
+                       message);
 }
 
 // Refuses memory that is bound for a gradient that the problem does not want, and for dlse without hasDlse.

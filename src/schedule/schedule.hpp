@@ -26,9 +26,9 @@ inline constexpr uint32_t finishWorkgroupSize = 128;
 // Alignment of the scratch memory in bytes, and of each part that is reserved in it.
 inline constexpr uint64_t scratchAlignment = 16;
 
-// The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse, delta).
-// scratchState and scratchLse lie inside the scratch memory, at offsets that the schedule has. The last four belong to
-// the backward pass; the starts are those of packed sequences.
+// The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse,
+// delta). scratchState and scratchLse lie inside the scratch memory, at offsets that the schedule has. The last four
+// belong to the backward pass; the starts are those of packed sequences.
 enum class Operand : uint32_t {
     none,
     q,

@@ -28,7 +28,6 @@ namespace {
 constexpr uint32_t callTablePieces =
     (sizeof(vkf::shared::CallTable) / sizeof(uint32_t) + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS;
 
-
 using vkf::test::problemOf;
 
 enum class Command : uint8_t { barrier, bind, dispatch };
