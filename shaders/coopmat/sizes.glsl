@@ -4,7 +4,8 @@
 //
 // Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
 // Provides: where rows of k and v lie in shared memory; how many words of k, v and q an invocation moves; how many rows
-// it has elements of; how many words of a bias row it holds; whether tiles add the bias.
+// it has elements of; how many words of a bias row it holds.
+// ADDS_BIAS: the kernel adds the bias.
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
 
