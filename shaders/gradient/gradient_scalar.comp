@@ -85,6 +85,28 @@ void fetchHeadSummands(const uint chunk) {
                   HEAD_DIM);
 }
 
+// Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
+// (docs/tuning.md, "Chains of calls").
+void turnToHead() {
+    turned = false;
+    slope = slopeOf(item.head);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
+    Rows dout = rowsOf(params.dout, VKF_DOUT, TYPE_DOUT, VALUE_DIM, item, SEQUENCE_ROWS(item));
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
+    if (OWNS_KEYS) {
+        owned_heads = k;
+        owned_values = v;
+        visited_heads = q;
+        visited_values = dout;
+    } else {
+        owned_heads = q;
+        owned_values = dout;
+        visited_heads = k;
+        visited_values = v;
+    }
+}
+
 // Lines 10 and 13: scores and dp of the tile. Then the first summands are fetched.
 void computeScores() {
     clearPairs();
@@ -147,7 +169,7 @@ void addUp(const bool partial) {
 
 void visitTile() {
     computeScores();
-    if (isPartialTile()) {
+    if (isPartialTile() || hasEmptyRow()) {
         computeGradients(true);
         addUp(true);
     } else {

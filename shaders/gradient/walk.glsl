@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The work item of gradient_scalar.comp, and the tiles that it visits, in a fixed order:
+// The work item of a kernel that recomputes scores, and the tiles that it visits, in a fixed order:
 //   - A workgroup that owns rows visits tiles of keys.
 //   - One that owns keys of a KV head visits the tiles of rows of its query heads, head by head. So dk and dv of the KV
 //     head are summed in one order.
@@ -8,9 +8,10 @@
 //     share them too.
 // Empty tiles under the window, the first keys and the block mask are not visited.
 //
-// Needs: gradient/pair_tile.glsl, gradient/pair_gradients.glsl (item, key_begin, slope), gradient/pair_stage.glsl,
-// gradient/gradient_table.glsl, masks/mask.glsl, masks/block_mask.glsl.
-// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, turnToHead, beginWalk, nextTile, isPartialTile.
+// Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; gradient/gradient_table.glsl,
+// masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl.
+// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, beginWalk, nextKeyTile, nextRowTile, nextTile,
+// isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 
@@ -25,28 +26,6 @@ uint own_head;
 bool turned; // the walk has turned to another head or sequence
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
-
-// Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
-// (docs/tuning.md, "Chains of calls").
-void turnToHead() {
-    turned = false;
-    slope = slopeOf(item.head);
-    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
-    Rows dout = rowsOf(params.dout, VKF_DOUT, TYPE_DOUT, VALUE_DIM, item, SEQUENCE_ROWS(item));
-    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
-    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
-    if (OWNS_KEYS) {
-        owned_heads = k;
-        owned_values = v;
-        visited_heads = q;
-        visited_values = dout;
-    } else {
-        owned_heads = q;
-        owned_values = dout;
-        visited_heads = k;
-        visited_values = v;
-    }
-}
 
 // Rows [x, y) that may see keys of the tile: the inverse of visibleKeys.
 uvec2 rowsThatSee() {
@@ -209,7 +188,7 @@ bool nextTile() {
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return BLOCKS_CROSS_TILES || HAS_KEEP || isPartial(mask, key_begin, VKF_END_OF_KEYS) || hasEmptyRow();
+    return BLOCKS_CROSS_TILES || HAS_KEEP || isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 
 #endif

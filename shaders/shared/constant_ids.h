@@ -135,7 +135,14 @@
 #define VKF_ID_THREAD_VISITED 92     /* keys or rows of the visited tile that an invocation pairs with them */
 #define VKF_ID_CHUNK_VISITED 93      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
-#define VKF_ID_COUNT 94
+
+/* Its tile on cooperative matrices (shaders/gradient_coopmat). */
+#define VKF_ID_OWNED_TILES 94        /* matrices of rows or keys that a subgroup owns */
+#define VKF_ID_VISITED_STEPS 95      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
+#define VKF_ID_TWO_STAGES 96         /* bool: shared memory has two visited tiles */
+#define VKF_ID_STAGED_VALUES 97      /* bool: owned rows of dout or keys of v are in shared memory, not in registers */
+
+#define VKF_ID_COUNT 98
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -82,6 +82,10 @@ struct GradientTable {
                                                                    : (chunk_visited) * (columns4))
 #define VKF_GRADIENT_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
 
+/* Shared memory of gradient_coopmat.comp: 16-byte words of eight elements from row to row. `unit` is the larger of a
+ * matrix's columns and depth. The padding puts the rows of a matrix into different banks. */
+#define VKF_GRADIENT_MATRIX_ROW_WORDS(dim, unit) VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(dim, unit), unit)
+
 #ifdef __cplusplus
 static_assert(sizeof(GradientParams) == sizeof(CallParams));
 static_assert(sizeof(GradientRowsParams) == sizeof(CallParams));

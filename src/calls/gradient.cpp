@@ -80,7 +80,9 @@ VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, 
     const CheckedProblem& forward = gradient.problem.forward;
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand operand,
                             const VkfTensorLayout& layout) {
-        return Bound{name, binding, &to->at(operand), bytesOf(layout), elementAlignment(layout.type)};
+        const uint64_t alignment = operand == Operand::o ? 1 : gradient.schedule.inputAlignment;
+        return Bound{name, binding, &to->at(operand), bytesOf(layout),
+                     std::max<uint64_t>(elementAlignment(layout.type), alignment)};
     };
     const VkfProblem& p = forward.given;
     const uint64_t lseBytes = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float);
@@ -262,6 +264,7 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
           &problem.forward.layout(VKF_TENSOR_V), &problem.layout(VKF_GRADIENT_TENSOR_DOUT)}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(layout->type));
     }
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
     info.productType = schedule.productType;
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;

@@ -34,12 +34,16 @@ enum class Kernel : uint32_t {
     attentionProbabilities,
     gradientRows,
     gradientScalar,
+    gradientCoopmat,
     gradientSinks
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
 // it.
 enum class Built : uint32_t { without, both, with };
+
+// Whether to take the binary that is built with the extension.
+constexpr bool isTaken(Built built, bool wanted) { return built == Built::with || (built == Built::both && wanted); }
 
 // Which specialization constants a kernel has.
 enum class ConstantFamily : uint32_t {
@@ -156,6 +160,15 @@ inline constexpr std::array kernelTable = {
                  .name = "gradient_scalar",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both},
+    KernelTraits{.kernel = Kernel::gradientCoopmat,
+                 .name = "gradient_coopmat",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .exchange = Built::both,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::gradientSinks, .name = "gradient_sinks", .constants = ConstantFamily::problem},
 };
 

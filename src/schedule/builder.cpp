@@ -7,13 +7,6 @@
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
-namespace {
-
-// Whether to take the binary that is built with an extension.
-bool isTaken(Built built, bool wanted) { return built == Built::with || (built == Built::both && wanted); }
-
-} // namespace
-
 VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
                                VkfMessage* message) {
     if (items > most32) {

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/matrix_obstacle.hpp"
+#include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "schedule/gradient_builder.hpp"
 #include "schedule/packed_sequences.hpp"
+#include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -98,11 +101,13 @@ GradientTileProblem tileProblem(const GradientBuilder& builder, GradientOwner ow
             sumsHeads,
             sumsValues,
             keys ? typicalKeys(p) : typicalRows(p),
-            uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads)};
+            uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
+            hasDropout(p)};
 }
 
 // Fails where no tile fits the device.
-VkfResult requireTile(const GradientBuilder& builder, const GradientTile& tile, VkfMessage* message) {
+template <KernelTile Tile>
+VkfResult requireTile(const GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
     return tile.workgroupSize() != 0
                ? VKF_SUCCESS
@@ -113,14 +118,8 @@ VkfResult requireTile(const GradientBuilder& builder, const GradientTile& tile, 
 }
 
 // Adds the phase that writes dq.
-VkfResult addRows(GradientBuilder& builder, VkfMessage* message) {
-    const CheckedGradient& gradient = builder.gradient();
+template <KernelTile Tile> VkfResult addRows(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
-    if (!gradient.wants(VKF_GRADIENT_Q) || gradient.layout(VKF_GRADIENT_TENSOR_DQ).elements == 0) {
-        return VKF_SUCCESS;
-    }
-    const GradientTile tile =
-        chooseGradientTile(builder.caps(), tileProblem(builder, GradientOwner::rows, true, false));
     if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -131,23 +130,52 @@ VkfResult addRows(GradientBuilder& builder, VkfMessage* message) {
     }
     const double operations =
         2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
-    return builder.addPairs(tile, {}, tiles * builder.heads(), operations, message);
+    return builder.addPairs(tile, tiles * builder.heads(), operations, message);
+}
+
+// The matrices of the chosen path; none on path scalar.
+const MatrixLayout* matricesOf(GradientBuilder& builder) {
+    return builder.schedule().path == VKF_PATH_COOPMAT ? &builder.schedule().matrix : nullptr;
+}
+
+// Adds the phase that writes dq, if it is wanted.
+VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
+    const CheckedGradient& gradient = builder.gradient();
+    if (!gradient.wants(VKF_GRADIENT_Q) || gradient.layout(VKF_GRADIENT_TENSOR_DQ).elements == 0) {
+        return VKF_SUCCESS;
+    }
+    const GradientTileProblem problem = tileProblem(builder, GradientOwner::rows, true, false);
+    const MatrixLayout* matrices = matricesOf(builder);
+    return matrices != nullptr ? addRows(builder, chooseGradientMatrixTile(builder.caps(), *matrices, problem), message)
+                               : addRows(builder, chooseGradientTile(builder.caps(), problem), message);
 }
 
 // Adds a phase that writes dk, dv or both.
-VkfResult addKeys(GradientBuilder& builder, const GradientTile& tile, VkfMessage* message) {
+template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
+    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
+        return result;
+    }
     const VkfProblem& p = builder.forward().given;
+    builder.schedule().keyTileText = tile.text(1);
     const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
         builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
     }
-    const double columns = (tile.headColumns4 != 0 ? 2.0 * p.headDim + p.valueDim : p.headDim) +
-                           (tile.valueColumns4 != 0 ? p.valueDim : 0.0);
+    const double columns =
+        (tile.sumsHeads() ? 2.0 * p.headDim + p.valueDim : p.headDim) + (tile.sumsValues() ? p.valueDim : 0.0);
     const double heads = p.queryHeads / p.kvHeads;
     const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
-    return builder.addPairs(tile, {tile.headColumns4 != 0, tile.valueColumns4 != 0},
-                            tiles * tensorSequences(p) * p.kvHeads, operations, message);
+    return builder.addPairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, message);
+}
+
+template <KernelTile Tile>
+VkfResult addAllKeys(GradientBuilder& builder, const std::vector<Tile>& tiles, VkfMessage* message) {
+    VkfResult result = VKF_SUCCESS;
+    for (const Tile& tile : tiles) {
+        result = result == VKF_SUCCESS ? addKeys(builder, tile, message) : result;
+    }
+    return result;
 }
 
 // Adds the phase that writes dk and dv, or a phase for each.
@@ -161,17 +189,12 @@ VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
     if (!dk && !dv) {
         return VKF_SUCCESS;
     }
-    for (const GradientTile& tile : chooseKeyTiles(builder.caps(), tileProblem(builder, GradientOwner::keys, dk, dv))) {
-        VkfResult result = requireTile(builder, tile, message);
-        if (result == VKF_SUCCESS) {
-            builder.schedule().keyTileText = tile.text(1);
-            result = addKeys(builder, tile, message);
-        }
-        if (result != VKF_SUCCESS) {
-            return result;
-        }
-    }
-    return VKF_SUCCESS;
+    const GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, dk, dv);
+    const MatrixLayout* matrices = matricesOf(builder);
+    const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
+    return matrices != nullptr
+               ? addAllKeys(builder, chooseKeyMatrixTiles(builder.caps(), *matrices, problem, packed), message)
+               : addAllKeys(builder, chooseKeyTiles(builder.caps(), problem), message);
 }
 
 // Adds the phase that writes dbias.
@@ -196,7 +219,7 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over 4294967295 tiles of %u rows and %u keys",
                     tile.rows(), tile.keys());
     }
-    return builder.addPairs(tile, {}, items * keyTiles, operations, message);
+    return builder.addPairs(tile, items * keyTiles, operations, message);
 }
 
 // Adds the phase that writes dsinks.
@@ -216,17 +239,58 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
     return result;
 }
 
+// Why the device cannot do the backward pass on cooperative matrices, or null.
+const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
+    if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
+        return obstacle;
+    }
+    const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
+    return dout == VKF_TYPE_F32 || dout == matrixType(gradient.forward.given)
+               ? nullptr
+               : "dout must be f32 or of the type of k and v";
+}
+
+// Whether every kernel that is wanted has a tile that fits the device.
+bool hasMatrixTiles(GradientBuilder& builder, const MatrixLayout& layout) {
+    const auto fits = [&](GradientOwner owner) {
+        const bool keys = owner == GradientOwner::keys;
+        return chooseGradientMatrixTile(builder.caps(), layout, tileProblem(builder, owner, true, keys))
+                   .workgroupSize() != 0;
+    };
+    return fits(GradientOwner::rows) && fits(GradientOwner::keys);
+}
+
+// Chooses the path. AUTO is coopmat where the device can, but not on llvmpipe, which has no matrix units.
+VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
+    const Caps& caps = builder.caps();
+    const VkfProblem& p = builder.forward().given;
+    builder.schedule().path = VKF_PATH_SCALAR;
+    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE)) {
+        return VKF_SUCCESS;
+    }
+    const char* const obstacle = matrixObstacle(caps, builder.gradient());
+    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
+    }
+    if (obstacle == nullptr) {
+        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
+        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(builder, layout)) {
+            builder.schedule().path = VKF_PATH_COOPMAT;
+            builder.setMatrices(layout);
+        }
+    }
+    return VKF_SUCCESS;
+}
+
 } // namespace
 
 VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule,
                                VkfMessage* message) {
     GradientSchedule made;
-    if (gradient.forward.given.path == VKF_PATH_COOPMAT) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "the backward pass on path coopmat is not in this version; path scalar has it");
-    }
-    made.path = VKF_PATH_SCALAR;
     GradientBuilder builder(caps, gradient, &made);
+    if (const VkfResult result = choosePath(builder, message); result != VKF_SUCCESS) {
+        return result;
+    }
     if (builder.needsStorage16()) {
         if (const VkfResult result = requireStorage16(caps, "tensors of other types than f32 need", message);
             result != VKF_SUCCESS) {
@@ -235,7 +299,7 @@ VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient
     }
     fillTable(gradient, &made);
     VkfResult result = addState(builder, message);
-    for (const auto add : {addRows, addKeyPhases, addBias, addSinks}) {
+    for (const auto add : {addRowPhase, addKeyPhases, addBias, addSinks}) {
         const size_t before = made.phases.size();
         result = result == VKF_SUCCESS ? add(builder, message) : result;
         builder.joinGradients(before);

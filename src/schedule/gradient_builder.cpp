@@ -4,10 +4,22 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "device/matrix_obstacle.hpp"
 #include "problem/strides.hpp"
 #include "schedule/packed_sequences.hpp"
 
 namespace vkf {
+
+namespace {
+
+// Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
+bool hasWholeWords(const CheckedGradient& gradient, const GradientMatrixTile& tile) {
+    const VkfTensorLayout& dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT);
+    return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
+           byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
+}
+
+} // namespace
 
 bool GradientBuilder::needsStorage16() const {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
@@ -37,8 +49,14 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     const KernelTraits& traits = traitsOf(kernel);
     phase.params = baseParams(forward(), strides, shift);
     phase.variant.kernel = kernel;
-    phase.variant.storage16 = traits.storage16 == Built::both && needsStorage16();
+    phase.variant.storage16 = isTaken(traits.storage16, needsStorage16());
     phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    if (traits.matrices) {
+        phase.variant.bf16 = schedule_->productType == VKF_TYPE_BF16;
+        phase.variant.exchange = schedule_->matrix.exchanged;
+        phase.variant.subgroups = true;
+        phase.variant.subgroupSize = caps_.subgroupSize;
+    }
     phase.variant.constants = gradientConstants(gradient_, ofTile, shift);
     phase.items = static_cast<uint32_t>(items);
     const uint64_t given = forward().given.maxStepOperations;
@@ -49,21 +67,40 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     return VKF_SUCCESS;
 }
 
-VkfResult GradientBuilder::addPairs(const GradientTile& tile, const Writes& writes, uint64_t items, double operations,
-                                    VkfMessage* message) {
+template <KernelTile Tile>
+VkfResult GradientBuilder::addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
+                                    double operations, VkfMessage* message) {
     TileShape& shown = schedule_->tile;
     shown.workgroupSize = std::max(shown.workgroupSize, tile.workgroupSize());
     shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
-    Constants constants = tileConstants(tile);
-    constants[VKF_ID_WRITES_DK] = writes.dk ? 1 : 0;
-    constants[VKF_ID_WRITES_DV] = writes.dv ? 1 : 0;
+    constants[VKF_ID_WRITES_DK] = tile.owner == GradientOwner::keys && tile.sumsHeads() ? 1 : 0;
+    constants[VKF_ID_WRITES_DV] = tile.owner == GradientOwner::keys && tile.sumsValues() ? 1 : 0;
     const CheckedProblem& p = forward();
-    return add(Kernel::gradientScalar, constants,
+    return add(kernel, constants,
                {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
                  {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
                  {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
                  {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}},
                items, operations, message);
+}
+
+VkfResult GradientBuilder::addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message) {
+    return addPairs(Kernel::gradientScalar, tile, tileConstants(tile), items, operations, message);
+}
+
+VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t items, double operations,
+                                    VkfMessage* message) {
+    Constants constants = tileConstants(tile);
+    const bool wholeWords = hasWholeWords(gradient_, tile);
+    constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    constants[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+    schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
+    return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
+}
+
+void GradientBuilder::setMatrices(const MatrixLayout& layout) {
+    schedule_->matrix = layout;
+    schedule_->productType = matrixType(forward().given);
 }
 
 void GradientBuilder::reserveState(uint64_t rows) {

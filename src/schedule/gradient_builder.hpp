@@ -37,14 +37,12 @@ public:
     VkfResult add(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
                   double operations, VkfMessage* message);
 
-    // Which gradients a workgroup that owns keys writes.
-    struct Writes {
-        bool dk = false;
-        bool dv = false;
-    };
     // Adds the kernel that recomputes scores. Grows the numbers of the tile that vkfGetGradientInfo shows.
-    VkfResult addPairs(const GradientTile& tile, const Writes& writes, uint64_t items, double operations,
-                       VkfMessage* message);
+    VkfResult addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message);
+    VkfResult addPairs(const GradientMatrixTile& tile, uint64_t items, double operations, VkfMessage* message);
+
+    // The phases that follow are on cooperative matrices, if their kernels are.
+    void setMatrices(const MatrixLayout& layout);
 
     // Reserves the state of so many rows in the scratch memory.
     void reserveState(uint64_t rows);
@@ -55,6 +53,9 @@ public:
     void finish();
 
 private:
+    template <KernelTile Tile>
+    VkfResult addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
+                       VkfMessage* message);
     void addList(Slots* slots, Operand starts);
 
     const Caps& caps_;

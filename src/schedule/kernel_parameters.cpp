@@ -223,6 +223,18 @@ Constants tileConstants(const GradientTile& tile) {
     return c;
 }
 
+Constants tileConstants(const GradientMatrixTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
+    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_VISITED_STEPS] = tile.steps;
+    c[VKF_ID_TWO_STAGES] = tile.twoStages ? 1 : 0;
+    c[VKF_ID_STAGED_VALUES] = tile.stagedValues ? 1 : 0;
+    setLayout(tile.layout, c);
+    return c;
+}
+
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
     const VkfProblem& p = problem.given;
     Constants c = ofTile;

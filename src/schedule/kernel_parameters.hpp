@@ -17,6 +17,7 @@
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
 #include "tiles/decode_wide_tile.hpp"
+#include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
@@ -47,6 +48,7 @@ Constants tileConstants(const DecodeWideTile& tile);
 Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
 Constants tileConstants(const GradientTile& tile);
+Constants tileConstants(const GradientMatrixTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);

@@ -25,6 +25,7 @@ struct GradientTileProblem {
     bool sumsValues = false; // dv
     uint32_t owned = 0;      // rows or keys of a typical sequence
     uint64_t heads = 0;      // that own rows or keys, of all sequences
+    bool dropout = false;
 };
 
 // How the kernel spreads a tile over a workgroup. shaders/gradient/pair_products.glsl explains the numbers.
@@ -39,6 +40,8 @@ struct GradientTile {
     uint32_t headColumns4 = 0;  // columns of dq or dk of an invocation, in fours
     uint32_t valueColumns4 = 0; // columns of dv of an invocation, in fours
 
+    bool sumsHeads() const { return headColumns4 != 0; }
+    bool sumsValues() const { return valueColumns4 != 0; }
     uint32_t workgroupSize() const { return groups * lanes; }
     uint32_t owned() const { return groups * threadOwned; }
     uint32_t visited() const { return lanes * threadVisited; }

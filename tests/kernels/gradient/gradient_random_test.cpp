@@ -29,6 +29,17 @@ void chooseBlocks(Dice& dice, VkfProblem& p) {
     p.blockMask.headStride = dice.oneIn(2) ? uint64_t{layout.rowBlocks} * layout.rowWords : 0;
 }
 
+// Gives q, k and v types that matrices take, if the variation is path coopmat.
+void chooseMatrixTypes(Dice& dice, const Variation& variation, VkfProblem& p) {
+    if (variation.path == VKF_PATH_COOPMAT) {
+        p.k.type = p.v.type = dice.oneIn(2) ? VKF_TYPE_F16 : VKF_TYPE_BF16;
+        p.q.type = dice.oneIn(4) ? VKF_TYPE_F32 : p.k.type;
+        if (!takes(variation, p)) { // the device multiplies no bf16
+            p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;
+        }
+    }
+}
+
 // Types, strides and the gradients that are wanted. The bias can have strides that no gradient of it has.
 VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
     VkfGradientProblem problem = vkf::test::gradientOf(forward);
@@ -81,8 +92,12 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
         chooseTerms(dice, VKF_PATH_SCALAR, forward);
         chooseDropout(dice, forward);
         chooseBlocks(dice, forward);
+        chooseMatrixTypes(dice, variation, forward);
         apply(variation, forward);
-        const VkfGradientProblem problem = randomGradient(dice, forward);
+        VkfGradientProblem problem = randomGradient(dice, forward);
+        if (variation.path == VKF_PATH_COOPMAT && problem.dout.type != VKF_TYPE_F32) {
+            problem.dout.type = forward.k.type;
+        }
         const uint32_t stepsAtOnce = dice.below(3);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(forward) << " gradients "
                      << problem.gradients);
@@ -100,4 +115,10 @@ TEST_CASE("random backward passes agree with the reference", "[gradient_random]"
     const uint32_t count = vkf::test::wholeSweeps() ? 200 : 16;
     runSeeds(vkf::test::variations[0], 1, count);
     runSeeds(vkf::test::variations[2], 1000, count);
+}
+
+TEST_CASE("random backward passes on matrices agree with the reference", "[gradient_random]") {
+    const uint32_t count = vkf::test::wholeSweeps() ? 200 : 48;
+    runSeeds(vkf::test::variations[4], 2000, count);
+    runSeeds(vkf::test::variations[5], 3000, count);
 }

@@ -5,6 +5,7 @@
 
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -25,8 +26,10 @@ using vkf::test::problemOf;
 using vkf::test::testDevice;
 using vkf::test::Variation;
 
-// The variations of path scalar differ in shared memory for the backward pass.
+// The variations of path scalar differ in shared memory for the backward pass, those of path coopmat in the element
+// layout of matrices.
 constexpr uint32_t gradientVariations[] = {0, 2};
+constexpr uint32_t matrixVariations[] = {4, 5};
 
 void check(const Variation& variation, VkfProblem forward, const Data& data, bool hasDlse) {
     apply(variation, forward);
@@ -48,6 +51,25 @@ TEST_CASE("the backward pass of every feature agrees with the reference", "[grad
             Data data;
             VkfProblem forward = vkf::test::problemOf(one.shape);
             one.change(forward, data);
+            INFO(one.name << " on " << variation.name);
+            check(variation, forward, data, one.hasDlse);
+        }
+    }
+}
+
+TEST_CASE("the backward pass of every feature on matrices agrees with the reference", "[gradient]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        uint32_t count = 0;
+        for (const GradientCase& one : vkf::test::gradientCases()) {
+            vkf::test::Shape shape = one.shape;
+            shape.type = count++ % 2 == 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
+            Data data;
+            VkfProblem forward = vkf::test::problemOf(shape);
+            one.change(forward, data);
+            if (!vkf::test::takes(variation, forward)) {
+                continue;
+            }
             INFO(one.name << " on " << variation.name);
             check(variation, forward, data, one.hasDlse);
         }
@@ -98,6 +120,99 @@ TEST_CASE("the backward pass has the same bits on every run and for any steps", 
     CHECK(runGradientUnjudged(testDevice(), problem, inputs, more, 3).outputs == first.outputs);
 }
 
+TEST_CASE("the backward pass on matrices has the same bits on every run and for any steps", "[gradient]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        VkfProblem forward = problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16});
+        apply(variation, forward);
+        forward.causal = 1;
+        const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        const Inputs inputs = vkf::test::makeInputs(forward, Data{});
+        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        vkf::test::computeForward(forward, inputs, VKF_TYPE_F16, &more);
+        vkf::host::Device& device = deviceOf(variation);
+        const GradientOutcome first = runGradientUnjudged(device, problem, inputs, more);
+        CHECK(first.info.path == VKF_PATH_COOPMAT);
+        CHECK(first.info.productType == VKF_TYPE_F16);
+        CHECK(first.info.inputAlignment == 16);
+        CHECK(runGradientUnjudged(device, problem, inputs, more).outputs == first.outputs);
+        forward.maxStepOperations = 1;
+        const GradientOutcome stepped = runGradientUnjudged(device, problem, inputs, more, 1);
+        CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
+        CHECK(stepped.outputs == first.outputs);
+    }
+}
+
+// The tiles of the wider heads keep v or dout in shared memory, or write dk and dv in two phases.
+TEST_CASE("the backward pass on matrices takes every head dimension and fp32 tensors beside", "[gradient]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        check(variation, problemOf({1, 2, 1, 70, 67, 256, 256, VKF_TYPE_F16}), Data{}, true);
+        check(variation, problemOf({1, 2, 2, 33, 130, 136, 120, VKF_TYPE_F16}), Data{}, false);
+        check(variation, problemOf({1, 2, 2, 130, 33, 112, 136, VKF_TYPE_F16}), Data{}, false);
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+            VkfProblem forward = problemOf({1, 4, 2, 90, 110, 64, 72, type});
+            if (!vkf::test::takes(variation, forward)) {
+                continue; // the device multiplies no bf16
+            }
+            forward.causal = 1;
+            apply(variation, forward);
+            forward.q.type = VKF_TYPE_F32;
+            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
+            const Inputs inputs = vkf::test::makeInputs(forward, Data{});
+            const GradientOutcome outcome =
+                runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+            INFO(outcome.text());
+            CHECK(outcome.passed());
+        }
+    }
+}
+
+// dp is of the size of dout v here, which is past 65504 for most pairs. The first rows see few keys and have large p.
+TEST_CASE("a ds past the largest fp16 does not become infinite", "[gradient]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        VkfProblem forward = problemOf({1, 2, 1, 100, 120, 32, 0, VKF_TYPE_F16});
+        forward.causal = 1;
+        forward.scale = 1e-4F;
+        apply(variation, forward);
+        VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
+        Data data;
+        data.magnitude = 40.0;
+        const Inputs inputs = vkf::test::makeInputs(forward, data);
+        const GradientOutcome outcome =
+            runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, 0, 10000.0));
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+        for (size_t i = 0; i < outcome.outputs.dq.size() / sizeof(float); i++) {
+            REQUIRE(std::isfinite(vkfLoadElement(VKF_TYPE_F32, outcome.outputs.dq.data(), i)));
+        }
+    }
+}
+
+// Some of these elements lie in full tiles, some in partial ones.
+TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gradient]") {
+    for (const uint32_t number : {0U, 4U, 5U}) {
+        const Variation& variation = vkf::test::variations[number];
+        VkfProblem forward = problemOf({1, 2, 1, 100, 100, 16, 0, VKF_TYPE_F16});
+        forward.causal = 1;
+        apply(variation, forward);
+        Inputs inputs = vkf::test::makeInputs(forward, Data{});
+        const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        const double infinity = std::numeric_limits<double>::infinity();
+        vkfStoreElement(VKF_TYPE_F16, more.dout.data(), 70 * 16 + 3, infinity);
+        vkfStoreElement(VKF_TYPE_F16, more.dout.data(), 120 * 16 + 5, std::numeric_limits<double>::quiet_NaN());
+        vkfStoreElement(VKF_TYPE_F16, inputs.v.data(), 90 * 16 + 2, infinity);
+        vkfStoreElement(VKF_TYPE_F16, inputs.k.data(), 95 * 16 + 7, std::numeric_limits<double>::quiet_NaN());
+        const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs, more);
+        INFO(variation.name << ": " << outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
 TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]") {
     VkfProblem forward = problemOf({1, 4, 2, 70, 90, 32, 0, VKF_TYPE_F32});
     forward.path = VKF_PATH_SCALAR;
@@ -133,7 +248,9 @@ TEST_CASE("the backward pass refuses in words", "[gradient]") {
     const VkfContext context = testDevice().context();
     forward.path = VKF_PATH_COOPMAT;
     CHECK(vkfCreateGradient(context, &problem, gradient.put(), &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK(std::string(message.text) == "the backward pass on path coopmat is not in this version; path scalar has it");
+    CHECK(std::string(message.text) ==
+          "the backward pass on path coopmat: k and v must both be f16 or both be bf16, as q unless q is f32; or they "
+          "must be of block types");
     CHECK(vkfCheckGradientSupport(context, &problem, &message) == VKF_ERROR_UNSUPPORTED);
     forward.path = VKF_PATH_AUTO;
     CHECK(vkfCreateGradient(nullptr, &problem, gradient.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);

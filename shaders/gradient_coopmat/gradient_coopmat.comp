@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+//
+// The backward pass on cooperative matrices, with fp16 or bf16 products and fp32 sums. The algorithm is that of
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of gradient/gradient_scalar.comp, which
+// share this code. Numbers in comments are its lines:
+//
+//      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
+//      7         dk_j = 0, dv_j = 0                            clearSums
+//      8         for each tile i of query rows                 visitTiles
+//      6, 9        load k_j, v_j, q_i, dout_i                  loadOwned, fetchStep, placeStep
+//     10           s = q_i k_j^T                               multiplyPairs
+//     11           p = exp(s - lse)                            computeGradients
+//     12           dv_j += p^T dout_i                          addSums
+//     13           dp = dout_i v_j^T                           multiplyPairs
+//     14           ds = p (dp - delta)                         computeGradients
+//     15           dq_i += ds k_j                              a workgroup that owns rows: addSums
+//     16           dk_j += ds^T q_i                            addSums
+//     18         store dk_j, dv_j                              storeSums
+//
+// Where the kernel deviates:
+//      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
+//      9   A step of the next tile is on its way to registers and to a second stage while lines 10 to 16 use this one.
+//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
+//          16, and never pass through shared memory where the element layout is known.
+//     14   ds enters products in 16 bits. If a ds exceeds the largest fp16, the subgroup scales its sums and all its ds
+//          by a power of two.
+//     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order.
+//
+// A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
+// VISITED rows or keys in steps of STEP, so that few pairs are in registers. A subgroup holds:
+//
+//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices (dout and v may be in shared memory)
+//     s, dp               2 x OWNED_TILES x STEP_TILES matrices
+//     p, ds               2 x OWNED_TILES x STEP_DEPTHS matrices
+//     dk, dv or dq        OWNED_TILES x HEAD_COLUMNS and VALUE_COLUMNS matrices
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+
+#define VKF_VOTES
+#include "common/compilers.glsl"
+#include "shared/gradient_params.h"
+#define VKF_PUSH_CONSTANTS GradientParams
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
+#include "common/params.glsl"
+#include "gradient_coopmat/matrix_pairs.glsl"
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/block_mask.glsl"
+#include "masks/keep.glsl"
+#include "scalar/row_state.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "scores/dropout.glsl"
+#include "gradient/gradient_table.glsl"
+#include "gradient_coopmat/pair_state.glsl"
+#include "gradient_coopmat/owned_operands.glsl"
+#include "gradient_coopmat/visited_stage.glsl"
+#ifdef VKF_MATRIX_EXCHANGE
+#include "gradient_coopmat/pair_exchange.glsl"
+#else
+#include "gradient_coopmat/pair_registers.glsl"
+#endif
+#include "gradient_coopmat/pair_matrices.glsl"
+#include "gradient_coopmat/matrix_gradients.glsl"
+#include "gradient/walk.glsl"
+#include "gradient_coopmat/special_sums.glsl"
+#include "gradient_coopmat/store_matrices.glsl"
+
+// Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
+void beginTensors() {
+    HalfRows q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
+    HalfRows dout = halfRowsOf(params.dout, VKF_DOUT, item, SEQUENCE_ROWS(item));
+    HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
+    HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
+    if (OWNS_KEYS) {
+        owned_heads = k;
+        owned_values = v;
+        visited_heads = q;
+        visited_values = dout;
+    } else {
+        owned_heads = q;
+        owned_values = dout;
+        visited_heads = k;
+        visited_values = v;
+    }
+    first_heads = visited_heads.address;
+    first_values = visited_values.address;
+}
+
+// Sets what depends on the head of the walk's tile.
+void turnToHead() {
+    turned = false;
+    if (OWNS_KEYS) {
+        uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
+        visited_heads.address = add64(first_heads, strideOffset(head, params.head_stride[VKF_Q]));
+        visited_values.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+    }
+}
+
+// Lines 10 to 16 for one step of the present tile. A tile with a ds past the largest fp16 is rare, and computes its
+// products again, for the reason that computeScores of coopmat/attention_coopmat.comp gives.
+void computeStep(const uint step, const bool full) {
+    for (;;) {
+        multiplyPairs(step); // 10, 13
+        takePairs();
+        computeGradients(step, full); // 11, 14
+        if (!mustRescale()) {
+            break;
+        }
+        rescaleSums();
+    }
+    makeOperands();
+    addSums(step, full); // 12, 15, 16
+}
+
+// The tile of the walk becomes the present one, in stage number `number`.
+void turnToTile(const uint number) {
+    present = item;
+    present_key_begin = key_begin;
+    present_stage = number * STAGE_WORDS;
+    present_rows = number * VISITED;
+    slope = slopeOf(item.head);
+    present_mask_head = mask_head;
+}
+
+// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of calls
+// must be short (docs/tuning.md, "Chains of calls").
+#define VKF_SEEK(found, full)                                                                     \
+    found = false;                                                                                \
+    KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {      \
+        found = UNIFORM_BY_VOTE(isPartialTile() != (full));                                       \
+    }                                                                                             \
+    if (turned) {                                                                                 \
+        turnToHead();                                                                             \
+    }
+
+// Lines 8 to 16 for the full or the partial tiles of the walk.
+void visitTiles(const bool full) {
+    bool more;
+    VKF_SEEK(more, full)
+    if (!more) {
+        return;
+    }
+    tile_number++;
+    KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
+        fetchStep(step);
+        placeStep(0, step);
+    }
+    barrier();
+    uint number = 0; // of the stage
+    KEEP_LOOP while (more) {
+        turnToTile(number);
+        if (OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
+            zeroEmptyRows(number);
+            barrier();
+        }
+        VKF_SEEK(more, full)
+        uint next = TWO_STAGES ? 1 - number : 0;
+        if (more) {
+            tile_number++;
+        }
+        uvec2 walk_mask_head = mask_head;
+        mask_head = present_mask_head;
+        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
+            IF_KEEPING_LOADS_HERE(TWO_STAGES && more) {
+                fetchStep(step); // 9
+            } else {
+                forgetStep();
+            }
+            computeStep(step, full);
+            if (TWO_STAGES && more) {
+                placeStep(next, step); // 9
+            }
+        }
+        mask_head = walk_mask_head;
+        barrier(); // the readers of the present tile are done
+        if (!TWO_STAGES && more) {
+            KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
+                fetchStep(step);
+                placeStep(0, step);
+            }
+            barrier();
+        }
+        number = next;
+    }
+}
+
+// No tile is full then.
+const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_KEEP;
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    lane = thread % LANES;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
+        return;
+    }
+    beginTensors();
+    loadOwned(); // 6
+    if (!OWNS_KEYS) {
+        loadOwnedRows();
+    }
+    clearSums(); // 7
+    barrier();
+    beginStages();
+    barrier();
+    if (!ALL_PARTIAL) {
+        visitTiles(true); // 8 to 16
+        beginWalk(number);
+    }
+    visitTiles(false);
+    storeSums(); // 18
+}

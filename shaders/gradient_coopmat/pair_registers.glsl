@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
+// elements in place. Results and left operands have the same element layout here, with as many columns as depths.
+//
+// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_ELEMENT, takePairs,
+// makeOperands, as pair_exchange.glsl does.
+#ifndef VKF_PAIR_REGISTERS_GLSL
+#define VKF_PAIR_REGISTERS_GLSL
+
+#define PAIR(matrix, element) pair_tile[matrix][element]
+
+// A loop over the elements of a right operand that an invocation has.
+#define VKF_FOR_EACH_ELEMENT(e, matrix) UNROLL for (uint e = 0; e < MATRIX_DEPTH * MATRIX_COLUMNS / LANES; e++)
+
+// Does nothing: the products left the pairs where PAIR finds them.
+void takePairs() {}
+
+// Rounds p or ds to nearest. A NaN stays a NaN.
+Half roundToHalf(const float x) {
+    if (MATRICES_ARE_BF16) {
+        uint bits = floatBitsToUint(x);
+        bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+        return Half(uintBitsToFloat((is_nan ? 0x7fc00000u : bits + 0x8000u) & 0xffff0000u));
+    }
+    return Half(x);
+}
+
+// Makes the operands of the sums from p and ds.
+void makeOperands() {
+    UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
+        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+                float x = PAIR(r * STEP_TILES + depth, e);
+                operand_tile[r * STEP_DEPTHS + depth][e] = roundToHalf(r < OWNED_TILES ? x : x * ds_factor);
+            }
+        }
+    }
+}
+
+#endif

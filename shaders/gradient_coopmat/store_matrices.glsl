@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
+// subgroup's part of shared memory, where every element has a known row and column.
+//
+// Needs: gradient_coopmat/pair_state.glsl, gradient_coopmat/special_sums.glsl, gradient/walk.glsl,
+// gradient/gradient_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
+#ifndef VKF_STORE_MATRICES_GLSL
+#define VKF_STORE_MATRICES_GLSL
+
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
+const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
+
+// Stores four columns of an owned place of dq or dk.
+void storeHeads(const uint place, const uint column, const vec4 sum) {
+    uint row = (OWNS_KEYS ? key_begin : item.row_begin) + place;
+    if (row >= (OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item)) || column >= HEAD_DIM) {
+        return;
+    }
+    vec4 x = sum * (VKF_GRADIENT_TABLE.scale / ds_factor);
+    if (OWNS_KEYS) {
+        uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, row + item.first_key);
+        storeRow4(address, column, HEAD_DIM, TYPE_DK, isAligned4(address, 0, TYPE_DK), x);
+        return;
+    }
+    bool empty = loadRowState(VKF_GRADIENT_TABLE.row_state, item, row).x == PLUS_INFINITY;
+    uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, row + item.first_row);
+    storeRow4(address, column, HEAD_DIM, TYPE_DQ, isAligned4(address, 0, TYPE_DQ), empty ? vec4(0.0) : x);
+}
+
+// Stores four columns of an owned key of dv.
+void storeValues(const uint place, const uint column, const vec4 sum) {
+    uint key = key_begin + place;
+    if (key >= stored_keys || column >= VALUE_DIM) {
+        return;
+    }
+    vec4 x = sum * scaledByDropout(1.0);
+    uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, key + item.first_key);
+    storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), x);
+}
+
+// The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/matrix_store.glsl
+// gives the reasons.
+void storeSums() {
+    bool special = subgroupAny(special_values);
+    uint begin = subgroup * SUBGROUP_WORDS;
+    KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
+        UNROLL for (uint i = 0; i < SUMS; i++) {
+            if (i / STORED_MATRICES == first / STORED_MATRICES) {
+                coopMatStore(sum_tile[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                             gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        KEEP_LOOP for (uint place = lane; place < STORED_MATRICES * MATRIX_WORDS; place += LANES) {
+            uint matrix = first + place / MATRIX_WORDS;
+            bool heads = matrix >= FIRST_HEAD_SUM;
+            uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
+            uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
+            uint owned = subgroup * SUBGROUP_OWNED + number / columns * MATRIX_ROWS +
+                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = number % columns * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            vec4 sum = uintBitsToFloat(stage[begin + place]);
+            if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
+                sum += specialValues(key_begin + owned, column);
+            }
+            if (special && !OWNS_KEYS && item.row_begin + owned < SEQUENCE_ROWS(item)) {
+                sum += specialHeads(item.row_begin + owned, column);
+            }
+            if (heads && matrix < SUMS) {
+                storeHeads(owned, column, sum);
+            } else if (!heads) {
+                storeValues(owned, column, sum);
+            }
+        }
+        subgroupBarrier();
+    }
+}
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Tile choice of the backward pass on path coopmat. It depends on plain data alone: a device and a problem.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/matrix_layout.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
+
+namespace vkf {
+
+// shaders/gradient_coopmat/gradient_coopmat.comp explains the numbers.
+struct GradientMatrixTile {
+    MatrixLayout layout;
+    GradientOwner owner{};     // rows or keys
+    uint32_t subgroups = 0;    // 0 = no tile
+    uint32_t ownedTiles = 0;   // matrices of rows or keys that a subgroup owns
+    uint32_t steps = 0;        // of a visited tile
+    bool twoStages = false;    // shared memory has two visited tiles
+    bool stagedValues = false; // owned dout or v is in shared memory, not in registers
+    uint32_t headDim = 0;
+    uint32_t valueDim = 0;
+    bool headSums = false;  // dq or dk
+    bool valueSums = false; // dv
+    bool dropout = false;
+
+    bool sumsHeads() const { return headSums; }
+    bool sumsValues() const { return valueSums; }
+    uint32_t workgroupSize() const { return subgroups * layout.lanes; }
+    uint32_t owned() const { return subgroups * ownedTiles * layout.rows; }
+    uint32_t visited() const;
+    uint32_t rows() const { return owner == GradientOwner::keys ? visited() : owned(); }
+    uint32_t keys() const { return owner == GradientOwner::keys ? owned() : visited(); }
+    uint32_t sharedBytes() const;
+    // Registers of an invocation that hold owned operands, sums, pairs of a step, and words on their way.
+    uint32_t registers() const;
+    std::string text(uint32_t splits) const;
+};
+
+// Fills *considered, unless null. A tile without a workgroup says that the device has too little shared memory.
+GradientMatrixTile chooseGradientMatrixTile(const Caps& caps, const MatrixLayout& layout,
+                                            const GradientTileProblem& problem, ConsideredTiles* considered = nullptr);
+
+// The tiles of the kernels that write dk and dv: one for both if an invocation has registers for both sums, else one
+// each. sameKeys: both then own the same number of keys.
+std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const Caps& caps, const MatrixLayout& layout,
+                                                     const GradientTileProblem& problem, bool sameKeys);
+
+} // namespace vkf
