@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      9   A step of the next tile is on its way to registers and to a second stage while lines 10 to 16 use this one.
+//      9   A step of the next tile is on its way to registers, and to a second stage, while lines 10 to 16 use this one.
 //     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
 //          16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. If a ds exceeds the largest fp16, the subgroup scales its sums and all its ds
@@ -27,9 +27,11 @@
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order.
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
-// VISITED rows or keys in steps of STEP, so that few pairs are in registers. A subgroup holds:
+// VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
+// subgroups own the same places. Each takes half of the depth of lines 10 and 13, and half of the columns of the sums.
+// They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
-//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices (dout and v may be in shared memory)
+//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices
 //     s, dp               2 x OWNED_TILES x STEP_TILES matrices
 //     p, ds               2 x OWNED_TILES x STEP_DEPTHS matrices
 //     dk, dv or dq        OWNED_TILES x HEAD_COLUMNS and VALUE_COLUMNS matrices
@@ -111,11 +113,15 @@ void turnToHead() {
 void computeStep(const uint step, const bool full) {
     for (;;) {
         multiplyPairs(step); // 10, 13
+        joinPairs();
         takePairs();
         computeGradients(step, full); // 11, 14
-        if (!mustRescale()) {
+        if (DEPTH_SUBGROUPS > 1 || !mustRescale()) {
             break;
         }
+        rescaleSums();
+    }
+    KEEP_LOOP while (DEPTH_SUBGROUPS > 1 && mustRescale()) { // other subgroups do not wait in joinPairs again
         rescaleSums();
     }
     makeOperands();
@@ -142,6 +148,9 @@ void turnToTile(const uint number) {
     if (turned) {                                                                                 \
         turnToHead();                                                                             \
     }
+
+// Whether steps of the next tile are fetched while this tile is computed.
+const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
 
 // Lines 8 to 16 for the full or the partial tiles of the walk.
 void visitTiles(const bool full) {
@@ -171,7 +180,7 @@ void visitTiles(const bool full) {
         uvec2 walk_mask_head = mask_head;
         mask_head = present_mask_head;
         KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
-            IF_KEEPING_LOADS_HERE(TWO_STAGES && more) {
+            IF_KEEPING_LOADS_HERE(FETCHES_AHEAD && more) {
                 fetchStep(step); // 9
             } else {
                 forgetStep();
@@ -185,8 +194,10 @@ void visitTiles(const bool full) {
         barrier(); // the readers of the present tile are done
         if (!TWO_STAGES && more) {
             KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
-                fetchStep(step);
-                placeStep(0, step);
+                if (!FETCHES_AHEAD) {
+                    fetchStep(step);
+                }
+                placeStep(0, step); // 9
             }
             barrier();
         }

@@ -22,7 +22,7 @@ RowDropout lineDropout(const uint line, const uint place) {
 // `full`: every row of the tile sees all of its keys. In other tiles, p and ds of a dropped pair become 0.
 void computeGradients(const uint step, const bool full) {
     uvec2 place = lanePlace(lane);
-    uint owned = subgroup * SUBGROUP_OWNED + place.x;
+    uint owned = ownedFirst() + place.x;
     uint visited = step * STEP + place.y;
     uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
     UNROLL for (uint line = 0; line < LINES; line++) {

@@ -7,7 +7,7 @@
 // line is a query row: all of its pairs share lse, delta, masks and score terms.
 //
 // Needs: common/params.glsl. Provides: OWNER, OWNS_KEYS, OWNS_BIAS, the sizes of a tile, TILE_ROWS, TILE_KEYS, LINES,
-// LINE_PAIRS, lineMatrix, lineElement, lineRow, lineKey, pairKey.
+// LINE_PAIRS, VKF_PAIR_MATRIX, VKF_PAIR_ELEMENT, ownedStep, visitedStep, ownedFirst, columnShare.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
 
@@ -19,7 +19,7 @@ layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false;
 layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
 layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
-layout(constant_id = VKF_ID_STAGED_VALUES) const bool STAGED_VALUES = false;
+layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1; // 1 or 2
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
 layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
@@ -36,7 +36,7 @@ const bool NEEDS_DP = SUMS_HEADS;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
-const uint OWNED = SUBGROUPS * SUBGROUP_OWNED;
+const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 
 // A step takes so many visited places. It fills the columns of pairs and the depth of sums.
 const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
@@ -46,10 +46,11 @@ const uint VISITED = VISITED_STEPS * STEP;
 const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
 const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
 
-const uint HEAD_DEPTHS = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
-const uint VALUE_DEPTHS = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_DEPTH);
-const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_MATRIX_TILES(HEAD_DIM, MATRIX_COLUMNS) : 0; // of sums, in matrices
-const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS) : 0;
+// Matrices of the subgroup: operands, and columns of sums.
+const uint HEAD_DEPTHS = VKF_GRADIENT_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint VALUE_DEPTHS = VKF_GRADIENT_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_GRADIENT_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_GRADIENT_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 
 const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;  // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
@@ -83,5 +84,14 @@ uint visitedStep(const uint column_line) {
 }
 
 uint thread, subgroup, lane;
+
+// The first owned place of the subgroup in its workgroup, and the number of its share of the columns.
+uint ownedFirst() {
+    return subgroup / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
+}
+
+uint columnShare() {
+    return subgroup % DEPTH_SUBGROUPS;
+}
 
 #endif

@@ -48,7 +48,8 @@ void placeChunk(const HalfRows rows, const uint type, const uint dim, const uint
         UNROLL for (uint d = 0; d < (depths); d++) {                                                                  \
             if (d % VKF_MATRIX_STAGED_TILES == 0) {                                                                   \
                 subgroupBarrier(); /* the readers of the last chunk are done */                                       \
-                placeChunk(rows, type, dim, (first) + r * MATRIX_ROWS, d * DEPTH_WORDS);                              \
+                placeChunk(rows, type, dim, (first) + r * MATRIX_ROWS,                                                \
+                           (columnShare() * (depths) + d) * DEPTH_WORDS);                                             \
                 subgroupMemoryBarrierShared();                                                                        \
                 subgroupBarrier();                                                                                    \
             }                                                                                                         \
@@ -64,25 +65,17 @@ uint ownedBegin() {
 }
 
 void loadOwned() {
-    uint first = ownedBegin() + subgroup * SUBGROUP_OWNED;
+    uint first = ownedBegin() + ownedFirst();
     VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_DEPTHS, head_tile)
-    if (NEEDS_DP && !STAGED_VALUES) {
+    if (NEEDS_DP) {
         VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_DEPTHS, value_tile)
-    }
-    if (NEEDS_DP && STAGED_VALUES) {
-        const uint words = VALUE_ROW - 1;
-        KEEP_LOOP for (uint place = thread; place < OWNED * words; place += WORKGROUP_SIZE) {
-            own_values[place / words * VALUE_ROW + place % words] =
-                matrixWord(owned_values, TYPE_OWNED_VALUES, ownedBegin() + place / words, place % words * 8,
-                           VALUE_DIM);
-        }
     }
 }
 
 // Loads the state of owned rows. It is that of an empty row for rows that do not exist.
 void loadOwnedRows() {
     uvec2 states = VKF_GRADIENT_TABLE.row_state;
-    uint first = item.row_begin + subgroup * SUBGROUP_OWNED + lanePlace(lane).x;
+    uint first = item.row_begin + ownedFirst() + lanePlace(lane).x;
     UNROLL for (uint line = 0; line < (OWNS_KEYS ? 0 : LINES); line++) {
         uint row = first + ownedStep(line);
         vec2 state = loadRowState(states, item, min(row, SEQUENCE_ROWS(item) - 1));

@@ -2,7 +2,7 @@
 //
 // The products of gradient_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
 //
-// Needs: gradient_coopmat/pair_state.glsl, VKF_FOR_EACH_ELEMENT. Provides: multiplyPairs, addSums.
+// Needs: gradient_coopmat/pair_state.glsl, VKF_FOR_EACH_ELEMENT. Provides: multiplyPairs, joinPairs, addSums.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
 
@@ -14,8 +14,9 @@ void multiplyPairs(const uint step) {
     UNROLL for (uint i = 0; i < 2 * SCORE_MATRICES; i++) {
         pair_tile[i] = ResultMatrix(0.0);
     }
-    uint heads = present_stage + step * STEP * HEAD_ROW;
-    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW;
+    uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_DEPTHS * DEPTH_WORDS;
+    uint values =
+        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_DEPTHS * DEPTH_WORDS;
     UNROLL for (uint d = 0; d < VKF_MAX_WORDS(HEAD_DEPTHS, DP_DEPTHS); d++) {
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
             RightMatrix visited;
@@ -32,19 +33,32 @@ void multiplyPairs(const uint step) {
                             gl_CooperativeMatrixLayoutColumnMajor);
                 UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
                     const uint i = SCORE_MATRICES + r * STEP_TILES + t;
-                    if (STAGED_VALUES) {
-                        LeftMatrix owned;
-                        coopMatLoad(owned, own_values,
-                                    (subgroup * SUBGROUP_OWNED + r * MATRIX_ROWS) * VALUE_ROW + d * DEPTH_WORDS,
-                                    VALUE_ROW, gl_CooperativeMatrixLayoutRowMajor);
-                        pair_tile[i] = coopMatMulAdd(owned, visited, pair_tile[i]);
-                    } else {
-                        pair_tile[i] =
-                            coopMatMulAdd(value_tile[STAGED_VALUES ? 0 : r * VALUE_DEPTHS + d], visited, pair_tile[i]);
-                    }
+                    pair_tile[i] = coopMatMulAdd(value_tile[r * VALUE_DEPTHS + d], visited, pair_tile[i]);
                 }
             }
         }
+    }
+}
+
+// Adds the pairs of the two subgroups that divide the depth. Both get the same bits.
+void joinPairs() {
+    if (DEPTH_SUBGROUPS == 1) {
+        return;
+    }
+    const uint matrices = NEEDS_DP ? 2 * SCORE_MATRICES : SCORE_MATRICES;
+    if (VISITED_STEPS > 1) {
+        barrier(); // the readers of the last step are done
+    }
+    UNROLL for (uint i = 0; i < matrices; i++) {
+        coopMatStore(pair_tile[i], join_stage, (subgroup * matrices + i) * JOIN_WORDS, JOIN_ROW,
+                     gl_CooperativeMatrixLayoutRowMajor);
+    }
+    barrier();
+    UNROLL for (uint i = 0; i < matrices; i++) {
+        ResultMatrix other;
+        coopMatLoad(other, join_stage, ((subgroup ^ 1) * matrices + i) * JOIN_WORDS, JOIN_ROW,
+                    gl_CooperativeMatrixLayoutRowMajor);
+        pair_tile[i] += other;
     }
 }
 
@@ -77,8 +91,9 @@ void multiplyPairs(const uint step) {
     }
 
 void addSums(const uint step, const bool full) {
-    uint heads = present_stage + step * STEP * HEAD_ROW;
-    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW;
+    uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_COLUMNS * COLUMN_WORDS;
+    uint values =
+        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
     VKF_ADD_SUMS(0, VALUE_COLUMNS, 0, values, VALUE_ROW)
     VKF_ADD_SUMS(FIRST_HEAD_SUM, HEAD_COLUMNS, OWNED_TILES, heads, HEAD_ROW)
 }

@@ -12,8 +12,8 @@
 
 // A word has 16 bytes, which are eight elements.
 const uint STAGE_UNIT = VKF_MAX_WORDS(MATRIX_DEPTH, MATRIX_COLUMNS);
-const uint HEAD_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT); // words from row to row in shared memory
-const uint VALUE_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT);
+const uint HEAD_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_SUBGROUPS); // words from row to row
+const uint VALUE_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
 const uint HEAD_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint VALUE_WORDS = (VALUE_DIM + 7) / 8;
 const uint DEPTH_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
@@ -42,7 +42,7 @@ uvec2 first_heads, first_values; // addresses of the first head that is visited
 
 // k and v of the owned keys, or q and dout of the owned rows.
 LeftMatrix head_tile[OWNED_TILES * HEAD_DEPTHS];
-LeftMatrix value_tile[STAGED_VALUES ? 1 : OWNED_TILES * VALUE_DEPTHS];
+LeftMatrix value_tile[OWNED_TILES * VALUE_DEPTHS];
 
 // The sums: dv of OWNED_TILES x VALUE_COLUMNS matrices, then dk or dq of OWNED_TILES x HEAD_COLUMNS matrices.
 const uint FIRST_HEAD_SUM = OWNED_TILES * VALUE_COLUMNS;
@@ -81,11 +81,15 @@ shared uint last_empty[2];
 // The stages. Before the walk and behind it: SUBGROUP_WORDS for each subgroup, through which owned operands come in and
 // sums go out.
 shared uvec4 stage[ALL_STAGE_WORDS];
-shared uvec4 own_values[STAGED_VALUES ? OWNED * VALUE_ROW : 1];
 
 // If rows are visited: the state of the rows of each stage, and the generator key or mask of their dropout.
 shared vec2 row_states[OWNS_KEYS ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 shared uvec4 row_dropouts[OWNS_KEYS && HAS_DROPOUT ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
+
+// Pairs of a step that subgroups with the same owned places add up.
+const uint JOIN_ROW = VKF_GRADIENT_JOIN_ROW_WORDS(MATRIX_COLUMNS);
+const uint JOIN_WORDS = MATRIX_ROWS * JOIN_ROW; // of a matrix
+shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * JOIN_WORDS : 1];
 
 #ifdef VKF_MATRIX_EXCHANGE
 const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, STEP); // words of a subgroup

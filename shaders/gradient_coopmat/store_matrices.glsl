@@ -58,9 +58,9 @@ void storeSums() {
             bool heads = matrix >= FIRST_HEAD_SUM;
             uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
             uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
-            uint owned = subgroup * SUBGROUP_OWNED + number / columns * MATRIX_ROWS +
+            uint owned = ownedFirst() + number / columns * MATRIX_ROWS +
                          place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = number % columns * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            uint column = (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             vec4 sum = uintBitsToFloat(stage[begin + place]);
             if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
                 sum += specialValues(key_begin + owned, column);

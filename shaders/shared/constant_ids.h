@@ -140,7 +140,7 @@
 #define VKF_ID_OWNED_TILES 94        /* matrices of rows or keys that a subgroup owns */
 #define VKF_ID_VISITED_STEPS 95      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
 #define VKF_ID_TWO_STAGES 96         /* bool: shared memory has two visited tiles */
-#define VKF_ID_STAGED_VALUES 97      /* bool: owned rows of dout or keys of v are in shared memory, not in registers */
+#define VKF_ID_DEPTH_SUBGROUPS 97    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
 #define VKF_ID_COUNT 98
 

@@ -82,9 +82,18 @@ struct GradientTable {
                                                                    : (chunk_visited) * (columns4))
 #define VKF_GRADIENT_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
 
-/* Shared memory of gradient_coopmat.comp: 16-byte words of eight elements from row to row. `unit` is the larger of a
- * matrix's columns and depth. The padding puts the rows of a matrix into different banks. */
-#define VKF_GRADIENT_MATRIX_ROW_WORDS(dim, unit) VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(dim, unit), unit)
+/* The tile of gradient_coopmat.comp. `subgroups` of them divide the columns of a tensor. `unit` is the larger of a
+ * matrix's columns and depth.
+ *
+ * VKF_GRADIENT_SHARE                matrices of one subgroup; some may lie past the last column
+ * VKF_GRADIENT_MATRIX_ROW_WORDS     16-byte words from row to row in shared memory. The padding puts the rows of a
+ *                                   matrix into different banks.
+ * VKF_GRADIENT_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
+ */
+#define VKF_GRADIENT_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
+#define VKF_GRADIENT_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                      \
+    VKF_MATRIX_ROW_WORDS(VKF_GRADIENT_SHARE(dim, unit, subgroups) * (subgroups), unit)
+#define VKF_GRADIENT_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)
 
 #ifdef __cplusplus
 static_assert(sizeof(GradientParams) == sizeof(CallParams));

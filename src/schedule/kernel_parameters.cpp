@@ -230,7 +230,7 @@ Constants tileConstants(const GradientMatrixTile& tile) {
     c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_TWO_STAGES] = tile.twoStages ? 1 : 0;
-    c[VKF_ID_STAGED_VALUES] = tile.stagedValues ? 1 : 0;
+    c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
     setLayout(tile.layout, c);
     return c;
 }

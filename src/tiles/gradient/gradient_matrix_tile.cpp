@@ -27,51 +27,44 @@ struct Candidate {
     uint32_t ownedTiles;
     uint32_t steps;
     bool twoStages;
-    bool stagedValues;
+    uint32_t depthSubgroups;
     uint32_t mostDim; // of q and v, whichever is larger
 };
 
 // Best first, for 16 x 16 matrices. docs/tuning.md, "The backward pass", has the reasons; they are predictions.
-constexpr std::array keyCandidates = {
-    Candidate{4, 2, 4, true, false, 64},
-    Candidate{8, 1, 2, true, false, 128},
-    Candidate{4, 1, 2, true, false, 128},
-    Candidate{8, 1, 1, true, false, 256},
-    Candidate{4, 1, 1, true, false, 256},
-    // k in registers and v in shared memory: three subgroups fit 48 KiB.
-    Candidate{3, 1, 1, false, true, 256},
-    Candidate{2, 1, 1, false, true, 256},
-    Candidate{4, 1, 1, false, false, 256},
-    Candidate{2, 1, 1, false, false, 256},
-    Candidate{1, 1, 1, false, false, 256},
-};
-
-constexpr std::array rowCandidates = {
-    Candidate{8, 2, 4, true, false, 64},   Candidate{4, 2, 4, true, false, 64},   Candidate{8, 1, 2, true, false, 128},
-    Candidate{4, 1, 2, true, false, 128},  Candidate{8, 1, 1, true, false, 256},  Candidate{4, 1, 1, true, false, 256},
-    Candidate{3, 1, 1, false, true, 256},  Candidate{2, 1, 1, false, true, 256},  Candidate{4, 1, 1, false, false, 256},
-    Candidate{2, 1, 1, false, false, 256}, Candidate{1, 1, 1, false, false, 256},
+constexpr std::array registerCandidates = {
+    // Two workgroups share the 48 KiB that a multiprocessor has for all.
+    Candidate{4, 2, 2, true, 1, 64},
+    // Operands and sums of 16 rows or keys fill the registers: one workgroup of eight subgroups.
+    Candidate{8, 1, 2, true, 1, 128},
+    // Twice as many workgroups, two of which share a multiprocessor.
+    Candidate{4, 1, 1, true, 1, 128},
+    Candidate{8, 1, 1, true, 1, 256},
+    // Half of the columns of 16 rows or keys fill the registers.
+    Candidate{8, 1, 1, false, 2, 256},
+    Candidate{4, 1, 1, false, 2, 256},
+    Candidate{4, 1, 1, false, 1, 256},
+    Candidate{2, 1, 1, false, 1, 256},
+    Candidate{1, 1, 1, false, 1, 256},
 };
 
 // Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part.
 constexpr std::array exchangeCandidates = {
-    Candidate{4, 2, 2, true, false, 64},   Candidate{4, 1, 2, true, false, 128},  Candidate{4, 1, 1, true, false, 256},
-    Candidate{4, 1, 1, false, false, 256}, Candidate{2, 1, 1, false, false, 256}, Candidate{1, 1, 1, false, false, 256},
+    Candidate{4, 2, 2, true, 1, 64},   Candidate{4, 1, 2, true, 1, 128},  Candidate{4, 1, 1, true, 1, 256},
+    Candidate{4, 1, 1, false, 2, 256}, Candidate{4, 1, 1, false, 1, 256}, Candidate{2, 1, 1, false, 1, 256},
+    Candidate{1, 1, 1, false, 1, 256},
 };
 
-std::span<const Candidate> candidatesOf(const MatrixLayout& layout, GradientOwner owner) {
-    if (layout.exchanged) {
-        return exchangeCandidates;
-    }
-    return owner == GradientOwner::keys ? std::span<const Candidate>(keyCandidates) : rowCandidates;
+std::span<const Candidate> candidatesOf(const MatrixLayout& layout) {
+    return layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
 }
 
 uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, layout.depth); }
 
 GradientMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const GradientTileProblem& problem) {
-    return {layout,           problem.owner,       candidate.subgroups,    candidate.ownedTiles,
-            candidate.steps,  candidate.twoStages, candidate.stagedValues, problem.headDim,
-            problem.valueDim, problem.sumsHeads,   problem.sumsValues,     problem.dropout};
+    return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedTiles,
+            candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
+            problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout};
 }
 
 bool needsDp(const GradientMatrixTile& tile) { return tile.owner != GradientOwner::keys || tile.headSums; }
@@ -82,31 +75,34 @@ uint32_t GradientMatrixTile::visited() const { return steps * stepOf(layout); }
 
 uint32_t GradientMatrixTile::sharedBytes() const {
     const uint32_t unit = stepOf(layout);
-    const uint32_t valueRow = VKF_GRADIENT_MATRIX_ROW_WORDS(valueDim, unit);
-    const uint32_t rowWords = VKF_GRADIENT_MATRIX_ROW_WORDS(headDim, unit) + valueRow;
+    const uint32_t valueRow = VKF_GRADIENT_MATRIX_ROW_WORDS(valueDim, unit, depthSubgroups);
+    const uint32_t rowWords = VKF_GRADIENT_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
     const uint32_t places = (twoStages ? 2 : 1) * visited();
     const uint32_t subgroupWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, layout.depth, layout.columns);
     const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, unit) : 0;
-    const uint32_t ownWords = stagedValues ? owned() * valueRow : 1;
+    const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
+    const uint32_t joinWords =
+        depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_GRADIENT_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
     // The last word is last_empty of pair_state.glsl.
-    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + exchangeWords + ownWords + dropouts + 1) * wordBytes +
+    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + exchangeWords + joinWords + dropouts + 1) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 
 uint32_t GradientMatrixTile::registers() const {
     const uint32_t elements = layout.elements();
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
-    const uint32_t headDepths = VKF_MATRIX_TILES(headDim, layout.depth);
-    const uint32_t valueDepths = needsDp(*this) && !stagedValues ? VKF_MATRIX_TILES(valueDim, layout.depth) : 0;
-    const uint32_t headColumns = headSums ? VKF_MATRIX_TILES(headDim, layout.columns) : 0;
-    const uint32_t valueColumns = valueSums ? VKF_MATRIX_TILES(valueDim, layout.columns) : 0;
+    const auto share = [this](uint32_t dim, uint32_t side) { return VKF_GRADIENT_SHARE(dim, side, depthSubgroups); };
+    const uint32_t headDepths = share(headDim, layout.depth);
+    const uint32_t valueDepths = needsDp(*this) ? share(valueDim, layout.depth) : 0;
+    const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
+    const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
     const uint32_t pairs = (needsDp(*this) ? 2 : 1) * stepOf(layout) / layout.columns;
     const auto fetches = [this](uint32_t dim) {
         return (stepOf(layout) * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
     };
-    const uint32_t fetched = twoStages ? fetches(headDim) + fetches(valueDim) : 0;
+    const uint32_t fetched = twoStages || steps == 1 ? fetches(headDim) + fetches(valueDim) : 0;
     return ownedTiles * (operand * (headDepths + valueDepths) + elements * (headColumns + valueColumns + pairs)) +
            fetched;
 }
@@ -117,13 +113,13 @@ std::string GradientMatrixTile::text(uint32_t /*splits*/) const {
                      {"ownedTiles", ownedTiles},
                      {"steps", steps},
                      {"stages", twoStages ? 2U : 1U},
-                     {"stagedValues", stagedValues ? 1U : 0U}});
+                     {"depthSubgroups", depthSubgroups}});
 }
 
 GradientMatrixTile chooseGradientMatrixTile(const Caps& caps, const MatrixLayout& layout,
                                             const GradientTileProblem& problem, ConsideredTiles* considered) {
     TileSearch<TilePlan<GradientMatrixTile>> search;
-    for (const Candidate& candidate : candidatesOf(layout, problem.owner)) {
+    for (const Candidate& candidate : candidatesOf(layout)) {
         const GradientMatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t workgroups = (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
         const bool large = tile.subgroups > smallSubgroups || tile.ownedTiles > 1;
@@ -159,7 +155,6 @@ std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const Caps& caps, const Mat
         values = heads;
         values.headSums = false;
         values.valueSums = true;
-        values.stagedValues = false;
     }
     return {heads, values};
 }

@@ -15,12 +15,12 @@ namespace vkf {
 // shaders/gradient_coopmat/gradient_coopmat.comp explains the numbers.
 struct GradientMatrixTile {
     MatrixLayout layout;
-    GradientOwner owner{};     // rows or keys
-    uint32_t subgroups = 0;    // 0 = no tile
-    uint32_t ownedTiles = 0;   // matrices of rows or keys that a subgroup owns
-    uint32_t steps = 0;        // of a visited tile
-    bool twoStages = false;    // shared memory has two visited tiles
-    bool stagedValues = false; // owned dout or v is in shared memory, not in registers
+    GradientOwner owner{};       // rows or keys
+    uint32_t subgroups = 0;      // 0 = no tile
+    uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
+    uint32_t steps = 0;          // of a visited tile
+    bool twoStages = false;      // shared memory has two visited tiles
+    uint32_t depthSubgroups = 1; // that share owned rows or keys, and divide the columns of all tensors
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     bool headSums = false;  // dq or dk
@@ -30,7 +30,7 @@ struct GradientMatrixTile {
     bool sumsHeads() const { return headSums; }
     bool sumsValues() const { return valueSums; }
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
-    uint32_t owned() const { return subgroups * ownedTiles * layout.rows; }
+    uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
     uint32_t visited() const;
     uint32_t rows() const { return owner == GradientOwner::keys ? visited() : owned(); }
     uint32_t keys() const { return owner == GradientOwner::keys ? owned() : visited(); }
