@@ -116,6 +116,11 @@ void computeStep(const uint step, const bool full) {
         joinPairs();
         takePairs();
         computeGradients(step, full); // 11, 14
+        bool drops = full && present_empty;
+        IF_AS_LOOP(drops) {
+            dropEmptyRows(step);
+            drops = false;
+        }
         if (DEPTH_SUBGROUPS > 1 || !mustRescale()) {
             break;
         }
@@ -168,7 +173,8 @@ void visitTiles(const bool full) {
     uint number = 0; // of the stage
     KEEP_LOOP while (more) {
         turnToTile(number);
-        if (OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
+        present_empty = OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number);
+        if (present_empty) {
             zeroEmptyRows(number);
             barrier();
         }

@@ -6,7 +6,7 @@
 //
 // Needs: gradient_coopmat/pair_state.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, gradient/gradient_table.glsl.
-// Provides: computeGradients, mustRescale, rescaleSums.
+// Provides: computeGradients, dropEmptyRows, mustRescale, rescaleSums.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
 
@@ -49,7 +49,7 @@ void computeGradients(const uint step, const bool full) {
             uint j = first_key + key_step;
             float capped = finalScore(PAIR(matrix, e));
             float p = exp2(withTerms(terms, key_step, capped) - state.x);
-            bool dropped = HAS_TERMS && empty; // a term may be infinite
+            bool dropped = false;
             if (!full) {
                 bool kept = keeps(keep, j);
                 bool is_open = !BLOCKS_CROSS_TILES || isOpen(open, present_key_begin, j);
@@ -72,6 +72,23 @@ void computeGradients(const uint step, const bool full) {
                 PAIR(SCORE_MATRICES + matrix, e) = CHOOSE(ds, 0.0, dropped);
             }
             PAIR(matrix, e) = CHOOSE(p, 0.0, dropped || !stays);
+        }
+    }
+}
+
+// Sets the pairs of empty rows of a full tile to 0. Their rows of q and dout are zeros, and zero times an infinite k or v
+// is NaN.
+void dropEmptyRows(const uint step) {
+    uint visited = step * STEP + lanePlace(lane).y;
+    UNROLL for (uint line = 0; line < (OWNS_KEYS ? LINES : 0); line++) {
+        bool empty = row_states[OWNS_KEYS ? present_rows + visited + visitedStep(line) : 0].x == PLUS_INFINITY;
+        UNROLL for (uint pair = 0; pair < LINE_PAIRS; pair++) {
+            const uint matrix = VKF_PAIR_MATRIX(line, pair);
+            const uint e = VKF_PAIR_ELEMENT(line, pair);
+            PAIR(matrix, e) = CHOOSE(PAIR(matrix, e), 0.0, empty);
+            if (NEEDS_DP) {
+                PAIR(SCORE_MATRICES + matrix, e) = CHOOSE(PAIR(SCORE_MATRICES + matrix, e), 0.0, empty);
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ uint key_begin;
 Item present;
 uint present_key_begin;
 uvec2 present_mask_head; // of its block mask
+bool present_empty;      // rows are visited, and one of them is empty or does not exist
 float slope;             // ALiBi: of its head, in units of log2
 uint present_stage;      // the first word of its stage
 uint present_rows;       // its first row in row_states

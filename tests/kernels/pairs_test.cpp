@@ -160,12 +160,19 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
 // merge_test.cpp, append_test.cpp, wide_heads_test.cpp and gradient_test.cpp.
-const std::set<std::string> shadersTestedElsewhere = {"merge_parts",     "merge_parts_storage16",
-                                                      "append_rows",     "append_rows_storage16",
-                                                      "advance_lengths", "attention_decode_wide_subgroups_storage16",
-                                                      "gradient_rows",   "gradient_rows_storage16",
-                                                      "gradient_scalar", "gradient_scalar_storage16",
-                                                      "gradient_sinks"};
+const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
+                                                      "merge_parts_storage16",
+                                                      "append_rows",
+                                                      "append_rows_storage16",
+                                                      "advance_lengths",
+                                                      "attention_decode_wide_subgroups_storage16",
+                                                      "gradient_rows",
+                                                      "gradient_rows_storage16",
+                                                      "gradient_scalar",
+                                                      "gradient_scalar_storage16",
+                                                      "gradient_sinks",
+                                                      "gradient_coopmat_subgroups_storage16",
+                                                      "gradient_coopmat_exchange_subgroups_storage16"};
 
 } // namespace
 

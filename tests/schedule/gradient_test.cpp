@@ -107,6 +107,71 @@ TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[schedul
     CHECK(schedule.phases[5].items == schedule.keySlots.count * 2);
 }
 
+TEST_CASE("a backward pass takes matrices where the device has them", "[schedule]") {
+    using vkf::Kernel;
+    vkf::Caps caps = vkf::test::matrixCaps();
+    VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64, 0, VKF_TYPE_F16});
+    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
+    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const vkf::GradientSchedule schedule = made(caps, problem);
+    CHECK(schedule.path == VKF_PATH_COOPMAT);
+    CHECK(schedule.productType == VKF_TYPE_F16);
+    CHECK(schedule.inputAlignment == 16);
+    CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
+                                             Kernel::gradientCoopmat, Kernel::gradientScalar, Kernel::gradientSinks});
+    CHECK(schedule.phases[2].variant.subgroups);
+    CHECK(schedule.phases[2].variant.subgroupSize == 32);
+    CHECK(schedule.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
+    CHECK(schedule.phases[3].variant.constants[VKF_ID_WRITES_DK] == 1);
+    CHECK(schedule.phases[3].variant.constants[VKF_ID_WRITES_DV] == 1);
+
+    // Rows that are not whole words have no alignment to keep to.
+    problem.dout.rowStride = 67;
+    problem.dout.headStride = uint64_t{67} * 512;
+    problem.dout.batchStride = uint64_t{67} * 512 * 4;
+    CHECK(made(caps, problem).inputAlignment == 1);
+    // The same path where llvmpipe is asked for it, but not by default.
+    caps.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
+    CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
+    forward.path = VKF_PATH_COOPMAT;
+    CHECK(made(caps, problem).path == VKF_PATH_COOPMAT);
+
+    vkf::GradientSchedule refused;
+    VkfMessage message{};
+    problem.dout = {};
+    problem.dout.type = VKF_TYPE_BF16;
+    CHECK(make(caps, problem, &refused, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "the backward pass on path coopmat: dout must be f32 or of the type of k and v");
+    forward.path = VKF_PATH_AUTO;
+    caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
+    problem.dout.type = VKF_TYPE_F32;
+    CHECK(made(caps, problem).path == VKF_PATH_COOPMAT);
+    forward.precision = VKF_PRECISION_FP32;
+    CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
+    forward.precision = VKF_PRECISION_DEFAULT;
+    // 16 KiB are too few for the matrices of wide heads.
+    caps.maxSharedMemoryBytes = 16384;
+    const VkfProblem wide = problemOf({2, 4, 2, 512, 640, 256, 0, VKF_TYPE_F16});
+    CHECK(made(caps, vkf::test::gradientOf(wide)).path == VKF_PATH_SCALAR);
+}
+
+// dk and dv of packed sequences share the slots of the tiles of keys.
+TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[schedule]") {
+    vkf::Caps caps = vkf::test::matrixCaps();
+    caps.f16Matrix = {{}, vkf::exchangedMatrixLayout(32, 16, 16, 16)};
+    VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
+    vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
+    const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));
+    for (const vkf::Phase& phase : schedule.phases) {
+        const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
+        if (phase.variant.kernel == vkf::Kernel::gradientCoopmat && ofKeys) {
+            CHECK(phase.items == schedule.keySlots.count * 2);
+        }
+    }
+}
+
 TEST_CASE("a device that cannot do a backward pass says why", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     vkf::GradientSchedule schedule;
