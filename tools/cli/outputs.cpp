@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/outputs.hpp"
 
-#include <array>
-
 #include "cli/error.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
@@ -12,38 +10,26 @@ namespace vkf::tools {
 
 namespace {
 
-// One result: its flag, its name in a .safetensors file, and the path of the file. An empty path means that the caller
-// does not want the result.
-struct Result {
-    const char* flag;
-    const char* name;
-    std::string path;
-};
-
-std::array<Result, 3> resultsOf(const OutputFiles& files) {
-    return {{{"-o", "o", files.o}, {"--lse", "lse", files.lse}, {"--weights", "probabilities", files.probabilities}}};
-}
-
 bool sameFile(const std::string& a, const std::string& b) {
     std::error_code error;
     namespace fs = std::filesystem;
     return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) || fs::equivalent(a, b, error);
 }
 
-void checkOutput(const FlagFile& file, ElementType type, const InputFiles& inputs) {
-    const std::optional<FileFormat> format = formatOf(file.path);
+void checkOutput(const Output& output, std::span<const FlagFile> inputs) {
+    const std::optional<FileFormat> format = formatOf(output.path);
     if (!format)
-        failInput("{} {}: the name must end in .npy or .safetensors", file.flag, file.path);
-    if (format == FileFormat::npy && type == ElementType::bf16)
-        failInput("{} {}: NumPy has no bf16; end the name in .safetensors or give --output-type f32", file.flag,
-                  file.path);
-    for (const FlagFile& input : filesGiven(inputs))
-        if (sameFile(file.path, input.path))
-            failInput("{} {}: is the input file of {}", file.flag, file.path, input.flag);
+        failInput("{} {}: the name must end in .npy or .safetensors", output.flag, output.path);
+    if (format == FileFormat::npy && output.tensor.type == ElementType::bf16)
+        failInput("{} {}: NumPy has no bf16; end the name in .safetensors or give --output-type f32", output.flag,
+                  output.path);
+    for (const FlagFile& input : inputs)
+        if (sameFile(output.path, input.path))
+            failInput("{} {}: is the input file of {}", output.flag, output.path, input.flag);
     try {
-        checkWritable(file.path);
+        checkWritable(output.path);
     } catch (const WriteError& error) {
-        failInput("{} {}: {}", file.flag, file.path, error.what());
+        failInput("{} {}: {}", output.flag, output.path, error.what());
     }
 }
 
@@ -56,48 +42,65 @@ void writeTensors(AtomicFile& file, FileFormat format, const std::vector<NamedVi
 
 } // namespace
 
-void checkOutputs(const OutputFiles& files, ElementType outputType, const InputFiles& inputs) {
-    const auto results = resultsOf(files);
-    for (size_t i = 0; i < results.size(); i++) {
-        const Result& result = results[i];
-        if (result.path.empty())
+void checkOutputs(std::span<const Output> outputs, std::span<const FlagFile> inputs) {
+    for (size_t i = 0; i < outputs.size(); i++) {
+        const Output& output = outputs[i];
+        if (output.path.empty())
             continue;
-        checkOutput({result.flag, result.path}, i == 0 ? outputType : ElementType::f32, inputs);
-        for (size_t earlier = 0; earlier < i; earlier++)
-            if (!results[earlier].path.empty() && sameFile(result.path, results[earlier].path) &&
-                formatOf(result.path) != FileFormat::safetensors)
-                failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", result.flag,
-                          result.path, results[earlier].flag);
+        checkOutput(output, inputs);
+        for (const Output& earlier : outputs.first(i))
+            if (!earlier.path.empty() && sameFile(output.path, earlier.path) &&
+                formatOf(output.path) != FileFormat::safetensors)
+                failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", output.flag,
+                          output.path, earlier.flag);
     }
 }
 
-void writeOutputs(const OutputFiles& files, const OutputTensors& tensors) {
-    const auto results = resultsOf(files);
-    const std::array<const Tensor*, 3> all = {&tensors.o, &tensors.lse, &tensors.probabilities};
-    std::array<bool, 3> written{};
-    std::vector<AtomicFile> outputs;
-    outputs.reserve(results.size());
-    for (size_t i = 0; i < results.size(); i++) {
-        if (results[i].path.empty() || written[i])
+void allocate(Output& output, Shape shape) {
+    const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(output.tensor.type));
+    if (!bytes)
+        failInput("{}: the size of an output of shape {} does not fit 64 bits", output.flag, shapeText(shape));
+    output.tensor.shape = std::move(shape);
+    output.tensor.bytes.assign(*bytes, std::byte{0});
+}
+
+void writeOutputs(std::span<const Output> outputs) {
+    std::vector<bool> written(outputs.size());
+    std::vector<AtomicFile> files;
+    std::string first; // flag and file of the first result
+    files.reserve(outputs.size());
+    for (size_t i = 0; i < outputs.size(); i++) {
+        const Output& output = outputs[i];
+        if (output.path.empty() || written[i])
             continue;
+        first = first.empty() ? fmt::format("{} {}", output.flag, output.path) : first;
         std::vector<NamedView> together;
-        for (size_t other = i; other < results.size(); other++)
-            if (!results[other].path.empty() && sameFile(results[other].path, results[i].path)) {
-                together.push_back({results[other].name, all[other]->view()});
+        for (size_t other = i; other < outputs.size(); other++)
+            if (!outputs[other].path.empty() && sameFile(outputs[other].path, output.path)) {
+                together.push_back({outputs[other].name, outputs[other].tensor.view()});
                 written[other] = true;
             }
         try {
-            outputs.emplace_back(results[i].path);
-            writeTensors(outputs.back(), *formatOf(results[i].path), together);
+            files.emplace_back(output.path);
+            writeTensors(files.back(), *formatOf(output.path), together);
         } catch (const WriteError& error) {
-            fail("{} {}: {}", results[i].flag, results[i].path, error.what());
+            fail("{} {}: {}", output.flag, output.path, error.what());
         }
     }
     try {
-        AtomicFile::commit(outputs);
+        AtomicFile::commit(files);
     } catch (const WriteError& error) {
-        fail("-o {}: {}", files.o, error.what());
+        fail("{}: {}", first, error.what());
     }
+}
+
+std::string writtenText(std::span<const Output> outputs) {
+    std::string text;
+    for (const Output& output : outputs)
+        if (!output.path.empty())
+            text += fmt::format("wrote   {} {} {}\n", output.path, shapeText(output.tensor.shape),
+                                elementName(output.tensor.type));
+    return text;
 }
 
 } // namespace vkf::tools

@@ -2,6 +2,7 @@
 #include "cli/verdict.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cli/error.hpp"
 #include "cli/optional_inputs.hpp"
@@ -21,13 +22,38 @@ VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
     return inputs;
 }
 
-VkfReferenceOptions referenceOptions(const VkfPlanInfo& plan, Progress& progress) {
+VkfReferenceOptions referenceOptions(VkfType productType, Progress& progress) {
     auto options = make<VkfReferenceOptions>();
-    options.tileKeys = plan.tileKeys;
-    options.productType = plan.productType;
+    options.productType = productType;
     options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
     options.user = &progress;
     return options;
+}
+
+VkfReferenceOptions referenceOptions(const VkfPlanInfo& plan, Progress& progress) {
+    VkfReferenceOptions options = referenceOptions(plan.productType, progress);
+    options.tileKeys = plan.tileKeys;
+    return options;
+}
+
+// Selects about `sample` rows of each head. The stride is odd, so the rows have different positions in the kernel's
+// tiles. The last row is included, because it sees the most keys.
+void sampleEvenly(VkfReferenceOptions& options, uint32_t rows, uint32_t sample) {
+    options.rowStride = std::max(1U, rows / sample) | 1U;
+    options.rowBegin = rows == 0 ? 0 : (rows - 1) % options.rowStride;
+}
+
+struct NamedGradientError {
+    const char* name;
+    const VkfGradientError& error;
+};
+
+std::array<NamedGradientError, 5> errorsOf(const VkfGradientVerdict& verdict) {
+    return {{{"dq", verdict.dq},
+             {"dk", verdict.dk},
+             {"dv", verdict.dv},
+             {"dbias", verdict.dbias},
+             {"dsinks", verdict.dsinks}}};
 }
 
 void check(VkfResult result, const VkfMessage& message) {
@@ -41,12 +67,8 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
                         uint32_t sampleRows) {
     Progress progress("checking on the CPU");
     VkfReferenceOptions options = referenceOptions(plan, progress);
-    if (sampleRows != 0) {
-        // The stride is odd, so the rows have different positions in the kernel's tiles. The last row is included,
-        // because it sees the most keys.
-        options.rowStride = std::max(1U, problem.queryRows / sampleRows) | 1U;
-        options.rowBegin = problem.queryRows == 0 ? 0 : (problem.queryRows - 1) % options.rowStride;
-    }
+    if (sampleRows != 0)
+        sampleEvenly(options, problem.queryRows, sampleRows);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
     auto verdict = make<VkfVerdict>();
     VkfMessage message{};
@@ -66,6 +88,32 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
     return verdict;
 }
 
+VkfGradientVerdict verifyGradients(const VkfGradientProblem& problem, const host::HostTensors& tensors,
+                                   const host::HostGradients& gradients, const VkfGradientInfo& info,
+                                   uint32_t sampleRows) {
+    Progress progress("checking gradients on the CPU");
+    VkfReferenceOptions options = referenceOptions(info.productType, progress);
+    if (sampleRows != 0)
+        sampleEvenly(options, problem.problem->queryRows, sampleRows);
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    auto gradientInputs = make<VkfReferenceGradientInputs>();
+    gradientInputs.dout = gradients.dout;
+    gradientInputs.o = tensors.o;
+    gradientInputs.lse = tensors.lse;
+    gradientInputs.dlse = gradients.dlse;
+    auto outputs = make<VkfReferenceGradientOutputs>();
+    outputs.dq = gradients.dq;
+    outputs.dk = gradients.dk;
+    outputs.dv = gradients.dv;
+    outputs.dbias = options.rowStride > 1 ? nullptr : gradients.dbias;
+    outputs.dsinks = gradients.dsinks;
+    auto verdict = make<VkfGradientVerdict>();
+    VkfMessage message{};
+    check(vkfReferenceVerifyGradient(&problem, &inputs, &gradientInputs, &options, &outputs, &verdict, &message),
+          message);
+    return verdict;
+}
+
 std::string errorText(double error, double bound) { return fmt::format("error {:.2g}, bound {:.2g}", error, bound); }
 
 std::string verdictText(const VkfVerdict& verdict, bool lse) {
@@ -73,6 +121,18 @@ std::string verdictText(const VkfVerdict& verdict, bool lse) {
         fmt::format("o       {} (rms of o {:.2g})\n", errorText(verdict.oError, verdict.oBound), verdict.oRms);
     if (lse)
         text += fmt::format("lse     {}\n", errorText(verdict.lseError, verdict.lseBound));
+    return text;
+}
+
+std::string verdictText(const VkfGradientVerdict& verdict, const host::HostGradients& gradients) {
+    const std::array<const void*, 5> outputs = {gradients.dq, gradients.dk, gradients.dv, gradients.dbias,
+                                                gradients.dsinks};
+    const auto errors = errorsOf(verdict);
+    std::string text;
+    for (size_t i = 0; i < errors.size(); ++i)
+        if (outputs[i] != nullptr)
+            text += fmt::format("{:<8}{} (rms {:.2g})\n", errors[i].name,
+                                errorText(errors[i].error.error, errors[i].error.bound), errors[i].error.rms);
     return text;
 }
 
@@ -92,6 +152,14 @@ void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& wh
         fail("{}: wrong result: probabilities differ from the reference by {:.3g}, the bound is {:.3g} (element {}: "
              "{:.9g}, reference {:.9g})",
              what, verdict.error, verdict.bound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
+}
+
+void requirePassed(const VkfGradientVerdict& verdict, const std::string& what) {
+    for (const auto& [name, error] : errorsOf(verdict))
+        if (!verdict.passed && !(error.error <= error.bound))
+            fail("{}: wrong result: {} differs from the reference by {:.3g}, the bound is {:.3g} (element {}: {:.9g}, "
+                 "reference {:.9g})",
+                 what, name, error.error, error.bound, error.worstElement, error.worstValue, error.worstReference);
 }
 
 } // namespace vkf::tools

@@ -19,15 +19,26 @@ VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tens
 VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors,
                                             const VkfPlanInfo& plan);
 
+// Compares the wanted gradients with the fp64 reference. With sampleRows = 0 it checks everything, else about that many
+// evenly spread rows of dq of each head and as many keys of dk and dv, and no dbias. `tensors` has o and lse of the
+// forward pass.
+VkfGradientVerdict verifyGradients(const VkfGradientProblem& problem, const host::HostTensors& tensors,
+                                   const host::HostGradients& gradients, const VkfGradientInfo& info,
+                                   uint32_t sampleRows = 0);
+
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);
 
 // Error and bound of o, and of lse if there is one. One line each.
 std::string verdictText(const VkfVerdict& verdict, bool lse);
 
+// Error and bound of each gradient that was compared. One line each.
+std::string verdictText(const VkfGradientVerdict& verdict, const host::HostGradients& gradients);
+
 // Throws ProgramError with the worst element if the verdict is not passed.
 void requirePassed(const VkfVerdict& verdict, const std::string& what);
 void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& what);
+void requirePassed(const VkfGradientVerdict& verdict, const std::string& what);
 
 } // namespace vkf::tools
 

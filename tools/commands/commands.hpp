@@ -12,6 +12,7 @@ namespace vkf::tools {
 
 void addInfoCommand(CLI::App& program, Action& action);
 void addRunCommand(CLI::App& program, Action& action);
+void addBackwardCommand(CLI::App& program, Action& action);
 void addPlanCommand(CLI::App& program, Action& action);
 void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
         vkf::tools::addBenchCommand(program, action, vkf::tools::commandLine(argc, argv));
     };
     return vkf::tools::runProgram(argc, argv,
-                                  {vkf::tools::addInfoCommand, vkf::tools::addRunCommand, vkf::tools::addPlanCommand,
+                                  {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
+                                   vkf::tools::addBackwardCommand, vkf::tools::addPlanCommand,
                                    vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
                                    vkf::tools::addReportCommand, vkf::tools::addStudyCommand, addBench});
 }

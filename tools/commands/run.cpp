@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash run: computes attention on tensors from files.
+#include <array>
 #include <cstdio>
 #include <memory>
 
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
+#include "cli/file_problem.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -18,9 +20,16 @@ namespace vkf::tools {
 
 namespace {
 
+// Files of the results. Empty = not wanted.
+struct RunOutputFiles {
+    std::string o;
+    std::string lse;
+    std::string probabilities;
+};
+
 struct RunOptions {
     InputFiles inputs;
-    OutputFiles outputs;
+    RunOutputFiles outputs;
     MathOptions math;
     CacheOptions cache;
     DropoutOptions dropout;
@@ -30,14 +39,7 @@ struct RunOptions {
 };
 
 VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
-    if (inputs.blockMask.has_value() != (options.math.maskBlock != 0))
-        failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
-                  inputs.blockMask ? "--mask-block" : "--block-mask");
-    VkfProblem problem = problemOf(inputs);
-    if (options.math.alibi && has(problem, VKF_ARRAY_ALIBI_SLOPES))
-        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
-    applyMathOptions(options.math, problem);
-    applyDropoutOptions(options.dropout, problem);
+    VkfProblem problem = fileProblem(inputs, options.math, options.dropout);
     const VkfProblem ofFiles = problem;
     applyCacheOptions(options.cache, problem);
     if (has(problem, VKF_ARRAY_CU_SEQLENS) &&
@@ -62,14 +64,6 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs) {
     return problem;
 }
 
-// Allocates zeroed memory for a result.
-Tensor allocate(ElementType type, Shape shape, const char* flag) {
-    const std::optional<uint64_t> bytes = tensorBytes(shape, elementBytes(type));
-    if (!bytes)
-        failInput("{}: the size of an output of shape {} does not fit 64 bits", flag, shapeText(shape));
-    return {type, std::move(shape), std::vector<std::byte>(*bytes)};
-}
-
 void run(const RunOptions& options) {
     if (options.outputs.o.empty())
         failInput("-o: is missing; give the file for the result");
@@ -87,13 +81,16 @@ void run(const RunOptions& options) {
         cache = toCache(problem, role, type, tensor.bytes.data(), blockTable);
         return static_cast<const std::byte*>(cache.data());
     };
-    checkOutputs(options.outputs, elementTypeOf(problem.o.type), options.inputs);
-
-    Tensor o = allocate(elementTypeOf(problem.o.type), outputShape(inputs), "-o");
-    Tensor lse = allocate(ElementType::f32, lseShape(inputs), "--lse");
-    Tensor probabilities = has(problem, VKF_ARRAY_PROBABILITIES)
-                               ? allocate(ElementType::f32, probabilitiesShape(inputs), "--weights")
-                               : Tensor{};
+    std::array<Output, 3> outputs = {{{"-o", "o", options.outputs.o, {elementTypeOf(problem.o.type), {}, {}}},
+                                      {"--lse", "lse", options.outputs.lse, {}},
+                                      {"--weights", "probabilities", options.outputs.probabilities, {}}}};
+    auto& [o, lse, probabilities] = outputs;
+    checkOutputs(outputs, filesGiven(options.inputs));
+    allocate(o, outputShape(inputs));
+    if (has(problem, VKF_ARRAY_LSE))
+        allocate(lse, lseShape(inputs));
+    if (has(problem, VKF_ARRAY_PROBABILITIES))
+        allocate(probabilities, probabilitiesShape(inputs));
     host::HostTensors tensors;
     tensors.q = inputs.q.bytes.data();
     std::vector<std::byte> kCache;
@@ -103,10 +100,9 @@ void run(const RunOptions& options) {
     tensors.blockTable = blockTable.data();
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
-    tensors.o = o.bytes.data();
-    tensors.lse = has(problem, VKF_ARRAY_LSE) ? reinterpret_cast<float*>(lse.bytes.data()) : nullptr;
-    tensors.probabilities =
-        has(problem, VKF_ARRAY_PROBABILITIES) ? reinterpret_cast<float*>(probabilities.bytes.data()) : nullptr;
+    tensors.o = memoryOf(o);
+    tensors.lse = static_cast<float*>(memoryOf(lse));
+    tensors.probabilities = static_cast<float*>(memoryOf(probabilities));
 
     host::Device device = openDevice(options.device);
     host::AttentionReport report;
@@ -130,15 +126,8 @@ void run(const RunOptions& options) {
             text += fmt::format("probabilities {}\n", errorText(ofProbabilities.error, ofProbabilities.bound));
         }
     }
-    writeOutputs(options.outputs, {o, lse, probabilities});
-    const auto addWritten = [&text](const std::string& path, const Tensor& tensor) {
-        text += fmt::format("wrote   {} {} {}\n", path, shapeText(tensor.shape), elementName(tensor.type));
-    };
-    addWritten(options.outputs.o, o);
-    if (has(problem, VKF_ARRAY_LSE))
-        addWritten(options.outputs.lse, lse);
-    if (has(problem, VKF_ARRAY_PROBABILITIES))
-        addWritten(options.outputs.probabilities, probabilities);
+    writeOutputs(outputs);
+    text += writtenText(outputs);
     fmt::print("{}", text);
 }
 

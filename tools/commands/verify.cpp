@@ -4,6 +4,7 @@
 // reference.
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
@@ -25,27 +26,92 @@ struct VerifyOptions {
     std::optional<double> blockDensity;
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
+    bool backward = false;
 };
+
+// Random gradients of o and lse, and memory for the gradients of q, k and v.
+struct RandomGradients {
+    VkfGradientProblem problem = make<VkfGradientProblem>();
+    std::vector<std::byte> dout, dlse, dq, dk, dv;
+
+    RandomGradients(const VkfProblem& forward, uint64_t seed) {
+        problem.problem = &forward;
+        problem.hasDlse = 1;
+        problem.dout = forward.o;
+        problem.dq = forward.q;
+        problem.dk = forward.k;
+        problem.dv = forward.v;
+        VkfMessage message{};
+        if (vkfCheckGradient(&problem, &message) != VKF_SUCCESS)
+            failInput("--backward: {}", message.text);
+        const VkfTensorLayout o = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+        dout = normalBlock(o.type, o.elements, seed + 1);
+        dlse = normalBlock(VKF_TYPE_F32, uint64_t{o.batch} * o.heads * o.rows, seed + 2);
+        dq = poisoned(VKF_GRADIENT_TENSOR_DQ);
+        dk = poisoned(VKF_GRADIENT_TENSOR_DK);
+        dv = poisoned(VKF_GRADIENT_TENSOR_DV);
+    }
+
+    host::HostGradients pointers() {
+        return {dout.data(), reinterpret_cast<const float*>(dlse.data()), dq.data(), dk.data(), dv.data(), nullptr,
+                nullptr};
+    }
+
+private:
+    // NaN in every type, so that a check finds an element that was not written.
+    std::vector<std::byte> poisoned(VkfGradientRole role) const {
+        const VkfTensorLayout layout = layoutOf(problem, role);
+        return std::vector<std::byte>(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
+    }
+};
+
+// Computes and checks the backward pass. `tensors` has o and lse of the forward pass. Returns lines for people.
+std::string verifyBackward(const VerifyOptions& options, host::Device& device, RandomGradients& random,
+                           const host::HostTensors& tensors) {
+    const host::HostGradients gradients = random.pointers();
+    host::GradientReport report;
+    {
+        Progress progress("backward pass");
+        report = host::gradient(device, random.problem, tensors, gradients,
+                                [&progress](double share) { progress.update(share); });
+    }
+    const VkfGradientVerdict verdict =
+        verifyGradients(random.problem, tensors, gradients, report.info, options.sampleRows);
+    requirePassed(verdict, fmt::format("--seed {}", options.seed));
+    return fmt::format("plan    {}\ntime    {:.3f} ms on the device (first run)\n{}", report.info.description,
+                       report.seconds * 1e3, verdictText(verdict, gradients));
+}
 
 void verify(const VerifyOptions& options) {
     if (options.blockDensity)
         checkDensity(*options.blockDensity, options.math.maskBlock);
     VkfProblem problem = makeProblem(options.shape, options.math);
     enable(problem, VKF_ARRAY_KEY_LENGTHS, options.randomLengths);
+    enable(problem, VKF_ARRAY_LSE, options.shape.lse || options.backward);
+    VkfProblem forward = problem;
+    std::optional<RandomGradients> gradients;
+    if (options.backward) {
+        gradients.emplace(problem, options.seed);
+        forward.path = VKF_PATH_AUTO;
+    }
     host::Device device = openDevice(options.device);
     RandomTensors random(problem, options.seed, options.blockDensity.value_or(0.5));
     const host::HostTensors tensors = random.pointers(problem);
     host::AttentionReport report;
     {
         Progress progress("attention");
-        report = host::attention(device, problem, tensors, [&progress](double share) { progress.update(share); });
+        report = host::attention(device, forward, tensors, [&progress](double share) { progress.update(share); });
     }
+    const VkfVerdict verdict = verifyResult(forward, tensors, report.plan, options.sampleRows);
+    requirePassed(verdict, fmt::format("--seed {}", options.seed));
+    std::string text =
+        fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n{}", device.summary().name,
+                    report.plan.description, report.seconds * 1e3, verdictText(verdict, has(problem, VKF_ARRAY_LSE)));
+    if (gradients)
+        text += verifyBackward(options, device, *gradients, tensors);
     if (options.device.validation)
         checkValidation(device);
-    const VkfVerdict verdict = verifyResult(problem, tensors, report.plan, options.sampleRows);
-    requirePassed(verdict, fmt::format("--seed {}", options.seed));
-    fmt::print("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n{}right\n", device.summary().name,
-               report.plan.description, report.seconds * 1e3, verdictText(verdict, has(problem, VKF_ARRAY_LSE)));
+    fmt::print("{}right\n", text);
 }
 
 } // namespace
@@ -65,6 +131,9 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->add_flag("--random-lengths", options->randomLengths, "use a random number of keys for each sequence");
     command->add_option("--seed", options->seed, "seed of the random numbers")->capture_default_str();
     command->add_option("--sample-rows", options->sampleRows, "check about this many rows of each head (default: all)");
+    command->add_flag("--backward", options->backward,
+                      "also compute and check the backward pass with random gradients of o and lse; --path is then its "
+                      "path");
     command->callback([options, &action] { action = [options] { verify(*options); }; });
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// Loads what a backward pass takes besides the inputs of its forward call: the gradient of o, and where they are given
+// o, lse and the gradient of lse.
+#ifndef VKFLASH_TOOLS_GRADIENT_INPUTS_HPP
+#define VKFLASH_TOOLS_GRADIENT_INPUTS_HPP
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/inputs.hpp"
+#include "tensors/tensor_file.hpp"
+
+namespace vkf::tools {
+
+// Paths of the files. Empty = not given.
+struct GradientInputFiles {
+    std::string dout; // not given = tensor `do` of --tensors
+    std::string o;    // o and lse: both or none
+    std::string lse;
+    std::string dlse;
+};
+
+void addGradientInputOptions(CLI::App& command, GradientInputFiles& files);
+
+// The files that the caller gave.
+std::vector<FlagFile> filesGiven(const GradientInputFiles& files);
+
+struct GradientInputs {
+    Tensor dout;
+    std::optional<Tensor> o;
+    std::optional<Tensor> lse;
+    std::optional<Tensor> dlse;
+};
+
+// Throws ProgramError with flag, file and limit.
+GradientInputs loadGradientInputs(const GradientInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs);
+
+} // namespace vkf::tools
+
+#endif

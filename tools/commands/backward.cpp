@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash backward: computes the gradients of attention on tensors from files. Runs the forward pass first, unless o
+// and lse are given.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+
+#include "cli/block_mask_options.hpp"
+#include "cli/error.hpp"
+#include "cli/file_problem.hpp"
+#include "cli/gradient_inputs.hpp"
+#include "cli/inputs.hpp"
+#include "cli/options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "cli/verdict.hpp"
+#include "commands/commands.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// The gradients that the command can write, in the order of BackwardOptions::outputs.
+struct GradientFlag {
+    const char* flag;
+    const char* name; // in a .safetensors file
+    VkfGradientBits bit;
+    const char* of;
+};
+
+constexpr std::array<GradientFlag, 5> gradientFlags = {{{"--dq", "dq", VKF_GRADIENT_Q, "q"},
+                                                        {"--dk", "dk", VKF_GRADIENT_K, "k"},
+                                                        {"--dv", "dv", VKF_GRADIENT_V, "v"},
+                                                        {"--dbias", "dbias", VKF_GRADIENT_BIAS, "--bias"},
+                                                        {"--dsinks", "dsinks", VKF_GRADIENT_SINKS, "--sinks"}}};
+
+struct BackwardOptions {
+    InputFiles inputs;
+    GradientInputFiles gradientInputs;
+    std::array<std::string, gradientFlags.size()> outputs; // empty = not wanted
+    MathOptions math;
+    DropoutOptions dropout;
+    DeviceFlags device;
+    std::string outputType; // empty = the type of each tensor
+    bool verify = false;
+};
+
+// The problems of both passes. They stay in one place, because one points to the other.
+struct BackwardProblem {
+    VkfProblem forward{};
+    VkfGradientProblem gradient{};
+
+    BackwardProblem() = default;
+    BackwardProblem(const BackwardProblem&) = delete;
+    BackwardProblem& operator=(const BackwardProblem&) = delete;
+};
+
+// ---- The problem -----------------------------------------------------------------------------------
+
+VkfTensor withType(VkfTensor tensor, VkfType type) {
+    tensor.type = type;
+    return tensor;
+}
+
+void describe(const BackwardOptions& options, const Inputs& inputs, const GradientInputs& more,
+              BackwardProblem& problem) {
+    VkfProblem& forward = problem.forward;
+    forward = fileProblem(inputs, options.math, options.dropout);
+    forward.o.type = more.o ? vkfTypeOf(more.o->type) : forward.o.type;
+    enable(forward, VKF_ARRAY_LSE);
+    VkfGradientProblem& gradient = problem.gradient;
+    gradient = make<VkfGradientProblem>();
+    gradient.problem = &forward;
+    gradient.hasDlse = more.dlse ? 1 : 0;
+    gradient.dout = withType(forward.o, vkfTypeOf(more.dout.type));
+    const auto outputType = [&](VkfType type) {
+        return options.outputType.empty() ? type : parseType("--output-type", options.outputType);
+    };
+    for (size_t i = 0; i < gradientFlags.size(); ++i)
+        if (!options.outputs[i].empty())
+            gradient.gradients |= static_cast<VkfGradients>(gradientFlags[i].bit);
+    if ((gradient.gradients & VKF_GRADIENT_Q) != 0)
+        gradient.dq = withType(forward.q, outputType(forward.q.type));
+    if ((gradient.gradients & VKF_GRADIENT_K) != 0)
+        gradient.dk = withType(forward.k, outputType(forward.k.type));
+    if ((gradient.gradients & VKF_GRADIENT_V) != 0)
+        gradient.dv = withType(forward.v, outputType(forward.v.type));
+    if ((gradient.gradients & VKF_GRADIENT_BIAS) != 0)
+        gradient.dbiasType = outputType(forward.bias.type);
+}
+
+void requireSupported(const BackwardOptions& options, const Inputs& inputs, BackwardProblem& problem) {
+    // If any path accepts the problem, --path is at fault. Otherwise the files are.
+    const VkfPath path = problem.forward.path;
+    problem.forward.path = VKF_PATH_AUTO;
+    VkfMessage message{};
+    if (vkfCheckGradient(&problem.gradient, &message) != VKF_SUCCESS)
+        failInput("{}: {}", inputs.source, message.text);
+    problem.forward.path = path;
+    if (vkfCheckGradient(&problem.gradient, &message) != VKF_SUCCESS)
+        failInput("--path {}: {}", options.math.path, message.text);
+}
+
+// ---- Files -----------------------------------------------------------------------------------------
+
+std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& options, const Inputs& inputs,
+                                                     const VkfGradientProblem& problem) {
+    const std::array<VkfType, gradientFlags.size()> types = {problem.dq.type, problem.dk.type, problem.dv.type,
+                                                             problem.dbiasType, VKF_TYPE_F32};
+    std::array<Output, gradientFlags.size()> outputs;
+    for (size_t i = 0; i < outputs.size(); ++i)
+        outputs[i] = {
+            gradientFlags[i].flag, gradientFlags[i].name, options.outputs[i], {elementTypeOf(types[i]), {}, {}}};
+    std::vector<FlagFile> read = filesGiven(options.inputs);
+    for (const FlagFile& file : filesGiven(options.gradientInputs))
+        read.push_back(file);
+    checkOutputs(outputs, read);
+    const std::array<const Tensor*, gradientFlags.size()> like = {&inputs.q, &inputs.k, &inputs.v,
+                                                                  inputs.bias ? &*inputs.bias : nullptr,
+                                                                  inputs.sinks ? &*inputs.sinks : nullptr};
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].path.empty())
+            continue;
+        Shape shape = like[i]->shape;
+        if (inputs.rowsFirst && i < 3)
+            std::swap(shape[0], shape[1]);
+        allocate(outputs[i], shape);
+    }
+    return outputs;
+}
+
+void requireOutputs(const BackwardOptions& options) {
+    if (std::all_of(options.outputs.begin(), options.outputs.end(),
+                    [](const std::string& path) { return path.empty(); }))
+        failInput("--dq, --dk, --dv: are missing; give the file for one gradient or more");
+    const std::array<const std::string*, gradientFlags.size()> needed = {nullptr, nullptr, nullptr,
+                                                                         &options.inputs.bias, &options.inputs.sinks};
+    for (size_t i = 0; i < needed.size(); ++i)
+        if (!options.outputs[i].empty() && needed[i] != nullptr && needed[i]->empty())
+            failInput("{} {}: is the gradient of {}, which is not given", gradientFlags[i].flag, options.outputs[i],
+                      gradientFlags[i].of);
+}
+
+// ---- Both passes -------------------------------------------------------------------------------------
+
+// Memory of o and lse, from files or from the forward pass.
+struct ForwardOutputs {
+    std::vector<std::byte> o;
+    std::vector<float> lse;
+};
+
+// Runs the forward pass on the path that the library chooses. Returns lines for people.
+std::string runForward(const BackwardOptions& options, host::Device& device, const VkfProblem& problem,
+                       ForwardOutputs& outputs, host::HostTensors& tensors) {
+    VkfProblem forward = problem;
+    forward.path = VKF_PATH_AUTO;
+    const VkfTensorLayout layout = vkf::layoutOf(forward, VKF_TENSOR_O);
+    outputs.o.resize(layout.elements * vkfTypeBytes(layout.type));
+    outputs.lse.resize(uint64_t{layout.batch} * layout.heads * layout.rows);
+    tensors.o = outputs.o.data();
+    tensors.lse = outputs.lse.data();
+    Progress progress("attention");
+    const host::AttentionReport report =
+        host::attention(device, forward, tensors, [&progress](double share) { progress.update(share); });
+    progress.hide();
+    std::string text = fmt::format("forward {}\ntime    {:.3f} ms on the device (first run)\n", report.plan.description,
+                                   report.seconds * 1e3);
+    if (options.verify) {
+        const VkfVerdict verdict = verifyResult(forward, tensors, report.plan);
+        requirePassed(verdict, "nothing is written, --verify of the forward pass");
+        text += verdictText(verdict, true);
+    }
+    return text;
+}
+
+void backward(const BackwardOptions& options) {
+    requireOutputs(options);
+    const Inputs inputs = loadInputs(options.inputs);
+    GradientInputs more = loadGradientInputs(options.gradientInputs, options.inputs, inputs);
+    BackwardProblem problem;
+    describe(options, inputs, more, problem);
+    requireSupported(options, inputs, problem);
+    const std::vector<uint32_t> blockMask =
+        inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem.forward)
+                         : std::vector<uint32_t>();
+    std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
+
+    host::HostTensors tensors;
+    tensors.q = inputs.q.bytes.data();
+    tensors.k = inputs.k.bytes.data();
+    tensors.v = inputs.v.bytes.data();
+    tensors.blockMask = blockMask.data();
+    handOptional(inputs, tensors);
+    host::Device device = openDevice(options.device);
+    std::string text = fmt::format("device  {}\n", device.summary().name);
+    ForwardOutputs forwardOutputs;
+    if (more.o) {
+        tensors.o = more.o->bytes.data();
+        tensors.lse = reinterpret_cast<float*>(more.lse->bytes.data());
+    } else {
+        text += runForward(options, device, problem.forward, forwardOutputs, tensors);
+    }
+
+    host::HostGradients gradients;
+    gradients.dout = more.dout.bytes.data();
+    gradients.dlse = more.dlse ? reinterpret_cast<const float*>(more.dlse->bytes.data()) : nullptr;
+    gradients.dq = memoryOf(outputs[0]);
+    gradients.dk = memoryOf(outputs[1]);
+    gradients.dv = memoryOf(outputs[2]);
+    gradients.dbias = memoryOf(outputs[3]);
+    gradients.dsinks = static_cast<float*>(memoryOf(outputs[4]));
+    host::GradientReport report;
+    {
+        Progress progress("backward pass");
+        report = host::gradient(device, problem.gradient, tensors, gradients,
+                                [&progress](double share) { progress.update(share); });
+    }
+    if (options.device.validation)
+        checkValidation(device);
+    text += fmt::format("plan    {}\ntime    {:.3f} ms on the device (first run)\n", report.info.description,
+                        report.seconds * 1e3);
+    if (options.verify) {
+        const VkfGradientVerdict verdict = verifyGradients(problem.gradient, tensors, gradients, report.info);
+        requirePassed(verdict, "nothing is written, --verify");
+        text += verdictText(verdict, gradients);
+    }
+    writeOutputs(outputs);
+    fmt::print("{}{}", text, writtenText(outputs));
+}
+
+} // namespace
+
+void addBackwardCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<BackwardOptions>();
+    CLI::App* command =
+        program.add_subcommand("backward", "Computes the gradients of attention on tensors from files.");
+    addInputOptions(*command, options->inputs);
+    command->remove_option(command->get_option("--weight-rows")); // probabilities are no output here
+    addGradientInputOptions(*command, options->gradientInputs);
+    for (size_t i = 0; i < gradientFlags.size(); ++i)
+        command->add_option(gradientFlags[i].flag, options->outputs[i],
+                            fmt::format("file for the gradient of {}: .npy, or .safetensors with a tensor named {}; "
+                                        "several gradients may have one .safetensors file",
+                                        gradientFlags[i].of, gradientFlags[i].name));
+    command->add_option("--output-type", options->outputType,
+                        "type of the gradients but dsinks: f32, f16 or bf16 (default: the types of their tensors)");
+    addMathOptions(*command, options->math);
+    addDropoutOptions(*command, options->dropout);
+    addMaskBlockOption(*command, options->math.maskBlock);
+    addDeviceOptions(*command, options->device);
+    addTuningOption(*command, options->device.tuning);
+    command->add_flag("--verify", options->verify,
+                      "compare the gradients, and o and lse unless they are given, with the CPU reference before "
+                      "writing; fail if an error is above its bound");
+    command->callback([options, &action] { action = [options] { backward(*options); }; });
+}
+
+} // namespace vkf::tools
