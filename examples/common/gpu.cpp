@@ -192,3 +192,18 @@ void Gpu::submit(VkCommandBuffer commandBuffer) {
     check(vkWaitForFences(device_, 1, &fence_, VK_TRUE, UINT64_MAX), "vkWaitForFences");
     check(vkResetFences(device_, 1, &fence_), "vkResetFences");
 }
+
+vkf::Context createContext(const Gpu& gpu) {
+    auto info = vkf::make<VkfContextCreateInfo>();
+    info.getInstanceProcAddr = vkGetInstanceProcAddr;
+    info.instance = gpu.instance();
+    info.physicalDevice = gpu.physicalDevice();
+    info.device = gpu.device();
+    info.features = gpu.features();
+    vkf::Context context;
+    VkfMessage message{};
+    if (const VkfResult result = vkfCreateContext(&info, context.put(), &message); result != VKF_SUCCESS) {
+        throw std::runtime_error(std::string(vkfResultString(result)) + ": " + message.text);
+    }
+    return context;
+}

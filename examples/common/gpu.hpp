@@ -57,3 +57,6 @@ private:
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
 };
+
+// A context on the engine's device.
+vkf::Context createContext(const Gpu& gpu);

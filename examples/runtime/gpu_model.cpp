@@ -13,19 +13,6 @@ void check(VkfResult result, const VkfMessage& message) {
     }
 }
 
-vkf::Context createContext(const Gpu& gpu) {
-    auto info = vkf::make<VkfContextCreateInfo>();
-    info.getInstanceProcAddr = vkGetInstanceProcAddr;
-    info.instance = gpu.instance();
-    info.physicalDevice = gpu.physicalDevice();
-    info.device = gpu.device();
-    info.features = gpu.features();
-    vkf::Context context;
-    VkfMessage message{};
-    check(vkfCreateContext(&info, context.put(), &message), message);
-    return context;
-}
-
 VkfBinding at(const Allocation& allocation, size_t floats = 0) {
     VkfBinding binding{};
     binding.address = allocation.address + floats * sizeof(float);

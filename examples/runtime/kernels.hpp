@@ -3,9 +3,9 @@
 // The runtime's own kernels. They do everything but the attention.
 #pragma once
 
-#include <volk.h>
-
 #include <array>
+
+#include "compute_kernel.hpp"
 
 enum class Kernel { embed, rmsNorm, matvec, swiglu, sample };
 
@@ -25,17 +25,10 @@ struct Arguments {
 class Kernels {
 public:
     explicit Kernels(VkDevice device);
-    ~Kernels();
-    Kernels(const Kernels&) = delete;
-    Kernels& operator=(const Kernels&) = delete;
 
     // Dispatches x workgroups across a row, for each of y rows. A barrier before it waits for all earlier commands.
     void record(VkCommandBuffer commandBuffer, Kernel kernel, const Arguments& arguments, uint32_t x, uint32_t y) const;
 
 private:
-    VkDevice device_;
-    VkPipelineLayout layout_ = VK_NULL_HANDLE;
-    std::array<VkPipeline, 5> pipelines_{};
+    std::array<ComputeKernel, 5> kernels_; // indexed by Kernel
 };
-
-void recordBarrier(VkCommandBuffer commandBuffer);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// The training on the device. One command buffer holds a step: forward pass, loss, backward pass and descent.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "compute_kernel.hpp"
+#include "gpu.hpp"
+#include "loss.spv.h"
+#include "product.spv.h"
+#include "task.hpp"
+
+// Must agree with the shaders.
+struct ProductArguments {
+    VkDeviceAddress left, right, target;
+    std::array<uint32_t, 2> leftStrides, rightStrides;
+    uint32_t rows, inner, columns;
+    float descentRate;
+};
+struct LossArguments {
+    VkDeviceAddress scores, answers, losses;
+    uint32_t rows, columns;
+};
+
+// A matrix in device memory. A transposed one has the strides the other way round.
+struct Matrix {
+    float* data;
+    VkfBinding binding;
+    uint32_t rows, columns;
+    std::array<uint32_t, 2> strides; // of rows, of columns
+
+    Matrix transposed() const { return {data, binding, columns, rows, {strides[1], strides[0]}}; }
+};
+
+// Each question sees all pairs of its sequence. The heads of a token lie side by side.
+inline VkfProblem attentionProblem() {
+    auto problem = vkf::make<VkfProblem>();
+    problem.batch = sequences;
+    problem.queryHeads = problem.kvHeads = heads;
+    problem.queryRows = problem.keys = tokens;
+    problem.headDim = headDim;
+    problem.q = problem.k = problem.v = problem.o = vkf::rowsFirst(VKF_TYPE_F32, tokens, heads, headDim);
+    vkf::enable(problem, VKF_ARRAY_LSE);
+    return problem;
+}
+
+inline void check(VkfResult result, const VkfMessage& message) {
+    if (result != VKF_SUCCESS) {
+        throw std::runtime_error(message.text);
+    }
+}
+
+class GpuTraining {
+public:
+    explicit GpuTraining(Gpu& gpu)
+        : gpu_(gpu), product_(gpu.device(), product_spirv, sizeof(ProductArguments)),
+          loss_(gpu.device(), loss_spirv, sizeof(LossArguments)), context_(createContext(gpu)) {
+        asked_ = allocate(rows, inputs);
+        pairs_ = allocate(rows, inputs);
+        scores_ = allocate(rows, digits);
+        lse_ = allocate(rows, heads);
+        answers_ = allocate(rows, 1); // uint32
+        losses_ = allocate(rows, 1);
+        for (Matrix* matrix : {&q_, &o_, &dQ_, &dO_, &k_, &v_, &dK_, &dV_}) {
+            *matrix = allocate(rows, width);
+        }
+        const Weights<float> initial = randomWeights<float>();
+        for (size_t i = 0; i < weightCount; i++) {
+            weights_[i] = i == toScores ? allocate(width, digits) : allocate(inputs, width);
+            std::copy(initial[i].begin(), initial[i].end(), weights_[i].data);
+        }
+        const VkfProblem problem = attentionProblem();
+        auto backward = vkf::make<VkfGradientProblem>();
+        backward.problem = &problem;
+        backward.dout = backward.dq = backward.dk = backward.dv = problem.q;
+        VkfMessage message{};
+        check(vkfCreatePlan(context_.get(), &problem, plan_.put(), &message), message);
+        check(vkfCreateGradient(context_.get(), &backward, gradient_.put(), &message), message);
+        auto planInfo = vkf::make<VkfPlanInfo>();
+        auto gradientInfo = vkf::make<VkfGradientInfo>();
+        check(vkfGetPlanInfo(plan_.get(), &planInfo, &message), message);
+        check(vkfGetGradientInfo(gradient_.get(), &gradientInfo, &message), message);
+        planScratch_ = allocate(1, static_cast<uint32_t>(planInfo.scratchBytes / 4));
+        gradientScratch_ = allocate(1, static_cast<uint32_t>(gradientInfo.scratchBytes / 4));
+        step_ = gpu_.record([this](VkCommandBuffer commands) { recordStep(commands); });
+    }
+
+    // One step of gradient descent. Returns the mean loss before it.
+    double step(const Batch& batch) {
+        std::copy(batch.asked.begin(), batch.asked.end(), asked_.data);
+        std::copy(batch.pairs.begin(), batch.pairs.end(), pairs_.data);
+        std::copy(batch.answers.begin(), batch.answers.end(), reinterpret_cast<uint32_t*>(answers_.data));
+        gpu_.submit(step_);
+        return std::accumulate(losses_.data, losses_.data + rows, 0.0) / rows;
+    }
+
+private:
+    Matrix allocate(uint32_t count, uint32_t columns) {
+        const size_t bytes = size_t{count} * columns * sizeof(float);
+        const Allocation memory = gpu_.allocate(bytes);
+        VkfBinding binding{};
+        binding.address = bytes != 0 ? memory.address : 0;
+        binding.size = bytes;
+        return {static_cast<float*>(memory.mapped), binding, count, columns, {columns, 1}};
+    }
+
+    // target = left * right, or with a rate: target -= rate * left * right.
+    void recordProduct(VkCommandBuffer commands, const Matrix& left, const Matrix& right, const Matrix& target,
+                       float descentRate = 0.0F) const {
+        const ProductArguments arguments = {left.binding.address, right.binding.address, target.binding.address,
+                                            left.strides,         right.strides,         left.rows,
+                                            left.columns,         right.columns,         descentRate};
+        product_.record(commands, &arguments, (left.rows * right.columns + 63) / 64);
+    }
+
+    void recordStep(VkCommandBuffer commands) {
+        recordProduct(commands, asked_, weights_[toQ], q_);
+        recordProduct(commands, pairs_, weights_[toK], k_);
+        recordProduct(commands, pairs_, weights_[toV], v_);
+        auto call = vkf::make<VkfBindings>();
+        call.q = q_.binding;
+        call.k = k_.binding;
+        call.v = v_.binding;
+        call.o = o_.binding;
+        call.lse = lse_.binding;
+        call.scratch = planScratch_.binding;
+        VkfMessage message{};
+        recordBarrier(commands);
+        check(vkfCmdAttention(commands, plan_.get(), &call, &message), message);
+        recordProduct(commands, o_, weights_[toScores], scores_);
+        const LossArguments loss = {scores_.binding.address, answers_.binding.address, losses_.binding.address, rows,
+                                    digits};
+        loss_.record(commands, &loss, (rows + 63) / 64); // scores_ now has their gradient
+        recordProduct(commands, scores_, weights_[toScores].transposed(), dO_);
+        auto gradients = vkf::make<VkfGradientBindings>();
+        gradients.call = &call;
+        gradients.dout = dO_.binding;
+        gradients.dq = dQ_.binding;
+        gradients.dk = dK_.binding;
+        gradients.dv = dV_.binding;
+        gradients.scratch = gradientScratch_.binding;
+        recordBarrier(commands);
+        check(vkfCmdGradient(commands, gradient_.get(), &gradients, &message), message);
+
+        constexpr auto down = static_cast<float>(rate); // all gradients are computed before the first weight changes
+        recordProduct(commands, o_.transposed(), scores_, weights_[toScores], down);
+        recordProduct(commands, asked_.transposed(), dQ_, weights_[toQ], down);
+        recordProduct(commands, pairs_.transposed(), dK_, weights_[toK], down);
+        recordProduct(commands, pairs_.transposed(), dV_, weights_[toV], down);
+    }
+
+    Gpu& gpu_;
+    ComputeKernel product_, loss_;
+    vkf::Context context_;
+    vkf::Plan plan_;
+    vkf::Gradient gradient_;
+    Matrix planScratch_{}, gradientScratch_{}, asked_{}, pairs_{}, q_{}, k_{}, v_{}, o_{}, lse_{}, scores_{}, dO_{},
+        dQ_{}, dK_{}, dV_{}, answers_{}, losses_{};
+    std::array<Matrix, weightCount> weights_{};
+    VkCommandBuffer step_ = VK_NULL_HANDLE;
+};
