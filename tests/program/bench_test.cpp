@@ -24,37 +24,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-// Runs `bench ... --json b.json`, which must succeed, and reads the file.
-std::pair<ProgramResult, Json> report(const Workplace& place, const std::string& arguments) {
-    INFO("vkflash bench " << arguments);
-    ProgramResult result = place.run("bench " + arguments + " --json b.json --commit abc");
-    INFO(result.out << result.err);
-    REQUIRE(result.status == 0);
-    CHECK(result.err.empty());
-    Json json = Json::parse(place.read("b.json"));
-    CHECK(json["commit"] == "abc");
-    for (const char* name : {"program", "bench", "date", "device", "driver", "commandLine"}) {
-        INFO(name);
-        CHECK(json[name].is_string());
-    }
-    return {std::move(result), std::move(json)};
-}
-
-void checkTimed(const Json& result) {
-    INFO(result.dump());
-    CHECK(result["medianSeconds"].get<double>() >= result["leastSeconds"].get<double>());
-    CHECK(result["medianSeconds"].get<double>() > 0);
-    CHECK(result["runs"].get<size_t>() > 0);
-    CHECK(result.contains("clock_mhz") == result.contains("runs_left_out"));
-    if (vkf::test::testDevice().summary().kind == vkf::host::DeviceKind::cpu) {
-        CHECK_FALSE(result.contains("clock_mhz"));
-    }
-    CHECK(result["bufferSets"].get<size_t>() > 1); // small shapes take turns
-    CHECK(result["error"].get<double>() <= result["bound"].get<double>());
-    CHECK(result["teraflops"].get<double>() ==
-          Approx(result["operations"].get<double>() / result["medianSeconds"].get<double>() * 1e-12));
-}
-
 // Few and small shapes: 256 rows in all, 64 columns.
 const std::string smallPrefill = "prefill --tokens 256 --width 64 --dims 32 --rows 64 --seconds 0.01 --runs 3";
 
@@ -63,7 +32,7 @@ const std::string smallPrefill = "prefill --tokens 256 --width 64 --dims 32 --ro
 TEST_CASE("bench times only results that are right and reports them as JSON", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "--rows 33,64 --dims 40 --types f16 --heads 2 --seconds 0.05");
+    const auto [text, json] = benchReport(place, "--rows 33,64 --dims 40 --types f16 --heads 2 --seconds 0.05");
     CHECK(json["bench"] == "grid");
     REQUIRE(json["results"].size() == 4); // two sizes on two paths
     for (const Json& result : json["results"]) {
@@ -75,7 +44,7 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     needDevice();
     const Workplace place;
     const auto [text, json] =
-        report(place, "--rows 50 --dims 24 --types f32 --paths auto --kv-heads 2 --lse --causal --seconds 0.01");
+        benchReport(place, "--rows 50 --dims 24 --types f32 --paths auto --kv-heads 2 --lse --causal --seconds 0.01");
     REQUIRE(json["results"].size() == 1);
     CHECK(json["results"][0]["path"] != "auto"); // the chosen path
 }
@@ -84,8 +53,8 @@ TEST_CASE("bench decode compares every shape with a plain read and checks it", "
     needDevice();
     const Workplace place;
     place.write("torch.txt", "1.0 Imaginary GPU 9\ndecode 1 64 flash=30us/1GB/s cudnn=ERR\n");
-    const auto [text, json] = report(place, "decode --keys 64,200 --batch 1,3 --rows 1,2 --types f16 --runs 1 "
-                                            "--tokens 200 --sample-heads 0 --compare torch.txt");
+    const auto [text, json] = benchReport(place, "decode --keys 64,200 --batch 1,3 --rows 1,2 --types f16 --runs 1 "
+                                                 "--tokens 200 --sample-heads 0 --compare torch.txt");
     CHECK(json["bench"] == "decode");
     REQUIRE(json["results"].size() == 6); // 3 x 200 keys are over --tokens
     CHECK(json["leftOut"].empty());
@@ -131,14 +100,14 @@ TEST_CASE("bench decode measures v with its own head dimension, and v as columns
     const Workplace place;
     const std::string small = "decode --keys 90 --batch 2 --rows 1,2 --types f16 --runs 1 --sample-heads 0 ";
     const Json latent =
-        report(place, small + "--heads 16 --kv-heads 1 --dim 576 --value-dim 512 --shared-kv").second["results"];
+        benchReport(place, small + "--heads 16 --kv-heads 1 --dim 576 --value-dim 512 --shared-kv").second["results"];
     REQUIRE(latent.size() == 2);
     for (const Json& result : latent) {
         CHECK(result["valueDim"] == 512);
         CHECK(result["cacheBytes"] == 2.0 * 90 * 576 * 2); // k counts once
         CHECK(result["path"] == "decode");
     }
-    const Json apart = report(place, small + "--heads 4 --kv-heads 2 --dim 64 --value-dim 40").second["results"];
+    const Json apart = benchReport(place, small + "--heads 4 --kv-heads 2 --dim 64 --value-dim 40").second["results"];
     REQUIRE(apart.size() == 2);
     CHECK(apart[0]["cacheBytes"] == 2.0 * 2 * 90 * (64 + 40) * 2);
 }
@@ -148,9 +117,10 @@ TEST_CASE("bench decode fills caches that are longer than what it generates, and
     const Workplace place;
     // Over 2^20 tokens, which only --keys selects. k has 2 x 1.1 million elements, and the first million of them is
     // generated.
-    const Json results = report(place, "decode --keys 1100000 --batch 1,2 --rows 1 --types f16 --heads 1 --kv-heads 1 "
-                                       "--dim 2 --runs 1 --sample-heads 0")
-                             .second["results"];
+    const Json results =
+        benchReport(place, "decode --keys 1100000 --batch 1,2 --rows 1 --types f16 --heads 1 --kv-heads 1 "
+                           "--dim 2 --runs 1 --sample-heads 0")
+            .second["results"];
     REQUIRE(results.size() == 1);
     CHECK(results[0]["keys"] == 1100000);
     CHECK(results[0]["error"].get<double>() <= results[0]["bound"].get<double>());
@@ -161,16 +131,16 @@ TEST_CASE("bench decode takes splits and paths", "[bench][gpu]") {
     const Workplace place;
     const std::string small =
         "decode --keys 100 --batch 1 --rows 1 --types f32 --heads 4 --kv-heads 2 --dim 40 --runs 1 ";
-    const Json split = report(place, small + "--paths decode --splits 3").second["results"];
+    const Json split = benchReport(place, small + "--paths decode --splits 3").second["results"];
     REQUIRE(split.size() == 1);
     CHECK(split[0]["splits"] == 3);
-    CHECK(report(place, small + "--paths scalar").second["results"][0]["path"] == "scalar");
+    CHECK(benchReport(place, small + "--paths scalar").second["results"][0]["path"] == "scalar");
 }
 
 TEST_CASE("bench prefill covers both numbers of sequences and both masks", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, smallPrefill + " --paths scalar,standard");
+    const auto [text, json] = benchReport(place, smallPrefill + " --paths scalar,standard");
     CHECK(json["bench"] == "prefill");
     REQUIRE(json["results"].size() == 8);
     CHECK(json["leftOut"].empty());
@@ -194,10 +164,10 @@ TEST_CASE("bench prefill measures the subset that is asked for, equal shapes onc
     needDevice();
     const Workplace place;
     const std::string small = "prefill --tokens 64 --width 64 --seconds 0.01 --runs 1 --dims 16 ";
-    CHECK(report(place, small + "--rows 64 --causal no").second["results"].size() == 1);
-    CHECK(report(place, small + "--rows 64,128 --causal yes").second["results"].size() == 2);
+    CHECK(benchReport(place, small + "--rows 64 --causal no").second["results"].size() == 1);
+    CHECK(benchReport(place, small + "--rows 64,128 --causal yes").second["results"].size() == 2);
     const Json json =
-        report(place, small + "--rows 32 --causal no --batch-one yes --types f16,f32,bf16").second["results"];
+        benchReport(place, small + "--rows 32 --causal no --batch-one yes --types f16,f32,bf16").second["results"];
     REQUIRE(json.size() == 3);
     CHECK(json[0]["batch"] == 1);
     CHECK(json[0]["type"] == "f16");
@@ -216,7 +186,7 @@ TEST_CASE("bench prefill compares its results with other implementations", "[ben
                 "  Device description: Other GPU\n"
                 "  FLASH_ATTN_EXT(hsk=32,hsv=32,nh=2,nr23=[1,1],kv=64,nb=64,mask=0,sinks=0,max_bias=0.0,"
                 "logit_softcap=0.0,prec=f32,type_K=f16,type_V=f16,permute=[0,1,2,3]): 9 runs - 1.00 us/run - \n");
-    const auto [text, json] = report(place, smallPrefill + " --causal no --compare torch.txt --compare ggml.txt");
+    const auto [text, json] = benchReport(place, smallPrefill + " --causal no --compare torch.txt --compare ggml.txt");
     REQUIRE(json["results"].size() == 2);
     const Json& many = json["results"][0]["peers"];
     REQUIRE(many.size() == 2);
@@ -240,7 +210,7 @@ TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason"
     needDevice();
     const Workplace place;
     const auto [text, json] =
-        report(place, smallPrefill + " --causal no --batch-one no --types f32 --paths auto,coopmat");
+        benchReport(place, smallPrefill + " --causal no --batch-one no --types f32 --paths auto,coopmat");
     CHECK(json["results"].size() == 1);
     REQUIRE(json["leftOut"].size() == 1);
     CHECK(json["leftOut"][0]["path"] == "coopmat");
@@ -256,7 +226,7 @@ TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason"
 TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "long --heads 2 --rows 700 --dim 32 --step-operations 10000000");
+    const auto [text, json] = benchReport(place, "long --heads 2 --rows 700 --dim 32 --step-operations 10000000");
     CHECK(json["bench"] == "long");
     const Json& result = json["results"].at(0);
     INFO(result.dump());
@@ -269,14 +239,15 @@ TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][g
     CHECK(result["tensorBytes"] == 4 * 2 * 700 * 32 * 2);
     CHECK(result["error"] <= result["bound"]);
     CHECK_THAT(text.out, ContainsSubstring("right"));
-    CHECK(report(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
+    CHECK(benchReport(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
 }
 
 TEST_CASE("bench step runs a token through every layer and checks the last", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "step --layers 3 --heads 4 --kv-heads 2 --dim 32 --keys 0,70 --batch 2 "
-                                            "--kv-type q8_0 --page-size 8 --steps 5");
+    const auto [text, json] =
+        benchReport(place, "step --layers 3 --heads 4 --kv-heads 2 --dim 32 --keys 0,70 --batch 2 "
+                           "--kv-type q8_0 --page-size 8 --steps 5");
     CHECK(json["bench"] == "step");
     REQUIRE(json["results"].size() == 2);
     for (const Json& result : json["results"]) {
@@ -297,7 +268,7 @@ TEST_CASE("bench step runs a token through every layer and checks the last", "[b
 TEST_CASE("bench host measures recording and plans without running anything", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "host --dims 32 --types f16,f32 --paths auto,standard --calls 500");
+    const auto [text, json] = benchReport(place, "host --dims 32 --types f16,f32 --paths auto,standard --calls 500");
     CHECK(json["bench"] == "host");
     REQUIRE(json["results"].size() == 4);
     for (const Json& result : json["results"]) {
@@ -330,7 +301,8 @@ double keyOuterBytes(const Json& result) {
 TEST_CASE("bench study compares every algorithm with the standard one", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
+    const auto [text, json] =
+        benchReport(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
     CHECK(json["bench"] == "study");
     uint64_t standardBytes = 0;
     size_t standards = 0;
@@ -375,8 +347,8 @@ TEST_CASE("bench study stops an algorithm where it needs too much memory", "[ben
     needDevice();
     const Workplace place;
     const auto [text, json] =
-        report(place, "study --rows 64,128,256 --dims 16 --types f32 --paths scalar,standard --most-memory 200KiB "
-                      "--seconds 0.01 --runs 1");
+        benchReport(place, "study --rows 64,128,256 --dims 16 --types f32 --paths scalar,standard --most-memory 200KiB "
+                           "--seconds 0.01 --runs 1");
     // Scores of two heads in fp32: 32 KiB, 128 KiB, 512 KiB; tensors 32, 64 and 128 KiB.
     std::vector<std::string> measured;
     for (const Json& result : json["results"])
@@ -399,7 +371,7 @@ TEST_CASE("bench study stops an algorithm where the device has no room for it", 
     const Workplace place;
     // Scores of two heads: 32 KiB, then 671 GiB.
     const auto [text, json] =
-        report(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
+        benchReport(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
     CHECK(json["results"].size() == 1);
     REQUIRE(json["leftOut"].size() == 1);
     CHECK(json["leftOut"][0]["queryRows"] == 300000);
@@ -432,7 +404,7 @@ void checkVariant(const Json& result) {
 TEST_CASE("bench variants compares every row with its base and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    const auto [text, json] = report(place, smallVariants + "--paths scalar");
+    const auto [text, json] = benchReport(place, smallVariants + "--paths scalar");
     CHECK(json["bench"] == "variants");
     CHECK(json["leftOut"].empty());
     constexpr double pairs = 512.0 * 512;
@@ -480,7 +452,7 @@ TEST_CASE("bench variants measures the requested rows and their bases", "[bench]
     needDevice();
     const Workplace place;
     const auto [text, json] =
-        report(place, smallVariants + "--paths scalar,standard --only documents,decode-window --decode-keys 65");
+        benchReport(place, smallVariants + "--paths scalar,standard --only documents,decode-window --decode-keys 65");
     std::vector<std::string> measured;
     for (const Json& result : json["results"])
         measured.push_back(fmt::format("{} {} {}", result["path"].get<std::string>(), result["keys"].get<int>(),

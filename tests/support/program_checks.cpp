@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <optional>
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
+
+#include "support/device.hpp"
 
 namespace vkf::test {
 
@@ -52,6 +55,36 @@ void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests) {
     for (const Refusal& test : tests) {
         checkRefusal(place, test);
     }
+}
+
+std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, const std::string& arguments) {
+    INFO("vkflash bench " << arguments);
+    ProgramResult result = place.run("bench " + arguments + " --json b.json --commit abc");
+    INFO(result.out << result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+    nlohmann::json json = nlohmann::json::parse(place.read("b.json"));
+    CHECK(json["commit"] == "abc");
+    for (const char* name : {"program", "bench", "date", "device", "driver", "commandLine"}) {
+        INFO(name);
+        CHECK(json[name].is_string());
+    }
+    return {std::move(result), std::move(json)};
+}
+
+void checkTimed(const nlohmann::json& result) {
+    INFO(result.dump());
+    CHECK(result["medianSeconds"].get<double>() >= result["leastSeconds"].get<double>());
+    CHECK(result["medianSeconds"].get<double>() > 0);
+    CHECK(result["runs"].get<size_t>() > 0);
+    CHECK(result.contains("clock_mhz") == result.contains("runs_left_out"));
+    if (vkf::test::testDevice().summary().kind == vkf::host::DeviceKind::cpu) {
+        CHECK_FALSE(result.contains("clock_mhz"));
+    }
+    CHECK(result["bufferSets"].get<size_t>() > 1); // small shapes take turns
+    CHECK(result["error"].get<double>() <= result["bound"].get<double>());
+    CHECK(result["teraflops"].get<double>() ==
+          Catch::Approx(result["operations"].get<double>() / result["medianSeconds"].get<double>() * 1e-12));
 }
 
 } // namespace vkf::test

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "support/program.hpp"
 
@@ -23,5 +26,11 @@ struct Refusal {
 // Checks the status, an empty stdout, one line on stderr with the words, and that no file appeared or vanished.
 void checkRefusal(const Workplace& place, const Refusal& test, int status = 2);
 void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests);
+
+// Runs `bench ... --json b.json`, which must succeed, and reads the file.
+std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, const std::string& arguments);
+
+// Checks times, clock, rate and error of one result of such a file.
+void checkTimed(const nlohmann::json& result);
 
 } // namespace vkf::test

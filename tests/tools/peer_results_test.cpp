@@ -52,25 +52,34 @@ void checkError(const std::string& text, const std::string& words) {
 
 } // namespace
 
-TEST_CASE("PyTorch's forward times are read with their shapes", "[files]") {
+TEST_CASE("PyTorch's times are read with their shapes", "[files]") {
     const PeerFile file = parsePeerResults(pytorch);
     CHECK(file.format == "PyTorch");
     CHECK(file.device == "Imaginary GPU 2");
-    REQUIRE(file.results.size() == 7);
+    REQUIRE(file.results.size() == 9);
     const PeerShape full{3, 5, 5, 64, 64, 128, false, "f16"};
     CHECK(file.results[0].shape == full);
     CHECK(file.results[0].name == "flash");
     CHECK(file.results[0].teraflops == 10);
     CHECK(file.results[1].name == "cudnn");
     CHECK(file.results[1].teraflops == 20.5);
-    CHECK(file.results[2].shape.causal);
-    CHECK(file.results[2].teraflops == 4);
-    CHECK(file.results[3].shape == PeerShape{1, 8, 8, 512, 512, 256, false, "f16"});
-    CHECK(file.results[3].teraflops == 53);
-    CHECK(file.results[4].teraflops == 12.5);
-    CHECK(file.results[5].shape == PeerShape{1, 16, 16, 4096, 4096, 128, false, "f32"});
-    CHECK(file.results[6].shape == PeerShape{1, 32, 8, 1, 1024, 128, false, "f16"});
-    CHECK(file.results[6].teraflops == Approx(4.0 * 32 * 1024 * 128 / 33.3e-6 * 1e-12));
+    PeerShape backward = full;
+    backward.backward = true;
+    CHECK(file.results[2].shape == backward);
+    CHECK(file.results[2].name == "flash");
+    CHECK(file.results[2].teraflops == 7);
+    CHECK(file.results[3].name == "cudnn");
+    CHECK(file.results[3].teraflops == 8);
+    CHECK(countedOperations(backward) == 10.0 * 3 * 5 * 64 * 64 * 128);
+    CHECK(file.results[4].shape.causal);
+    CHECK_FALSE(file.results[4].shape.backward);
+    CHECK(file.results[4].teraflops == 4);
+    CHECK(file.results[5].shape == PeerShape{1, 8, 8, 512, 512, 256, false, "f16"});
+    CHECK(file.results[5].teraflops == 53);
+    CHECK(file.results[6].teraflops == 12.5);
+    CHECK(file.results[7].shape == PeerShape{1, 16, 16, 4096, 4096, 128, false, "f32"});
+    CHECK(file.results[8].shape == PeerShape{1, 32, 8, 1, 1024, 128, false, "f16"});
+    CHECK(file.results[8].teraflops == Approx(4.0 * 32 * 1024 * 128 / 33.3e-6 * 1e-12));
 }
 
 TEST_CASE("ggml's times are read with grouped heads and the operations of the shape", "[files]") {
@@ -136,8 +145,8 @@ TEST_CASE("line ends of other systems and a missing last one change nothing", "[
 }
 
 TEST_CASE("malformed lines of peers are refused by number and by what is missing", "[files]") {
-    checkError("", "holds no forward time");
-    checkError("hello\n\nworld\n", "holds no forward time");
+    checkError("", "holds no time");
+    checkError("hello\n\nworld\n", "holds no time");
     checkError("x\nd128 n64 b3 causal0 TFLOPs fwd flash=1\n", "line 2: \" h\" is expected");
     checkError("d128 n0 b3 h5 causal0 TFLOPs fwd flash=1", "line 1: a number of rows");
     checkError("d128 n99999999999 b3 h5 causal0 TFLOPs fwd flash=1", "a number of rows");
@@ -146,6 +155,8 @@ TEST_CASE("malformed lines of peers are refused by number and by what is missing
     checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=nan", "a number of TFLOP/s");
     checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=-1", "a number of TFLOP/s");
     checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=0", "a number of TFLOP/s");
+    checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=1 | fwd flash=2", "\" bwd\" is expected");
+    checkError("d128 n64 b3 h5 causal0 TFLOPs fwd flash=1 | bwd flash=fast", "a number of TFLOP/s");
     checkError("B1 100 512 flash=1us/1TF", "divides 2048");
     checkError("B1 128 512 flash=40us", "\"us/\"");
     checkError("decode 1 flash=3us/1GB/s", "a number of keys");

@@ -5,19 +5,36 @@
 
 namespace vkf::tools {
 
+namespace {
+
+// Keeps the first error.
+template <typename Verdict>
+void judgeAny(const Verdict& verdict, const char* description, std::optional<ProgramError>& wrong) {
+    try {
+        requirePassed(verdict, description);
+    } catch (const ProgramError& error) {
+        wrong = wrong ? wrong : error;
+    }
+}
+
+} // namespace
+
 void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more) {
     leftOut_.push_back(leftOutJson(problem, reason));
     leftOut_.back().update(more);
 }
 
 void BenchResults::judge(const VkfVerdict& verdict, const VkfPlanInfo& plan) {
-    if (!verdict.passed && !wrong_)
-        wrong_ = {verdict, plan.description};
+    judgeAny(verdict, plan.description, wrong_);
+}
+
+void BenchResults::judge(const VkfGradientVerdict& verdict, const VkfGradientInfo& info) {
+    judgeAny(verdict, info.description, wrong_);
 }
 
 void BenchResults::requireRight() const {
     if (wrong_)
-        requirePassed(wrong_->verdict, wrong_->plan);
+        throw ProgramError(*wrong_);
 }
 
 void BenchResults::write(const ReportOptions& report, const char* bench, const host::Device& device,

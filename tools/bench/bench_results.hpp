@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/bench_report.hpp"
+#include "cli/error.hpp"
 #include "cli/options.hpp"
 
 namespace vkf::tools {
@@ -21,6 +22,7 @@ public:
 
     // Call it for each result. After a wrong result the bench still measures the other problems.
     void judge(const VkfVerdict& verdict, const VkfPlanInfo& plan);
+    void judge(const VkfGradientVerdict& verdict, const VkfGradientInfo& info);
 
     // Throws ProgramError for the first wrong result, if there is one.
     void requireRight() const;
@@ -31,14 +33,9 @@ public:
                Json head);
 
 private:
-    struct Wrong {
-        VkfVerdict verdict;
-        std::string plan;
-    };
-
     Json results_ = Json::array();
     Json leftOut_ = Json::array();
-    std::optional<Wrong> wrong_; // the first wrong result
+    std::optional<ProgramError> wrong_; // about the first wrong result
 };
 
 } // namespace vkf::tools

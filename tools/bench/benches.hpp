@@ -12,6 +12,7 @@
 
 namespace vkf::tools {
 
+void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);

@@ -43,8 +43,7 @@ PeerShape peerShapeOf(const VkfProblem& problem) {
     return shape;
 }
 
-std::vector<Peer> peersOf(const VkfProblem& problem, std::vector<Comparison>& comparisons) {
-    const PeerShape shape = peerShapeOf(problem);
+std::vector<Peer> peersOf(const PeerShape& shape, std::vector<Comparison>& comparisons) {
     std::vector<Peer> peers;
     for (Comparison& comparison : comparisons) {
         const size_t before = peers.size();
@@ -60,6 +59,22 @@ void printComparisons(const std::vector<Comparison>& comparisons, size_t results
     for (const Comparison& comparison : comparisons)
         fmt::print("compared with {}: {}, {}, {} of {} results here\n", comparison.file, comparison.content.format,
                    comparison.content.device, comparison.matched, results);
+}
+
+void printPeers(const std::vector<Peer>& peers, double teraflops) {
+    for (const Peer& peer : peers)
+        fmt::print("  {} {:.4g} ({:.3g}x)", peer.result->name, peer.result->teraflops,
+                   teraflops / peer.result->teraflops);
+}
+
+Json peersJson(const std::vector<Peer>& peers, double teraflops) {
+    Json list = Json::array();
+    for (const Peer& peer : peers)
+        list.push_back({{"name", peer.result->name},
+                        {"file", peer.comparison->file},
+                        {"teraflops", peer.result->teraflops},
+                        {"ratio", teraflops / peer.result->teraflops}});
+    return list;
 }
 
 Json comparisonsJson(const std::vector<Comparison>& comparisons) {

@@ -31,9 +31,12 @@ void addCompareOption(CLI::App& command, std::vector<std::string>& paths);
 std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths);
 
 PeerShape peerShapeOf(const VkfProblem& problem);
-std::vector<Peer> peersOf(const VkfProblem& problem, std::vector<Comparison>& comparisons);
+std::vector<Peer> peersOf(const PeerShape& shape, std::vector<Comparison>& comparisons);
 
 void printComparisons(const std::vector<Comparison>& comparisons, size_t results);
+// Prints "  flash 289 (0.95x)" for each peer, on the line of our result of so many TFLOP/s.
+void printPeers(const std::vector<Peer>& peers, double teraflops);
+Json peersJson(const std::vector<Peer>& peers, double teraflops);
 Json comparisonsJson(const std::vector<Comparison>& comparisons);
 
 } // namespace vkf::tools

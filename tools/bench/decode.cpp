@@ -128,7 +128,7 @@ private:
             skip(problem, error.what());
             return;
         }
-        const std::vector<Peer> peers = peersOf(problem, comparisons_);
+        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons_);
         progress_.hide();
         printResult(*result, peers);
         results_.judge(result->verdict, result->plan);

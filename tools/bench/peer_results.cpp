@@ -83,9 +83,12 @@ PeerShape squareShape(uint32_t batch, uint32_t heads, uint32_t rows, uint32_t di
     return shape;
 }
 
-// Reads "flash=281" or "flash=40us/53TF" up to the end or a "|". "flash=ERR" marks a kernel that refused the shape.
-void readKernels(Scanner& line, const PeerShape& shape, bool withTime, PeerFile& file) {
-    for (line.skipSpaces(); !line.atEnd() && !line.accept("|"); line.skipSpaces()) {
+// Reads "flash=281" or "flash=40us/53TF" up to the end or a "|". Returns true at a "|". "flash=ERR" marks a kernel that
+// refused the shape.
+bool readKernels(Scanner& line, const PeerShape& shape, bool withTime, PeerFile& file) {
+    for (line.skipSpaces(); !line.atEnd(); line.skipSpaces()) {
+        if (line.accept("|"))
+            return true;
         const std::string name(line.until("= |"));
         line.expect("=");
         if (line.accept("ERR"))
@@ -98,9 +101,10 @@ void readKernels(Scanner& line, const PeerShape& shape, bool withTime, PeerFile&
         }
         file.results.push_back({shape, name, teraflops});
     }
+    return false;
 }
 
-// Reads "d128 n512 b32 h16 causal0 TFLOPs fwd ...". Ignores the backward times after the "|".
+// Reads "d128 n512 b32 h16 causal0 TFLOPs fwd flash=281 | bwd flash=164".
 void readBatched(Scanner& line, PeerFile& file) {
     const uint32_t dim = positiveWhole(line, "a head dimension");
     line.expect(" n");
@@ -112,6 +116,10 @@ void readBatched(Scanner& line, PeerFile& file) {
     line.expect(" causal");
     shape.causal = line.number<uint32_t>("0 or 1") != 0;
     line.expect(" TFLOPs fwd");
+    if (!readKernels(line, shape, false, file))
+        return;
+    line.expect(" bwd");
+    shape.backward = true;
     readKernels(line, shape, false, file);
 }
 
@@ -375,7 +383,7 @@ std::string deviceOfPyTorch(std::string_view text) {
 
 double countedOperations(const PeerShape& shape) {
     return 4.0 * shape.batch * shape.queryHeads * shape.queryRows * shape.keys * shape.headDim *
-           (shape.causal ? 0.5 : 1.0);
+           (shape.causal ? 0.5 : 1.0) * (shape.backward ? 2.5 : 1.0);
 }
 
 PeerFile parsePeerResults(std::string_view text) {
@@ -397,7 +405,7 @@ PeerFile parsePeerResults(std::string_view text) {
         }
     }
     if (file.results.empty())
-        throw FormatError("holds no forward time of sdpa_bench.py (PyTorch) or of test-backend-ops perf (ggml)");
+        throw FormatError("holds no time of sdpa_bench.py (PyTorch) or of test-backend-ops perf (ggml)");
     if (file.device.empty() && file.format == kinds[0].format)
         file.device = deviceOfPyTorch(text);
     return file;

@@ -26,11 +26,12 @@ struct PeerShape {
     uint32_t headDim = 0;
     bool causal = false;
     std::string type = "f16"; // type of k and v
+    bool backward = false;    // the backward pass alone
 
     bool operator==(const PeerShape&) const = default;
 };
 
-// 4 B H N K D operations, half of them if causal.
+// 4 B H N K D operations, half of them if causal. 2.5 times as many for the backward pass.
 double countedOperations(const PeerShape& shape);
 
 struct PeerResult {

@@ -50,21 +50,9 @@ void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
                timing.spread * 100, timing.runs, result.teraflops(),
                bytesText(static_cast<double>(result.plan.scratchBytes)),
                fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound), clockText(timing));
-    for (const Peer& peer : peers)
-        fmt::print("  {} {:.4g} ({:.3g}x)", peer.result->name, peer.result->teraflops,
-                   result.teraflops() / peer.result->teraflops);
+    printPeers(peers, result.teraflops());
     fmt::print("{}\n", result.verdict.passed ? "" : "  WRONG");
     std::fflush(stdout);
-}
-
-Json peersJson(const BenchResult& result, const std::vector<Peer>& peers) {
-    Json list = Json::array();
-    for (const Peer& peer : peers)
-        list.push_back({{"name", peer.result->name},
-                        {"file", peer.comparison->file},
-                        {"teraflops", peer.result->teraflops},
-                        {"ratio", result.teraflops() / peer.result->teraflops}});
-    return list;
 }
 
 // ---- Runs --------------------------------------------------------------------------------------------
@@ -105,12 +93,12 @@ private:
             return;
         }
         result->operations = countedOperations(peerShapeOf(problem));
-        const std::vector<Peer> peers = peersOf(problem, comparisons_);
+        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons_);
         progress_.hide();
         printResult(*result, peers);
         results_.judge(result->verdict, result->plan);
         Json json = resultJson(*result);
-        json["peers"] = peersJson(*result, peers);
+        json["peers"] = peersJson(peers, result->teraflops());
         results_.add(std::move(json));
     }
 

@@ -120,8 +120,8 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
         "bench", "Times each path on a grid of shapes and checks each result. Where the GPU's clock is known, runs "
                  "more than 3 % below the highest clock do not count.");
     addBenchOptions(*command, *options);
-    for (const auto add : {addBenchPrefillCommand, addBenchDecodeCommand, addBenchLongCommand, addBenchHostCommand,
-                           addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
+    for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchLongCommand,
+                           addBenchHostCommand, addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

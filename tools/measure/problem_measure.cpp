@@ -43,9 +43,9 @@ bool isOfOneShape(VkfResult result) {
     return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-ClockSample PlanRuns::run(const VkfBindings& bindings) {
+ClockSample StepRuns::run(const Record& record) {
     const auto submit = [&](uint32_t first, uint32_t count) {
-        return clock_->submit([&](VkCommandBuffer commands) { recordSteps(commands, plan_, bindings, first, count); });
+        return clock_->submit([&](VkCommandBuffer commands) { record(commands, first, count); });
     };
     if (oneSubmission_)
         return submit(0, steps_);
@@ -57,6 +57,12 @@ ClockSample PlanRuns::run(const VkfBindings& bindings) {
     }
     oneSubmission_ = all.value <= longestSubmission;
     return all;
+}
+
+ClockSample PlanRuns::run(const VkfBindings& bindings) {
+    return runs_.run([&](VkCommandBuffer commands, uint32_t first, uint32_t count) {
+        recordSteps(commands, plan_, bindings, first, count);
+    });
 }
 
 BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,

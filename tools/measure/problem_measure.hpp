@@ -44,20 +44,34 @@ struct BenchResult {
     double teraflops() const { return operations / timing.median * 1e-12; }
 };
 
-// Runs a plan again and again. The first run goes step by step. If that run takes at most half a second, each later run
+// Runs a call again and again. The first run goes step by step. If that run takes at most half a second, each later run
 // is one submission.
-class PlanRuns {
+class StepRuns {
 public:
-    PlanRuns(GpuClock& clock, VkfPlan plan, uint32_t steps) : clock_(&clock), plan_(plan), steps_(steps) {}
+    using Record = std::function<void(VkCommandBuffer commands, uint32_t firstStep, uint32_t stepCount)>;
 
-    ClockSample run(const VkfBindings& bindings); // device seconds of the run, and the lowest clock of its submissions
+    StepRuns(GpuClock& clock, uint32_t steps) : clock_(&clock), steps_(steps) {}
+
+    ClockSample run(const Record& record); // device seconds of the run, and the lowest clock of its submissions
     bool oneSubmission() const { return oneSubmission_; }
 
 private:
     GpuClock* clock_;
-    VkfPlan plan_;
     uint32_t steps_;
     bool oneSubmission_ = false;
+};
+
+// Runs a plan in this way.
+class PlanRuns {
+public:
+    PlanRuns(GpuClock& clock, VkfPlan plan, uint32_t steps) : plan_(plan), runs_(clock, steps) {}
+
+    ClockSample run(const VkfBindings& bindings);
+    bool oneSubmission() const { return runs_.oneSubmission(); }
+
+private:
+    VkfPlan plan_;
+    StepRuns runs_;
 };
 
 // True if an error is about one shape on one path and others may still work: the path does not support it, or it is too

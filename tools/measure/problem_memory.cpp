@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "measure/compute_shader.hpp"
+#include "measure/device_fill.hpp"
 #include "tensors/block_mask.hpp"
 #include "tensors/cache.hpp"
 #include "tensors/random_tensors.hpp"
@@ -17,41 +17,12 @@ namespace {
 
 constexpr double rotatedBytes = 512.0 * 1024 * 1024;
 
-// Generating billions of numbers takes longer than using them, so the inputs repeat some numbers. The count is a prime,
-// or a prime number of blocks. Therefore no row of a tensor equals another row, and no tile looks like its neighbour.
-constexpr uint64_t repeatedElements = 1048573;
-constexpr uint64_t repeatedBlocks = 32749;
-
-uint64_t repeatedOf(VkfType type) {
-    const uint64_t block = vkfBlockElements(type);
-    return block == 1 ? repeatedElements : repeatedBlocks * block;
-}
-
 constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V};
 
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 uint64_t lseElements(const VkfProblem& problem) {
     return has(problem, VKF_ARRAY_LSE) ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
-}
-
-// Fills a buffer on the device with repetitions of a block. Each copy doubles the filled part.
-void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
-    uint64_t done = std::min<uint64_t>(block.size(), bytes);
-    device.upload(to, block.data(), done);
-    for (uint64_t copied = 0; done < bytes; done += copied) {
-        copied = std::min(done, bytes - done);
-        device.submit([&](VkCommandBuffer commands) { recordCopy(device, commands, to, done, copied); });
-    }
-}
-
-// Returns true if it created a new buffer. It frees the old one first, because both together may not fit.
-bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
-    if (buffer.size() >= bytes)
-        return false;
-    buffer = {};
-    buffer = device.createBuffer(bytes);
-    return true;
 }
 
 } // namespace
@@ -110,9 +81,7 @@ void BenchMemory::fill(size_t index, uint64_t scratchBytes) {
     ensureRoom(device_, set.scratch, scratchBytes);
 }
 
-// An element that the kernel does not write must not pass for the right value of an earlier run.
 void BenchMemory::poison(size_t set) {
-    constexpr uint32_t notANumber = 0xffffffff; // NaN in every type
     device_.fill(sets_[set].o, notANumber);
     device_.fill(sets_[set].lse, notANumber);
 }

@@ -29,6 +29,7 @@ struct Kind {
 constexpr Kind kinds[] = {
     {"prefill", "Prefill",
      "As many query rows as keys, on the shapes on which attention kernels are usually compared."},
+    {"backward", "Backward pass", "The gradients of q, k and v on the shapes of prefill."},
     {"decode", "Decode", "Few query rows against a long cache."},
     {"study", "Study", "Every algorithm on the same inputs over the length of the sequence."},
     {"variants", "Variants", "Masks, windows and score terms. Each runs in turn with its base call on the same path."},

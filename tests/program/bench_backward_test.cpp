@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// `bench backward` from outside. Its results are right, complete, and in the requested file.
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+#include "support/program_checks.hpp"
+
+using namespace vkf::test;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::json;
+
+TEST_CASE("bench backward measures, checks and compares the backward pass", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    place.write("torch.txt", "1.0 Imaginary GPU 9\n"
+                             "d32 n64 b4 h2 causal0 TFLOPs fwd flash=7 | bwd flash=0.5 cudnn=2\n");
+    const std::string small = "backward --tokens 256 --width 64 --dims 32 --rows 64 --seconds 0.01 --runs 3 ";
+    const auto [text, json] = benchReport(place, small + "--types f16,f32 --sample-rows 0 --compare torch.txt");
+    CHECK(json["bench"] == "backward");
+    REQUIRE(json["results"].size() == 4);
+    CHECK(json["leftOut"].empty());
+    for (const Json& result : json["results"]) {
+        checkTimed(result);
+        const double pairs = result["causal"].get<bool>() ? 0.5 : 1.0;
+        CHECK(result["operations"] == 10.0 * 4 * 2 * 64 * 64 * 32 * pairs);
+        // q, k, v, o and their gradients, and lse.
+        const uint64_t bytes = result["type"] == "f16" ? 2 : 4;
+        CHECK(result["tensorBytes"] == 8 * 4 * 64 * 64 * bytes + uint64_t{4} * 2 * 64 * 4);
+        for (const char* gradient : {"dq", "dk", "dv"}) {
+            INFO(gradient);
+            const Json& one = result["gradients"][gradient];
+            CHECK(one["error"].get<double>() > 0);
+            CHECK(one["error"].get<double>() <= one["bound"].get<double>());
+        }
+    }
+    const Json& peers = json["results"][0]["peers"];
+    REQUIRE(peers.size() == 2);
+    CHECK(peers[0]["name"] == "flash");
+    CHECK(peers[0]["teraflops"] == 0.5);
+    CHECK(json["results"][1]["peers"].empty()); // causal
+    CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with torch.txt"));
+}
+
+TEST_CASE("bench backward takes KV heads and samples, and leaves out what a path refuses", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const std::string small =
+        "backward --tokens 64 --width 64 --dims 16 --rows 64 --seconds 0.01 --runs 1 --causal no ";
+    const auto [text, json] =
+        benchReport(place, small + "--kv-heads 2 --types f32 --paths scalar,standard --sample-rows 4");
+    REQUIRE(json["results"].size() == 1);
+    CHECK(json["results"][0]["kvHeads"] == 2);
+    CHECK(json["results"][0]["path"] == "scalar");
+    REQUIRE(json["leftOut"].size() == 1);
+    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("standard"));
+    checkRefusals(place, {{"bench " + small + "--kv-heads 3", "--kv-heads 3|4 query heads"},
+                          {"bench " + small + "--page-size 16", "--page-size"}});
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "measure/gradient/gradient_memory.hpp"
+
+#include <algorithm>
+
+#include "measure/device_fill.hpp"
+#include "measure/problem_measure.hpp"
+#include "tensors/random_tensors.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr std::array<VkfGradientRole, 3> gradientRoles = {VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK,
+                                                          VKF_GRADIENT_TENSOR_DV};
+
+// Other numbers than those of q, k and v.
+constexpr uint64_t doutSeed = 4;
+
+uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+} // namespace
+
+void GradientMemory::prepare(const VkfGradientProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+    VkfProblem forward = *problem.problem;
+    forward.path = VKF_PATH_AUTO;
+    const host::Plan plan(device_, forward);
+    forward_.prepare(forward, plan.info().scratchBytes, mostSets);
+    doutLayout_ = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+    block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);
+    tensorBytes_ = forward_.tensorBytes() + storedBytes(doutLayout_);
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        layouts_[i] = layoutOf(problem, gradientRoles[i]);
+        tensorBytes_ += storedBytes(layouts_[i]);
+    }
+    sets_.resize(std::max(sets_.size(), sets()));
+    for (size_t i = 0; i < sets(); ++i) {
+        for (uint32_t step = 0; step < plan.info().stepCount; ++step)
+            runStep(device_, plan, forward_.bindings(i), step);
+        fill(i, scratchBytes);
+    }
+}
+
+void GradientMemory::fill(size_t index, uint64_t scratchBytes) {
+    Set& set = sets_[index];
+    ensureRoom(device_, set.dout, storedBytes(doutLayout_));
+    repeat(device_, block_, set.dout, storedBytes(doutLayout_));
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        ensureRoom(device_, set.gradients[i], storedBytes(layouts_[i]));
+        device_.fill(set.gradients[i], notANumber);
+    }
+    ensureRoom(device_, set.scratch, scratchBytes);
+    set.call = forward_.bindings(index);
+    set.bindings = make<VkfGradientBindings>();
+    set.bindings.call = &set.call;
+    set.bindings.dout = set.dout.binding();
+    set.bindings.dq = set.gradients[0].binding();
+    set.bindings.dk = set.gradients[1].binding();
+    set.bindings.dv = set.gradients[2].binding();
+    set.bindings.scratch = set.scratch.binding();
+}
+
+host::HostGradients GradientMemory::downloadGradients(size_t set) {
+    dout_.resize(storedBytes(doutLayout_));
+    repeatBlock(block_, 0, dout_);
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        gradients_[i].resize(storedBytes(layouts_[i]));
+        device_.download(gradients_[i].data(), sets_[set].gradients[i], gradients_[i].size());
+    }
+    host::HostGradients gradients;
+    gradients.dout = dout_.data();
+    gradients.dq = gradients_[0].data();
+    gradients.dk = gradients_[1].data();
+    gradients.dv = gradients_[2].data();
+    return gradients;
+}
+
+} // namespace vkf::tools
