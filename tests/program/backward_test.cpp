@@ -117,6 +117,9 @@ TEST_CASE("backward writes the same bytes from o and lse of run, and only what i
     REQUIRE(place.run(usual + " --lse lse.npy --causal").status == 0);
     checkDone(place, call + " --causal --o o.npy --lse lse.npy --dq dq2.npy");
     CHECK((place.read("dq2.npy") == dq));
+    checkDone(place, call + " --causal --dv dv2.npy");
+    CHECK((place.read("dv2.npy") == place.read("dv.npy")));
+    fs::remove(place / "dv2.npy");
     CHECK(place.files() == std::vector<std::string>{"dk.npy", "do.npy", "dq.npy", "dq2.npy", "dv.npy", "k.npy",
                                                     "lse.npy", "o.npy", "q.npy", "v.npy"});
 }

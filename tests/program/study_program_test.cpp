@@ -123,9 +123,10 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     const std::string shape = "plan --explain --path scalar --rows 512 --dim 128 --type f32 --heads 4";
     const ProgramResult text = place.run(shape);
     REQUIRE(text.status == 0);
-    for (const char* words : {"Paths\n  scalar     supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
-                              "Tiles that the library considered", "not needed", "standard, three passes",
-                              "keys in the outer loop", "this plan, path scalar", "theorem 2"}) {
+    for (const char* words :
+         {"Paths\n  scalar     supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
+          "Tiles that the library considered", "not needed", "standard, three passes", "keys in the outer loop",
+          "this plan, path scalar", "theorem 2", "P stored by the forward pass", "P recomputed, keys outside"}) {
         CHECK_THAT(text.out, ContainsSubstring(words));
     }
     const nlohmann::json document = jsonOf(place, shape + " --json");
@@ -143,6 +144,8 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     REQUIRE(explanation["traffic"].size() == 4);
     CHECK(explanation["traffic"][0]["bytes"] == 4.0 * 4 * (4 * 512 * 128 + 4 * 512 * 512));
     CHECK(explanation["traffic"][3]["bytes"] >= document["minimumBytes"]);
+    REQUIRE(explanation["backwardTraffic"].size() == 3);
+    CHECK(explanation["backwardTraffic"][0]["bytes"] == 4.0 * 4 * (8 * 512 * 128 + 7 * 512 * 512));
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
     // Every path lists tiles, and one of them is taken.
     for (const std::string path : {"coopmat", "decode", "standard", "key_outer"}) {

@@ -3,6 +3,7 @@
 // The traffic ledger against sums written out by hand.
 #include <catch2/catch_test_macros.hpp>
 
+#include "model/gradient_traffic.hpp"
 #include "model/traffic.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -59,4 +60,28 @@ TEST_CASE("with the outer loop over key tiles, q and the state move once for eac
     const double state = 100 * (16 + 2) * 4; // the empty first state is written once more
     CHECK(keyOuterTraffic(problem(), plan()).total() ==
           heads * (70 * (8 + 16) * 2 + 5 * (100 * 8 * 2 + 2 * state) + state));
+}
+
+TEST_CASE("a backward pass with stored P moves seven matrices of scores", "[traffic]") {
+    // q, k, v and dO twice in, dq, dk and dv out. P in fp16 twice in; dP in and out, dS twice in and once out.
+    CHECK(storedBackwardTraffic(trafficShape(problem())).total() ==
+          heads * (2 * 100 * 8 * 2 + 2 * 70 * (8 + 16) * 2 + 2 * 100 * 16 * 2 + 7 * 100 * 70 * 2));
+}
+
+TEST_CASE("a backward pass with keys outside moves rows once for each tile of keys", "[traffic]") {
+    const Traffic traffic = keyOuterBackwardTraffic(trafficShape(problem()), {32, 16});
+    const double rows = 3 * 100 * 8 * 2 + 2 * 100 * 16 * 2 + 100 * 4; // q, dq in and out, o, dO, lse
+    CHECK(traffic.total() == heads * (5 * rows + 2 * 70 * (8 + 16) * 2));
+    CHECK(traffic.written() == heads * (5 * 100 * 8 * 2 + 70 * (8 + 16) * 2));
+}
+
+TEST_CASE("a backward pass with owned tiles writes each gradient once", "[traffic]") {
+    const Traffic traffic = ownedBackwardTraffic(trafficShape(problem()), {32, 16});
+    const double states = 100 * 2 * 4; // lse and delta
+    CHECK(traffic.written() == heads * (100 * 8 * 2 + 70 * (8 + 16) * 2 + states));
+    const double ofKeys = 5 * (100 * (8 + 16) * 2 + states) + 70 * (8 + 16) * 2; // q and dO for each of 5 tiles
+    const double ofRows = 4 * 70 * (8 + 16) * 2 + 100 * (8 + 16) * 2 + states;   // k and v for each of 4 tiles
+    const double before = 2 * 100 * 16 * 2 + 100 * 4;                            // o, dO, lse
+    CHECK(traffic.read() == heads * (ofKeys + ofRows + before));
+    CHECK(leastBackwardBytes(trafficShape(problem())) == heads * (2 * 170 * (8 + 16) * 2 + 100 * 4));
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/text.hpp"
+#include "model/gradient_traffic.hpp"
 #include "model/plan_traffic.hpp"
 #include "model/tile_budget.hpp"
 #include "model/traffic.hpp"
@@ -55,6 +56,17 @@ std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan&
          keyOuterTraffic(shape, paper)},
         {fmt::format("queries in the outer loop, tiles of {} x {}", own.rows, own.keys), queryOuterTraffic(shape, own)},
         {fmt::format("this plan, path {}", vkfPathName(plan.info().path)), planTraffic(plan.problem(), plan.info())}};
+}
+
+// The same for the backward pass, with the tile of Algorithm 1.
+std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const host::Plan& plan) {
+    const TrafficShape shape = trafficShape(plan.problem());
+    const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(plan));
+    return {{"standard, P stored by the forward pass", storedBackwardTraffic(shape)},
+            {fmt::format("P recomputed, keys outside, tiles of {} x {}", paper.rows, paper.keys),
+             keyOuterBackwardTraffic(shape, paper)},
+            {fmt::format("P recomputed twice, dq apart, tiles of {} x {}", paper.rows, paper.keys),
+             ownedBackwardTraffic(shape, paper)}};
 }
 
 // "supported", or the message of vkfCheckSupport.
@@ -119,10 +131,10 @@ std::string candidatesText(const host::Plan& plan) {
     return text;
 }
 
-std::string trafficText(const host::Device& device, const host::Plan& plan) {
-    std::string text =
-        "\nBytes between device memory and the chip, without caches; only \"this plan\" counts the mask\n";
-    for (const PlanTraffic& algorithm : trafficOf(device, plan)) {
+// A line for each algorithm.
+std::string trafficLines(const std::vector<PlanTraffic>& algorithms) {
+    std::string text;
+    for (const PlanTraffic& algorithm : algorithms) {
         text += fmt::format("  {:<48}{:>12}  ", algorithm.name, bytesText(algorithm.traffic.total()));
         for (const TrafficEntry& entry : algorithm.traffic.entries) {
             if (entry.read + entry.written == 0)
@@ -132,6 +144,20 @@ std::string trafficText(const host::Device& device, const host::Plan& plan) {
         }
         text += "\n";
     }
+    return text;
+}
+
+std::string backwardTrafficText(const host::Device& device, const host::Plan& plan) {
+    return "\nBytes that a backward pass of this shape moves, without caches and masks\n" +
+           trafficLines(backwardTrafficOf(device, plan)) +
+           fmt::format("  {:<48}{:>12}\n", "least: inputs read once, gradients written once",
+                       bytesText(leastBackwardBytes(trafficShape(plan.problem()))));
+}
+
+std::string trafficText(const host::Device& device, const host::Plan& plan) {
+    std::string text =
+        "\nBytes between device memory and the chip, without caches; only \"this plan\" counts the mask\n" +
+        trafficLines(trafficOf(device, plan));
     const VkfProblem& p = plan.problem();
     const TrafficShape shape = trafficShape(p);
     const double d = std::max(shape.dims.head, shape.dims.value);
@@ -217,7 +243,8 @@ std::string reasonText(const VkfTileCandidate& candidate) {
 }
 
 std::string explanationText(const host::Device& device, const host::Plan& plan) {
-    return pathsText(device, plan) + formulasText(device, plan) + candidatesText(plan) + trafficText(device, plan);
+    return pathsText(device, plan) + formulasText(device, plan) + candidatesText(plan) + trafficText(device, plan) +
+           backwardTrafficText(device, plan);
 }
 
 Json explanationJson(const host::Device& device, const host::Plan& plan) {
@@ -238,6 +265,9 @@ Json explanationJson(const host::Device& device, const host::Plan& plan) {
     document["traffic"] = Json::array();
     for (const PlanTraffic& algorithm : trafficOf(device, plan))
         document["traffic"].push_back(trafficJson(algorithm));
+    document["backwardTraffic"] = Json::array();
+    for (const PlanTraffic& algorithm : backwardTrafficOf(device, plan))
+        document["backwardTraffic"].push_back(trafficJson(algorithm));
     return document;
 }
 
