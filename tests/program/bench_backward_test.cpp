@@ -3,6 +3,7 @@
 // `bench backward` from outside. Its results are right, complete, and in the requested file.
 #include <string>
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,11 @@ TEST_CASE("bench backward measures, checks and compares the backward pass", "[be
         // q, k, v, o and their gradients, and lse.
         const uint64_t bytes = result["type"] == "f16" ? 2 : 4;
         CHECK(result["tensorBytes"] == 8 * 4 * 64 * 64 * bytes + uint64_t{4} * 2 * 64 * 4);
+        // q, k, v and dout twice in, dq, dk and dv out; P twice in, dP in and out, dS twice in and once out.
+        const double stored = 4.0 * 2 * static_cast<double>(bytes) * (8 * 64 * 32 + 7 * 64 * 64);
+        CHECK(result["storedBytes"] == stored);
+        CHECK(result["storedBytesPerSecond"].get<double>() ==
+              Catch::Approx(stored / result["medianSeconds"].get<double>()));
         for (const char* gradient : {"dq", "dk", "dv"}) {
             INFO(gradient);
             const Json& one = result["gradients"][gradient];

@@ -15,6 +15,7 @@
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/gradient/gradient_measure.hpp"
+#include "model/gradient_traffic.hpp"
 #include "shapes/prefill_shapes.hpp"
 
 namespace vkf::tools {
@@ -73,6 +74,7 @@ Json backwardJson(const GradientResult& result, const std::vector<Peer>& peers) 
     const auto errorJson = [](const VkfGradientError& error) {
         return Json{{"error", error.error}, {"bound", error.bound}};
     };
+    const double stored = storedBackwardTraffic(trafficShape(result.problem)).total();
     Json json = problemJson(result.problem);
     json.update({{"path", vkfPathName(result.info.path)},
                  {"plan", result.info.description},
@@ -88,6 +90,9 @@ Json backwardJson(const GradientResult& result, const std::vector<Peer>& peers) 
                  {"bufferSets", result.sets},
                  {"tensorBytes", result.tensorBytes},
                  {"scratchBytes", result.info.scratchBytes},
+                 {"minimumBytes", result.info.minimumBytes},
+                 {"storedBytes", stored},
+                 {"storedBytesPerSecond", stored / result.timing.median},
                  {"operations", result.operations},
                  {"teraflops", result.teraflops()}});
     json.update(errorJson(worstOf(result.verdict)));

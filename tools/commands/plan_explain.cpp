@@ -58,7 +58,7 @@ std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan&
         {fmt::format("this plan, path {}", vkfPathName(plan.info().path)), planTraffic(plan.problem(), plan.info())}};
 }
 
-// The same for the backward pass, with the tile of Algorithm 1.
+// The backward pass as the papers count it, with the tile of Algorithm 1.
 std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const host::Plan& plan) {
     const TrafficShape shape = trafficShape(plan.problem());
     const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(plan));
