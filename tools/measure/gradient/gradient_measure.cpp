@@ -51,9 +51,12 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     };
     result.timing = measure(run, options.timing, clock.highest());
     requireTime(result.timing.median, device);
-    // Checks the set of the last timed run, so the check is about what was timed.
-    result.verdict = verifyGradients(problem, memory.downloadForward(set), memory.downloadGradients(set), result.info,
-                                     options.sampleRows);
+    // Checks the set of the last timed run, so the check is about what was timed. Gradients of a wrong o would be right
+    // for that o, so o is checked too.
+    const host::HostTensors tensors = memory.downloadForward(set);
+    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows),
+                  memory.forwardPlan().description);
+    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows);
     return result;
 }
 

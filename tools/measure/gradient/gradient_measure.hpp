@@ -25,7 +25,7 @@ struct GradientResult {
 };
 
 // Measures dq, dk and dv together. `forward` has the path of the backward pass. Calls afterRun after each of many runs.
-// Throws what creating and running throw. The caller judges the verdict.
+// Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
 GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun);
 

@@ -26,6 +26,7 @@ void GradientMemory::prepare(const VkfGradientProblem& problem, uint64_t scratch
     VkfProblem forward = *problem.problem;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
+    forwardPlan_ = plan.info();
     forward_.prepare(forward, plan.info().scratchBytes, mostSets);
     doutLayout_ = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
     block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);

@@ -23,6 +23,9 @@ public:
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
     void prepare(const VkfGradientProblem& problem, uint64_t scratchBytes, size_t mostSets);
 
+    // The plan of the forward pass.
+    const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }
+
     size_t sets() const noexcept { return forward_.sets(); }
     // Valid until the next prepare.
     const VkfGradientBindings& bindings(size_t set) const { return sets_[set].bindings; }
@@ -46,6 +49,7 @@ private:
 
     host::Device& device_;
     BenchMemory forward_;
+    VkfPlanInfo forwardPlan_{};
     VkfTensorLayout doutLayout_{};
     std::array<VkfTensorLayout, 3> layouts_{};
     std::vector<std::byte> block_; // the block that dout repeats
