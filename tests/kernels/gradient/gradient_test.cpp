@@ -61,18 +61,19 @@ TEST_CASE("the backward pass of every feature agrees with the reference", "[grad
 }
 
 TEST_CASE("the backward pass of every feature on matrices agrees with the reference", "[gradient]") {
-    for (const uint32_t number : matrixVariations) {
-        const Variation& variation = vkf::test::variations[number];
-        uint32_t count = 0;
-        for (const GradientCase& one : vkf::test::gradientCases()) {
+    uint32_t count = 0;
+    for (const GradientCase& one : vkf::test::gradientCases()) {
+        const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
+        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+            const Variation& variation = vkf::test::variations[number];
             vkf::test::Shape shape = one.shape;
-            shape.type = count++ % 2 == 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
+            shape.type = type;
+            if (!vkf::test::takes(variation, vkf::test::problemOf(shape))) {
+                shape.type = VKF_TYPE_F16; // the device multiplies no bf16
+            }
             Data data;
             VkfProblem forward = vkf::test::problemOf(shape);
             one.change(forward, data);
-            if (!vkf::test::takes(variation, forward)) {
-                continue;
-            }
             INFO(one.name << " on " << variation.name);
             check(variation, forward, data, one.hasDlse);
         }
