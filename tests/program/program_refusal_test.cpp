@@ -132,7 +132,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
     writeSafetensors(place, "all.safetensors", ElementType::bf16, {{4, 8}, {5, 8}, {5, 8}});
     checkRefusals(
         place, {{"", "subcommand"},
-                {"frobnicate", "frobnicate|info, run, plan"},
+                {"frobnicate", "frobnicate|info, run, backward, plan"},
                 {"run --frobnicate", "--frobnicate"},
                 {"run --q q.npy --k k.npy --v v.npy", "-o"},
                 {"run --q q.npy --k k.npy -o o.npy", "--v"},
