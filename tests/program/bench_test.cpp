@@ -506,7 +506,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench prefill --batch-one 1", "--batch-one 1|no, yes or both"},
                           {"bench prefill --json absent/b.json", "--json absent/b.json"},
                           {"bench prefill --compare absent.txt", "--compare absent.txt"},
-                          {"bench prefill --compare none.txt", "--compare none.txt|no forward time"},
+                          {"bench prefill --compare none.txt", "--compare none.txt|holds no time"},
                           {"bench prefill --compare bad.txt", "--compare bad.txt|line 1|\" h\" is expected"},
                           {"bench decode --keys 0", "--keys 0"},
                           {"bench decode --rows 0", "--rows 0"},
