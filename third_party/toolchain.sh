@@ -10,6 +10,10 @@ readonly vulkan_packages=glslang-tools,spirv-tools,libvulkan-dev,libvulkan-volk-
 readonly cpp_packages=catch2,libcli11-dev,libfmt-dev,nlohmann-json3-dev
 # Packages of the running release: the browser that shows a page in the tests.
 readonly browser_packages=chromium-headless-shell,fonts-dejavu-core
+# RADV, AMD's driver in Mesa, that compiles for chips which the machine does not have. Later releases of Debian have
+# Mesa 26, which has no RADV_FORCE_FAMILY.
+readonly radv_suite=trixie
+readonly radv_packages=mesa-vulkan-drivers,libvulkan1
 
 # need_programs PACKAGE:PROGRAM... installs the packages of missing programs.
 need_programs() {
@@ -203,4 +207,46 @@ SCRIPT
         mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
     fi
     echo "$root/browser"
+}
+
+# Prints the path of a script that starts a program with the fetched RADV: `SCRIPT PROGRAM ARGS...`. The script uses the
+# C library of the fetched release.
+fetch_radv() {
+    local archive uri codename hash root work
+    archive=$(debian_archive) || return 1
+    command -v mmdebstrap >/dev/null || return 1
+    read -r uri codename <<<"$archive"
+    hash=$(echo "$radv_suite $radv_packages" | sha256sum | cut -c1-12)
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/radv-$hash"
+    if [ ! -e "$root" ]; then
+        mkdir -p "${root%/*}"
+        work=$(mktemp -d "$root.XXXXXX")
+        chmod 755 "$work"
+        say "fetching AMD's compiler in Mesa of Debian $radv_suite (about 100 MB)"
+        if ! unpack "$work/root" "$radv_packages" "$radv_suite" "deb $uri $radv_suite main" >&2 ||
+            [ ! -e "$work/root/usr/share/vulkan/icd.d/radeon_icd.json" ]; then
+            rm -rf "$work"
+            return 1
+        fi
+        # Compile times are true only without the cache of shaders.
+        cat >"$work/with_radv" <<'SCRIPT'
+#!/bin/sh
+usr=$(dirname "$(readlink -f "$0")")/root/usr
+for loader in "$usr"/lib/*/ld-linux*.so.*; do :; done
+MESA_SHADER_CACHE_DISABLE=true VK_DRIVER_FILES=$usr/share/vulkan/icd.d/radeon_icd.json \
+    exec "$loader" --library-path "${loader%/*}" "$@"
+SCRIPT
+        chmod 755 "$work/with_radv"
+        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+    fi
+    echo "$root/with_radv"
+}
+
+# Fetches RADV for the test of AMD's compiler, and passes it to the test in VKFLASH_TEST_RADV. Without it the test is
+# skipped.
+ensure_radv() {
+    if [ -z "${VKFLASH_TEST_RADV:-}" ]; then
+        VKFLASH_TEST_RADV=$(fetch_radv) || say "no RADV that describes chips: the test of AMD's compiler is skipped"
+        export VKFLASH_TEST_RADV
+    fi
 }

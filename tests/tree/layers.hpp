@@ -59,7 +59,8 @@ inline constexpr std::array shaderRooms = {
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "bench study tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"commands", "drivers bench study tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"drivers", "cli <vkflash/*>"},
     Room{"bench", "study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"study", "measure report cli model tensors <vkflash/*>"},
     Room{"tune", "measure report cli model tensors <vkflash/*>"},

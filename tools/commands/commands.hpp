@@ -18,6 +18,8 @@ void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
+// Only in the program of ./dev drivers.
+void addDriversCommand(CLI::App& program, Action& action);
 void addStudyCommand(CLI::App& program, Action& action);
 // The report of a bench contains the command line.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash_drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists what
+// the driver's compiler says about them. Nothing runs.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/error.hpp"
+#include "cli/progress.hpp"
+#include "cli/text.hpp"
+#include "commands/commands.hpp"
+#include "drivers/compiled_kernels.hpp"
+#include "drivers/driver_problems.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// An application that makes a plan waits so long at most.
+constexpr double mostSeconds = 5;
+
+struct DriversOptions {
+    std::vector<std::string> chips;
+    DriverProblemLists problems = usualDriverProblems();
+    bool json = false;
+};
+
+// A kernel, and the first problem of the grid that needs it.
+struct KernelReport {
+    std::string problem;
+    std::string tile; // of the problem's plan
+    CompiledKernel kernel;
+
+    bool passed() const { return !kernel.spills() && kernel.seconds < mostSeconds; }
+};
+
+struct ChipReport {
+    Chip chip;
+    std::string name;
+    std::string driver;
+    size_t plans = 0;
+    size_t unsupported = 0; // problems that the path or the chip cannot do
+    std::vector<KernelReport> kernels;
+
+    size_t failures() const {
+        return static_cast<size_t>(
+            std::count_if(kernels.begin(), kernels.end(), [](const KernelReport& one) { return !one.passed(); }));
+    }
+};
+
+std::string planText(const Plan& plan) {
+    auto info = make<VkfPlanInfo>();
+    vkfGetPlanInfo(plan.get(), &info, nullptr);
+    return fmt::format("{} {}x{} {}", vkfPathName(info.path), info.tileRows, info.tileKeys, info.tile);
+}
+
+// Compiles what the problem needs beyond the problems before it.
+void compile(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
+    VkfMessage message{};
+    if (vkfCheckSupport(compiled.context(), &problem.problem, &message) != VKF_SUCCESS) {
+        report.unsupported++;
+        return;
+    }
+    Plan plan;
+    if (vkfCreatePlan(compiled.context(), &problem.problem, plan.put(), &message) != VKF_SUCCESS)
+        fail("{}: {}: {}", report.name, problem.text, message.text);
+    report.plans++;
+    for (CompiledKernel& kernel : compiled.take())
+        report.kernels.push_back({problem.text, planText(plan), std::move(kernel)});
+}
+
+Json json(const KernelReport& report) {
+    const CompiledKernel& kernel = report.kernel;
+    return {{"kernel", kernel.name},
+            {"problem", report.problem},
+            {"tile", report.tile},
+            {"subgroupSize", kernel.subgroupSize},
+            {"registers", kernel.registers},
+            {"spilledRegisters", kernel.spilled},
+            {"scratchBytes", kernel.scratchBytes},
+            {"sharedMemoryBytes", kernel.sharedBytes},
+            {"subgroupsPerSimd", kernel.subgroups},
+            {"codeBytes", kernel.codeBytes},
+            {"compileSeconds", kernel.seconds},
+            {"passed", report.passed()}};
+}
+
+Json json(const ChipReport& report) {
+    Json kernels = Json::array();
+    for (const KernelReport& kernel : report.kernels)
+        kernels.push_back(json(kernel));
+    return {{"chip", report.chip.family},    {"generation", report.chip.generation},
+            {"device", report.name},         {"driver", report.driver},
+            {"plans", report.plans},         {"unsupported", report.unsupported},
+            {"failures", report.failures()}, {"kernels", std::move(kernels)}};
+}
+
+void print(const ChipReport& report) {
+    fmt::print("{} ({}): {}, {}\n", report.chip.family, report.chip.generation, report.name, report.driver);
+    fmt::print("{:<44} {:<32} {:>5} {:>6} {:>6} {:>7} {:>6} {:>5} {:>6}  {}\n", "kernel", "first problem that needs it",
+               "lanes", "regs", "spills", "scratch", "shared", "waves", "time s", "tile");
+    for (const KernelReport& one : report.kernels) {
+        const CompiledKernel& kernel = one.kernel;
+        fmt::print("{:<44} {:<32} {:>5} {:>6} {:>6} {:>7} {:>6} {:>5} {:>6.2f}  {}{}\n", kernel.name, one.problem,
+                   kernel.subgroupSize, kernel.registers, kernel.spilled, kernel.scratchBytes, kernel.sharedBytes,
+                   kernel.subgroups, kernel.seconds, one.tile, one.passed() ? "" : "  FAILED");
+    }
+    fmt::print("\n");
+}
+
+std::vector<Chip> chosenChips(const std::vector<std::string>& names) {
+    std::vector<Chip> chosen;
+    for (const std::string& name : names) {
+        const auto found =
+            std::find_if(chips().begin(), chips().end(), [&](const Chip& chip) { return name == chip.family; });
+        if (found == chips().end())
+            failInput("--chips: {} is no known chip", name);
+        chosen.push_back(*found);
+    }
+    return chosen.empty() ? chips() : chosen;
+}
+
+std::string verdict(const std::vector<ChipReport>& reports) {
+    size_t plans = 0;
+    size_t kernels = 0;
+    size_t failures = 0;
+    for (const ChipReport& report : reports) {
+        plans += report.plans;
+        kernels += report.kernels.size();
+        failures += report.failures();
+    }
+    return fmt::format("{}: {} plans for {} chips, {} kernels, {} of them spill or take {} s or more",
+                       failures == 0 ? "passed" : "failed", plans, reports.size(), kernels, failures, mostSeconds);
+}
+
+void drivers(const DriversOptions& options) {
+    const std::vector<DriverProblem> problems = driverProblems(options.problems);
+    const std::vector<Chip> wanted = chosenChips(options.chips);
+    if (problems.empty())
+        failInput("no path can do any of these problems");
+    std::vector<ChipReport> reports;
+    Progress progress("compiling");
+    for (const Chip& chip : wanted) {
+        const DescribedChip device(chip);
+        CompiledKernels compiled(device);
+        ChipReport report{chip, device.name(), device.driver(), 0, 0, {}};
+        for (size_t i = 0; i < problems.size(); ++i) {
+            const double done = static_cast<double>(i) / static_cast<double>(problems.size());
+            progress.update((static_cast<double>(reports.size()) + done) / static_cast<double>(wanted.size()));
+            compile(problems[i], compiled, report);
+        }
+        progress.hide();
+        if (!options.json)
+            print(report);
+        reports.push_back(std::move(report));
+    }
+    const std::string last = verdict(reports);
+    if (options.json) {
+        Json list = Json::array();
+        for (const ChipReport& report : reports)
+            list.push_back(json(report));
+        fmt::print("{}\n", Json{{"verdict", last}, {"chips", std::move(list)}}.dump(2));
+    } else {
+        fmt::print("{}\n", last);
+    }
+    const bool passed =
+        std::all_of(reports.begin(), reports.end(), [](const ChipReport& report) { return report.failures() == 0; });
+    if (!passed)
+        fail("a kernel spills or takes too long to compile");
+}
+
+} // namespace
+
+void addDriversCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<DriversOptions>();
+    CLI::App* command = program.add_subcommand(
+        "drivers", "Compiles the kernels of a grid of problems for AMD chips, without hardware, and lists registers, "
+                   "spills and scratch memory. Fails if a kernel spills.");
+    DriverProblemLists& lists = options->problems;
+    command->add_option("--chips", options->chips, "list of chips, as RADV_FORCE_FAMILY spells them")->delimiter(',');
+    command->add_option("--paths", lists.paths, "list of paths")->delimiter(',')->capture_default_str();
+    command->add_option("--types", lists.types, "list of types of k and v")->delimiter(',')->capture_default_str();
+    command->add_option("--dims", lists.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
+    command->add_option("--sizes", lists.sizes, "list of prefill, few, decode")->delimiter(',')->capture_default_str();
+    command->add_option("--extras", lists.extras, "list of none, causal, mask, bias, pages")
+        ->delimiter(',')
+        ->capture_default_str();
+    command->add_flag("--json", options->json, "print JSON");
+    command->callback([options, &action] { action = [options] { drivers(*options); }; });
+}
+
+} // namespace vkf::tools
