@@ -58,6 +58,8 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_REGISTERS = 16,      /* about `value` registers an invocation; compilers spill above `limit` */
     VKF_TILE_HALF_EMPTY = 17,     /* the tile has at least twice as many rows as the problem, `limit` or more */
     VKF_TILE_FEW_WORKGROUPS = 18, /* the tile gives `value` workgroups; a large device needs `limit` to be busy */
+    VKF_TILE_SPILLS = 19,         /* about `value` registers an invocation by the count of this device's compiler, which
+                                     spills above `limit`. The plan takes the tile only if every usable tile spills. */
     /* The library did not look at the tile, because an earlier one suits. */
     VKF_TILE_NOT_NEEDED = 32,
     VKF_TILE_FORCE_INT32 = 0x7fffffff
@@ -87,7 +89,8 @@ typedef struct VkfTileCandidate {
 VKF_API uint32_t vkfGetPlanTileCount(VkfPlan plan);
 
 /* Fills *candidate with tile `index` of the plan, in the order in which the library looked at them, best first. The
- * plan has the first tile that suits, or else the last one that can be used. The caller sets structSize.
+ * plan has the first tile that suits, or else the last one that can be used (VKF_TILE_SPILLS says which tiles that
+ * excludes). The caller sets structSize.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or index at or above vkfGetPlanTileCount), VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candidate, VkfMessage* message);

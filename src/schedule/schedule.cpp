@@ -10,18 +10,26 @@
 #include "schedule/packed_sequences.hpp"
 #include "schedule/paths.hpp"
 #include "schedule/tile_map.hpp"
+#include "tiles/amd/registers.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
 namespace {
 
+// Whether matrices have a tile that holds everything in registers.
+bool holdsMatrices(const TunedDevice& device, const CheckedProblem& problem) {
+    const CoopmatTile tile = chooseCoopmatTile(device, device.caps.matrixOf(matrixType(problem.given)),
+                                               tileProblem(VKF_PATH_COOPMAT, problem))
+                                 .tile;
+    return tile.subgroups != 0 && spillsOnAmd(tile, device.caps).reason == VKF_TILE_SUITS;
+}
+
 // The software driver llvmpipe has no matrix units, so that the portable kernel is faster there.
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
     return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
-           chooseCoopmatTile(device, caps.matrixOf(matrixType(problem.given)), tileProblem(VKF_PATH_COOPMAT, problem))
-                   .tile.subgroups != 0;
+           holdsMatrices(device, problem);
 }
 
 // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with

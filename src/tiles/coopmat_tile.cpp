@@ -7,6 +7,7 @@
 
 #include "shared/attention_params.h"
 #include "shared/tile_memory.h"
+#include "tiles/amd/registers.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tuning_file.hpp"
@@ -60,6 +61,22 @@ constexpr std::array exchangeCandidates = {
     Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
+
+// Best first, for AMD devices, whose operands take twice as many registers (tiles/amd/registers.hpp). With D over 64 a
+// subgroup has one matrix of rows. Tiles have as many keys as registers allow, because each tile costs two
+// barriers.
+constexpr std::array amdCandidates = {
+    Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 1, 4, 128}, Candidate{8, 1, 2, 192},
+    Candidate{4, 1, 4, 128}, Candidate{4, 1, 2, 192}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
+    Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
+};
+
+std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout) {
+    if (!layout.exchanged) {
+        return registerCandidates;
+    }
+    return isAmd(caps) ? std::span<const Candidate>(amdCandidates) : exchangeCandidates;
+}
 
 // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
 constexpr uint32_t fewSubgroups = 960;
@@ -155,9 +172,7 @@ uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint6
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
-    const std::span<const Candidate> candidates =
-        layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
-    for (const Candidate& candidate : candidates) {
+    for (const Candidate& candidate : candidatesFor(caps, layout)) {
         const CoopmatTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
@@ -168,6 +183,7 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
                             otherProblem(candidate, problem),
                             exceedsDevice(tile, caps),
                             otherBlocks(tiles, problem, tile.rows(), tile.keys()),
+                            spillsOnAmd(tile, caps),
                             weakness(tile, problem, keySplits, count * splits),
                         }));
     }

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "shared/tile_memory.h"
+#include "tiles/amd/registers.hpp"
 #include "tiles/decode_choice.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
@@ -103,6 +104,7 @@ void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeS
                 exceedsDevice(tile, caps),
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
                 objectionIf(candidate.fewKeys && manyKeys, {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}),
+                spillsOnAmd(tile, caps),
                 spillsRegisters(tile.registers(), mostRegisters),
             }),
             search);

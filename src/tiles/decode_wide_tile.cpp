@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "shared/tile_memory.h"
+#include "tiles/amd/registers.hpp"
 #include "tiles/decode_choice.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/tuning_file.hpp"
@@ -83,6 +84,7 @@ void considerDecodeWideTiles(const Caps& caps, const MatrixLayout& layout, const
                                objectionIf(!suits(tile), {VKF_TILE_LAYOUT, 0, 0}),
                                exceedsDevice(tile, caps),
                                fewRows(tile, problem),
+                               spillsOnAmd(tile, caps),
                            }),
                            search);
     }

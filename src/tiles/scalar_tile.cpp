@@ -6,6 +6,7 @@
 
 #include "shared/attention_params.h"
 #include "shared/tile_memory.h"
+#include "tiles/amd/registers.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tuning_file.hpp"
@@ -166,6 +167,7 @@ void considerBuiltIn(const Caps& caps, const TileProblem& problem, BlockTiles ti
                             exceedsDevice(tile, caps),
                             breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
                             otherBlocks(tiles, problem, tile.rows(), tile.keys()),
+                            spillsOnAmd(tile, caps),
                             weakness(candidate, plan, problem),
                         }));
     }

@@ -39,8 +39,8 @@ struct ConsideredTile {
 
 using ConsideredTiles = std::vector<ConsideredTile>;
 
-// Takes the first tile that suits. Where none suits, it takes the last tile that can be used. Choice is a TilePlan, or
-// a variant of several.
+// Takes the first tile that suits. Where none suits, it takes the last tile that can be used and does not spill. Where
+// all of them spill, it takes the first of them. Choice is a TilePlan, or a variant of several.
 template <typename Choice> class TileSearch {
 public:
     // `workgroups` counts those of one split.
@@ -59,7 +59,7 @@ public:
                               plan.tuned};
         if (settled_) {
             one.objection = {VKF_TILE_NOT_NEEDED, 0, 0};
-        } else if (one.usable()) {
+        } else if (one.usable() && !(spills(one) && found())) {
             choice_ = plan;
             taken_ = considered_.size();
             settled_ = objection.reason == VKF_TILE_SUITS;
@@ -85,6 +85,8 @@ public:
     }
 
 private:
+    static bool spills(const ConsideredTile& tile) { return tile.objection.reason == VKF_TILE_SPILLS; }
+
     Choice choice_{};
     ConsideredTiles considered_;
     size_t taken_ = SIZE_MAX;

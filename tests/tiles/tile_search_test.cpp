@@ -61,6 +61,19 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     taken = weakOnes.finish(nullptr);
     CHECK(taken.tile.number == 2);
 
+    const vkf::Objection spills = {VKF_TILE_SPILLS, 2, 1};
+    vkf::TileSearch<SomePlan> someSpill;
+    someSpill.consider(SomePlan{{1}, 1}, 10, spills);
+    someSpill.consider(SomePlan{{2}, 1}, 10, weak);
+    someSpill.consider(SomePlan{{3}, 1}, 10, spills);
+    CHECK(someSpill.finish(nullptr).tile.number == 2);
+
+    vkf::TileSearch<SomePlan> allSpill;
+    allSpill.consider(SomePlan{{1}, 1}, 10, strong);
+    allSpill.consider(SomePlan{{2}, 1}, 10, spills);
+    allSpill.consider(SomePlan{{3}, 1}, 10, spills);
+    CHECK(allSpill.finish(nullptr).tile.number == 2);
+
     vkf::TileSearch<SomePlan> none;
     none.consider(SomePlan{{1}, 1}, 10, strong);
     none.consider(SomePlan{{2}, 1, true}, 10, weak); // tuning data may not take a weak tile

@@ -222,6 +222,8 @@ std::string objectionText(const VkfTileCandidate& c) {
         return "the kernel cannot fill matrices of the device's element layout";
     case VKF_TILE_REGISTERS:
         return fmt::format("{} registers an invocation, compilers spill above {}", c.value, c.limit);
+    case VKF_TILE_SPILLS:
+        return fmt::format("{} registers an invocation, this device's compiler spills above {}", c.value, c.limit);
     case VKF_TILE_HALF_EMPTY:
         return fmt::format("half empty: {} rows, should be fewer than {}", c.value, c.limit);
     case VKF_TILE_FEW_WORKGROUPS:

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "tiles/amd/registers.hpp"
+
+#include "shared/tile_memory.h"
+
+namespace vkf {
+namespace {
+
+// The largest counts without spills, of 256 registers. RADV of Mesa 25.0.7 for vega10, navi21, navi31 and gfx1201:
+//
+//     kernel        count: what the compiler did
+//     scalar        184: 252 registers; 196: 1 spilled; 272: 28 spilled; 282: 287 to 381 spilled
+//     coopmat       152: 256 registers; 156: 7 spilled; 196: 10 to 31 spilled; 208: 58 to 70 spilled
+//     decode        128: 256 registers; 160: 23 spilled, or an array of 384 bytes in memory
+//     decode, wide  216: 171 to 275 spilled; 400: 730 to 885 spilled
+constexpr uint32_t mostScalar = 190;
+constexpr uint32_t mostCoopmat = 152;
+constexpr uint32_t mostDecode = 144;
+constexpr uint32_t mostDecodeWide = 180;
+
+// Registers of one 16-bit operand of 16 x 16 elements.
+constexpr uint32_t operandRegisters = 8;
+
+Objection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
+    return objectionIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
+}
+
+} // namespace
+
+bool isAmd(const Caps& caps) {
+    constexpr uint32_t pciVendor = 0x1002;
+    return caps.vendorId == pciVendor;
+}
+
+Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
+    constexpr uint32_t loadedKeys = 4;
+    // The tile counts the values of one key.
+    const uint32_t ofOtherKeys = (loadedKeys - 1) * 4 * tile.threadColumns4;
+    return beyond(tile.registers() + ofOtherKeys, mostScalar, caps);
+}
+
+Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
+    const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
+    const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
+    return beyond(tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved), mostCoopmat, caps);
+}
+
+Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) { return beyond(tile.registers(), mostDecode, caps); }
+
+Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps) {
+    const uint32_t dimTiles = VKF_WIDE_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
+    const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
+    return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostDecodeWide, caps);
+}
+
+} // namespace vkf

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// Which tiles AMD's compiler can hold in the registers of an invocation. The counts of the tiles themselves
+// (KernelTile's registers()) follow NVIDIA's compiler. AMD's differs in three ways:
+//
+// - It loads the values of four keys before it multiplies them (scalar kernel).
+// - An operand of a matrix takes as many registers in a subgroup of 64 as in one of 32, because both halves of the
+//   subgroup hold it.
+// - It does not spill where an array is too large for registers, but puts the whole array into memory.
+//
+// docs/portability.md has the statistics.
+#pragma once
+
+#include "device/caps.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/decode_tile.hpp"
+#include "tiles/decode_wide_tile.hpp"
+#include "tiles/objections.hpp"
+#include "tiles/scalar_tile.hpp"
+
+namespace vkf {
+
+bool isAmd(const Caps& caps);
+
+// VKF_TILE_SPILLS with the tile's registers as AMD's compiler counts them, or no objection. There is none on devices of
+// other vendors.
+Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps);
+Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps);
+Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps);
+Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps);
+
+} // namespace vkf

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// What AMD's compiler makes of the library's kernels, on a machine without AMD hardware: no kernel of a plan that the
+// library chooses by itself spills. VKFLASH_TEST_RADV names the script that starts a program with a driver that
+// describes chips; ./dev test fetches it.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+
+using namespace vkf::test;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int registersOfAmd = 256; // that an instruction can name
+
+ProgramResult drivers(const std::vector<std::string>& flags) {
+    const char* const script = std::getenv("VKFLASH_TEST_RADV");
+    if (script == nullptr || *script == 0) {
+        SKIP("no RADV that describes chips (./dev test fetches it on Debian)");
+    }
+    std::vector<std::string> words = {script, VKFLASH_TEST_DRIVERS, "drivers"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const Workplace place;
+    return place.runWords(words);
+}
+
+} // namespace
+
+TEST_CASE("no kernel that the library chooses by itself spills on AMD chips", "[drivers]") {
+    const ProgramResult result = drivers({"--types", "f32,f16", "--extras", "none", "--json"});
+    INFO(result.err);
+    const Json report = Json::parse(result.out);
+    INFO(report["verdict"]);
+    CHECK(result.status == 0);
+    REQUIRE(report["chips"].size() == 4);
+    for (const Json& chip : report["chips"]) {
+        CHECK(chip["plans"] > 100);
+        for (const Json& kernel : chip["kernels"]) {
+            INFO(chip["chip"] << ": " << kernel.dump());
+            CHECK(kernel["registers"] > 0);
+            CHECK(kernel["registers"] <= registersOfAmd);
+            CHECK(kernel["sharedMemoryBytes"] <= 65536);
+            CHECK(kernel["compileSeconds"] < 5);
+            // The library says so beforehand, and only where the caller asks for the path.
+            if (!kernel["announced"]) {
+                CHECK(kernel["spilledRegisters"] == 0);
+                CHECK(kernel["scratchBytes"] == 0);
+            }
+            const std::string problem = kernel["problem"];
+            CHECK((!kernel["announced"] || problem.starts_with("coopmat f16 D=256 ")));
+        }
+    }
+}
+
+TEST_CASE("the list of kernels ends in a verdict, and unknown chips are refused", "[drivers]") {
+    const std::vector<std::string> small = {"--paths", "auto", "--types", "f16", "--dims", "64", "--sizes", "decode"};
+    std::vector<std::string> flags = small;
+    flags.insert(flags.end(), {"--chips", "vega10"});
+    const ProgramResult listed = drivers(flags);
+    CHECK(listed.status == 0);
+    CHECK_THAT(listed.out, ContainsSubstring("vega10 (GCN 5)") && ContainsSubstring("attention_decode"));
+    CHECK_THAT(listed.out, ContainsSubstring("\npassed: "));
+    flags.back() = "vega99";
+    const ProgramResult refused = drivers(flags);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, ContainsSubstring("vega99"));
+}

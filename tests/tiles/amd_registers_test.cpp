@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Tiles for AMD devices. No device is needed; tests/program/drivers_test.cpp asks the compiler.
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/described_device.hpp"
+#include "tiles/amd/registers.hpp"
+
+namespace {
+
+// RDNA 3 as RADV describes it.
+vkf::Caps amdCaps() {
+    vkf::Caps caps = vkf::test::capsOf(64, 65536, 1024);
+    caps.vendorId = 0x1002;
+    caps.driver = VK_DRIVER_ID_MESA_RADV;
+    return caps;
+}
+
+bool spills(const vkf::Objection& objection) { return objection.reason == VKF_TILE_SPILLS; }
+
+} // namespace
+
+TEST_CASE("an AMD device gets a portable tile that its registers hold, for every head dimension", "[tiles]") {
+    const vkf::Caps amd = amdCaps();
+    for (uint32_t dim = 1; dim <= 256; dim++) {
+        for (const uint32_t rows : {1U, 16U, 512U, 8192U}) {
+            for (const bool outputF32 : {false, true}) {
+                vkf::TileProblem problem = {dim, dim, rows, 16, outputF32, 8192, false};
+                problem.path = VKF_PATH_SCALAR;
+                const vkf::ScalarTile tile = vkf::chooseScalarTile({amd}, problem).tile;
+                INFO("D " << dim << ", " << rows << " rows");
+                REQUIRE(tile.workgroupSize() != 0);
+                CHECK(!spills(vkf::spillsOnAmd(tile, amd)));
+            }
+        }
+    }
+}
+
+TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[tiles]") {
+    const vkf::Caps amd = amdCaps();
+    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(64, 16, 16, 16);
+    for (uint32_t dim = 16; dim <= 256; dim += 16) {
+        for (const uint32_t rows : {64U, 8192U}) {
+            const vkf::TileProblem problem = {dim, dim, rows, 16, false, 8192, false};
+            const vkf::CoopmatTile tile = vkf::chooseCoopmatTile({amd}, layout, problem).tile;
+            INFO("D " << dim << ", " << rows << " rows, tile " << tile.text(1));
+            REQUIRE(tile.workgroupSize() != 0);
+            CHECK(spills(vkf::spillsOnAmd(tile, amd)) == (dim > 192));
+        }
+    }
+}
+
+TEST_CASE("devices of other vendors have no limits of AMD's compiler", "[tiles]") {
+    const vkf::ScalarTile large = {16, 16, 8, 4, 4, 8, 16};
+    vkf::Caps caps = amdCaps();
+    const vkf::Objection objection = vkf::spillsOnAmd(large, caps);
+    CHECK(objection.reason == VKF_TILE_SPILLS);
+    CHECK(objection.value == 272);
+    CHECK(objection.limit == 190);
+    caps.vendorId = 0x10de;
+    CHECK(vkf::spillsOnAmd(large, caps).reason == VKF_TILE_SUITS);
+}
