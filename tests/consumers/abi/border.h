@@ -33,6 +33,7 @@ Array arrayOf(const Gpu* gpu, const void* bytes, size_t count);
 void describeProblems(const VkfProblem* problem);
 void verify(const Call* call);
 void backward(void);
+void backwardOnDevice(const Gpu* gpu, VkfContext context);
 void mergeParts(const Gpu* gpu, VkfContext context);
 void appendRow(const Gpu* gpu, VkfContext context);
 

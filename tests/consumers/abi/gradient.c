@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backward pass on the CPU, and its verdict. */
+ * A backward pass on the CPU, one on the device, and their verdicts. */
 #include "border.h"
 
 #include <stdio.h>
@@ -50,6 +50,22 @@ static void printGradient(const char* name, const double* gradient, float* round
     printf("\n");
 }
 
+/* Judges gradients in fp32 and prints what the verdict depends on. */
+static void judge(const char* whose, const VkfGradientProblem* problem, const float* dq, const float* dk,
+                  const float* dv) {
+    const VkfReferenceInputs inputs = smallInputs();
+    const VkfReferenceGradientInputs gradientInputs = smallGradientInputs();
+    const VkfReferenceGradientOutputs outputs = {.structSize = sizeof outputs, .dq = dq, .dk = dk, .dv = dv};
+    VkfMessage message;
+    VkfGradientVerdict* verdict = poisonedOutput(sizeof *verdict);
+    checkVkflash(vkfReferenceVerifyGradient(problem, &inputs, &gradientInputs, NULL, &outputs, verdict, &message),
+                 &message);
+    checkOutput(verdict, sizeof *verdict);
+    require(verdict->passed == 1, "the reference finds gradients wrong");
+    printf("bounds of the %s's gradients: %.5g %.5g %.5g\n", whose, verdict->dq.bound, verdict->dk.bound,
+           verdict->dv.bound);
+}
+
 void backward(void) {
     const VkfProblem forward = smallForward();
     const VkfGradientProblem problem = smallGradient(&forward);
@@ -64,12 +80,74 @@ void backward(void) {
     printGradient("dq", dq, roundedDq);
     printGradient("dk", dk, roundedDk);
     printGradient("dv", dv, roundedDv);
-    const VkfReferenceGradientOutputs outputs = {
-        .structSize = sizeof outputs, .dq = roundedDq, .dk = roundedDk, .dv = roundedDv};
-    VkfGradientVerdict* verdict = poisonedOutput(sizeof *verdict);
-    checkVkflash(vkfReferenceVerifyGradient(&problem, &inputs, &gradientInputs, NULL, &outputs, verdict, &message),
-                 &message);
-    checkOutput(verdict, sizeof *verdict);
-    require(verdict->passed == 1, "the reference finds its own gradients wrong");
-    printf("bounds of gradients: %.5g %.5g %.5g\n", verdict->dq.bound, verdict->dk.bound, verdict->dv.bound);
+    judge("reference", &problem, roundedDq, roundedDk, roundedDv);
+}
+
+static VkfGradientInfo* printInfo(VkfGradient gradient) {
+    VkfMessage message;
+    VkfGradientInfo* info = poisonedOutput(sizeof *info);
+    checkVkflash(vkfGetGradientInfo(gradient, info, &message), &message);
+    checkOutput(info, sizeof *info);
+    printf("gradient %s, tiles %s and %s, %g operations\n", info->description, info->rowTile, info->keyTile,
+           info->operations);
+    return info;
+}
+
+/* Computes o and lse on the CPU, and the gradients from them on the device. */
+void backwardOnDevice(const Gpu* gpu, VkfContext context) {
+    const VkfProblem forward = smallForward();
+    const VkfGradientProblem problem = smallGradient(&forward);
+    const VkfReferenceInputs inputs = smallInputs();
+    double exactO[rows * dim], exactLse[rows];
+    float outputO[rows * dim], outputLse[rows];
+    VkfMessage message;
+    checkVkflash(vkfReferenceAttention(&forward, &inputs, NULL, exactO, exactLse, &message), &message);
+    for (int i = 0; i < rows * dim; i++) {
+        outputO[i] = (float)exactO[i];
+    }
+    for (int i = 0; i < rows; i++) {
+        outputLse[i] = (float)exactLse[i];
+    }
+
+    VkfGradient gradient = NULL;
+    checkVkflash(vkfCreateGradient(context, &problem, &gradient, &message), &message);
+    const VkfGradientInfo* info = printInfo(gradient);
+    Array arrays[] = {arrayOf(gpu, q, sizeof q),
+                      arrayOf(gpu, k, sizeof k),
+                      arrayOf(gpu, v, sizeof v),
+                      arrayOf(gpu, outputO, sizeof outputO),
+                      arrayOf(gpu, outputLse, sizeof outputLse),
+                      arrayOf(gpu, dout, sizeof dout)};
+    Array dq, dk, dv, scratch;
+    createArray(gpu, sizeof q, &dq);
+    createArray(gpu, sizeof k, &dk);
+    createArray(gpu, sizeof v, &dv);
+    createArray(gpu, info->scratchBytes, &scratch);
+    const VkfBindings call = {.structSize = sizeof call,
+                              .q = bindingOf(&arrays[0]),
+                              .k = bindingOf(&arrays[1]),
+                              .v = bindingOf(&arrays[2]),
+                              .o = bindingOf(&arrays[3]),
+                              .lse = bindingOf(&arrays[4])};
+    const VkfGradientBindings bindings = {.structSize = sizeof bindings,
+                                          .call = &call,
+                                          .dout = bindingOf(&arrays[5]),
+                                          .dq = bindingOf(&dq),
+                                          .dk = bindingOf(&dk),
+                                          .dv = bindingOf(&dv),
+                                          .scratch = bindingOf(&scratch)};
+    beginCommands(gpu);
+    checkVkflash(vkfCmdGradient(gpu->commandBuffer, gradient, &bindings, &message), &message);
+    barrierAfterCompute(gpu);
+    submitCommands(gpu);
+    judge("device", &problem, dq.data, dk.data, dv.data);
+
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        destroyArray(gpu, &arrays[i]);
+    }
+    Array* const written[] = {&dq, &dk, &dv, &scratch};
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        destroyArray(gpu, written[i]);
+    }
+    vkfDestroyGradient(gradient);
 }

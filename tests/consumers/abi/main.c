@@ -20,7 +20,7 @@ bool isAll(const void* bytes, size_t count, unsigned char value) {
 static union {
     size_t structSize;
     uint64_t alignment;
-    unsigned char bytes[1024];
+    unsigned char bytes[2048];
 } output;
 
 void* poisonedOutput(size_t structSize) {
@@ -132,6 +132,7 @@ int main(void) {
     planAndAttend(&gpu, context, &call);
     verify(&call);
     backward();
+    backwardOnDevice(&gpu, context);
     mergeParts(&gpu, context);
     appendRow(&gpu, context);
 #ifdef VKFLASH_LATER
