@@ -37,12 +37,9 @@ VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, 
         result != VKF_SUCCESS) {
         return result;
     }
-    for (const Phase& phase : created->schedule.phases) {
-        VkPipeline pipeline = VK_NULL_HANDLE;
-        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
-            return result;
-        }
-        created->pipelines.push_back(pipeline);
+    if (const VkfResult result = getPipelines(context, created->schedule.phases, &created->pipelines, message);
+        result != VKF_SUCCESS) {
+        return result;
     }
     *gradient = created.release();
     return VKF_SUCCESS;

@@ -9,6 +9,7 @@
 #include "base/boundary.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
+#include "calls/recorder.hpp"
 
 namespace vkf {
 namespace {
@@ -37,12 +38,9 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
         result != VKF_SUCCESS) {
         return result;
     }
-    for (const Phase& phase : created->schedule.phases) {
-        VkPipeline pipeline = VK_NULL_HANDLE;
-        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
-            return result;
-        }
-        created->pipelines.push_back(pipeline);
+    if (const VkfResult result = getPipelines(context, created->schedule.phases, &created->pipelines, message);
+        result != VKF_SUCCESS) {
+        return result;
     }
     *plan = created.release();
     return VKF_SUCCESS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Records the phases of a schedule into a command buffer.
+// Gets the pipelines of a schedule's phases, and records the phases into a command buffer.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,19 @@
 #include "schedule/schedule.hpp"
 
 namespace vkf {
+
+// Gets one pipeline for each phase, and compiles those that the context does not have yet.
+inline VkfResult getPipelines(VkfContext context, const std::vector<Phase>& phases, std::vector<VkPipeline>* pipelines,
+                              VkfMessage* message) {
+    for (const Phase& phase : phases) {
+        VkPipeline pipeline = VK_NULL_HANDLE;
+        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
+            return result;
+        }
+        pipelines->push_back(pipeline);
+    }
+    return VKF_SUCCESS;
+}
 
 class Recorder {
 public:
