@@ -19,11 +19,12 @@
 //
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      9   A step of the next tile is on its way to registers, and to a second stage, while lines 10 to 16 use this one.
+//      9   With two stages, the next tile is on its way to registers while lines 10 to 16 use this one.
 //     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
 //          16, and never pass through shared memory where the element layout is known.
-//     14   ds enters products in 16 bits. If a ds exceeds the largest fp16, the subgroup scales its sums and all its ds
-//          by a power of two.
+//     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
+//          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
+//          NaN, and the workgroup computes all tiles again as partial ones.
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order.
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
@@ -71,9 +72,10 @@
 #else
 #include "gradient_coopmat/pair_registers.glsl"
 #endif
+#include "gradient/walk.glsl"
+#include "gradient_coopmat/full_tiles.glsl"
 #include "gradient_coopmat/pair_matrices.glsl"
 #include "gradient_coopmat/matrix_gradients.glsl"
-#include "gradient/walk.glsl"
 #include "gradient_coopmat/special_sums.glsl"
 #include "gradient_coopmat/store_matrices.glsl"
 
@@ -105,29 +107,18 @@ void turnToHead() {
         uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
         visited_heads.address = add64(first_heads, strideOffset(head, params.head_stride[VKF_Q]));
         visited_values.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+        visited_states = rowStateAddress(VKF_GRADIENT_TABLE.row_state, item, 0);
     }
 }
 
-// Lines 10 to 16 for one step of the present tile. A tile with a ds past the largest fp16 is rare, and computes its
-// products again, for the reason that computeScores of coopmat/attention_coopmat.comp gives.
+// Lines 10 to 16 for one step of the present tile.
 void computeStep(const uint step, const bool full) {
-    for (;;) {
-        multiplyPairs(step); // 10, 13
-        joinPairs();
-        takePairs();
-        computeGradients(step, full); // 11, 14
-        bool drops = full && present_empty;
-        IF_AS_LOOP(drops) {
-            dropEmptyRows(step);
-            drops = false;
-        }
-        if (DEPTH_SUBGROUPS > 1 || !mustRescale()) {
-            break;
-        }
-        rescaleSums();
-    }
-    KEEP_LOOP while (DEPTH_SUBGROUPS > 1 && mustRescale()) { // other subgroups do not wait in joinPairs again
-        rescaleSums();
+    multiplyPairs(step); // 10, 13
+    joinPairs();
+    takePairs();
+    computeGradients(step, full); // 11, 14
+    if (!full) {
+        scaleGradients();
     }
     makeOperands();
     addSums(step, full); // 12, 15, 16
@@ -147,17 +138,56 @@ void turnToTile(const uint number) {
 // must be short (docs/tuning.md, "Chains of calls").
 #define VKF_SEEK(found, full)                                                                     \
     found = false;                                                                                \
-    KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {      \
-        found = UNIFORM_BY_VOTE(isPartialTile() != (full));                                       \
+    if (full) {                                                                                   \
+        found = UNIFORM_BY_VOTE(nextFullTile());                                                  \
+    } else {                                                                                      \
+        KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {  \
+            found = !wasFull();                                                                   \
+            next_begin = found ? next_begin : endOfFullTiles();                                        \
+        }                                                                                         \
     }                                                                                             \
     if (turned) {                                                                                 \
         turnToHead();                                                                             \
     }
 
-// Whether steps of the next tile are fetched while this tile is computed.
+// Whether the next tile is fetched while this tile is computed.
 const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
 
-// Lines 8 to 16 for the full or the partial tiles of the walk.
+// Full tiles end at the first one with an empty row.
+#define VKF_STOP_AT_EMPTY(more, number, full)                               \
+    if (full && OWNS_KEYS) {                                                \
+        more = more && UNIFORM_BY_VOTE(last_empty[number] != tile_number);  \
+    }
+
+// Fetches the walk's tile.
+#define VKF_FETCH_TILE                                                \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
+        fetchStep(step);                                              \
+    }                                                                 \
+    fetchStates();
+
+// Stores what was fetched to stage number `number`.
+#define VKF_PLACE_TILE(number)                                        \
+    placeStates(number);                                              \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
+        placeStep(number, step);                                      \
+    }
+
+// Lines 10 to 16 for the present tile. The steps of a full tile are unrolled: sums that pass through two loops cost
+// NVIDIA's compiler a move of each sum in every tile.
+#define VKF_COMPUTE_TILE(full)                                        \
+    if (full) {                                                       \
+        UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {    \
+            computeStep(step, full);                                  \
+        }                                                             \
+    } else {                                                          \
+        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) { \
+            computeStep(step, full);                                  \
+        }                                                             \
+    }
+
+// Lines 8 to 16 for the full or the partial tiles of the walk. The loop ends in one place only: with a second exit,
+// NVIDIA's compiler stores sums to memory in every turn.
 void visitTiles(const bool full) {
     bool more;
     VKF_SEEK(more, full)
@@ -165,16 +195,14 @@ void visitTiles(const bool full) {
         return;
     }
     tile_number++;
-    KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
-        fetchStep(step);
-        placeStep(0, step);
-    }
+    VKF_FETCH_TILE
+    VKF_PLACE_TILE(0)
     barrier();
     uint number = 0; // of the stage
+    VKF_STOP_AT_EMPTY(more, number, full)
     KEEP_LOOP while (more) {
         turnToTile(number);
-        present_empty = OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number);
-        if (present_empty) {
+        if (!full && OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
             zeroEmptyRows(number);
             barrier();
         }
@@ -185,34 +213,34 @@ void visitTiles(const bool full) {
         }
         uvec2 walk_mask_head = mask_head;
         mask_head = present_mask_head;
-        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
-            IF_KEEPING_LOADS_HERE(FETCHES_AHEAD && more) {
-                fetchStep(step); // 9
-            } else {
-                forgetStep();
-            }
-            computeStep(step, full);
-            if (TWO_STAGES && more) {
-                placeStep(next, step); // 9
-            }
+        IF_KEEPING_LOADS_HERE(FETCHES_AHEAD && more) {
+            VKF_FETCH_TILE // 9
+        } else {
+            forgetTile();
         }
+        VKF_COMPUTE_TILE(full)
         mask_head = walk_mask_head;
+        if (TWO_STAGES && more) {
+            VKF_PLACE_TILE(next) // 9
+        }
         barrier(); // the readers of the present tile are done
         if (!TWO_STAGES && more) {
-            KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {
-                if (!FETCHES_AHEAD) {
-                    fetchStep(step);
-                }
-                placeStep(0, step); // 9
+            UNROLL for (uint step = 0; step < (FETCHES_AHEAD ? 0 : VISITED_STEPS); step++) {
+                fetchStep(step); // 9
             }
+            if (!FETCHES_AHEAD) {
+                fetchStates();
+            }
+            VKF_PLACE_TILE(0)
             barrier();
         }
         number = next;
+        VKF_STOP_AT_EMPTY(more, number, full)
+    }
+    if (full) {
+        stopFullTiles();
     }
 }
-
-// No tile is full then.
-const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_KEEP;
 
 void main() {
     thread = threadIndex();
@@ -227,14 +255,25 @@ void main() {
     if (!OWNS_KEYS) {
         loadOwnedRows();
     }
+    beginSums();
     clearSums(); // 7
     barrier();
     beginStages();
     barrier();
+    beginFullTiles();
     if (!ALL_PARTIAL) {
         visitTiles(true); // 8 to 16
-        beginWalk(number);
     }
-    visitTiles(false);
+    bool again = true;
+    KEEP_LOOP while (again) {
+        beginWalk(number);
+        visitTiles(false);
+        again = sumsOverflowed();
+        if (again) {
+            clearSums();
+            stop_head = 0;
+            full_places = uvec2(0);
+        }
+    }
     storeSums(); // 18
 }

@@ -6,7 +6,7 @@
 //
 // Needs: gradient_coopmat/pair_state.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, gradient/gradient_table.glsl.
-// Provides: computeGradients, dropEmptyRows, mustRescale, rescaleSums.
+// Provides: computeGradients, scaleGradients, sumsOverflowed.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
 
@@ -76,23 +76,6 @@ void computeGradients(const uint step, const bool full) {
     }
 }
 
-// Sets the pairs of empty rows of a full tile to 0. Their rows of q and dout are zeros, and zero times an infinite k or v
-// is NaN.
-void dropEmptyRows(const uint step) {
-    uint visited = step * STEP + lanePlace(lane).y;
-    UNROLL for (uint line = 0; line < (OWNS_KEYS ? LINES : 0); line++) {
-        bool empty = row_states[OWNS_KEYS ? present_rows + visited + visitedStep(line) : 0].x == PLUS_INFINITY;
-        UNROLL for (uint pair = 0; pair < LINE_PAIRS; pair++) {
-            const uint matrix = VKF_PAIR_MATRIX(line, pair);
-            const uint e = VKF_PAIR_ELEMENT(line, pair);
-            PAIR(matrix, e) = CHOOSE(PAIR(matrix, e), 0.0, empty);
-            if (NEEDS_DP) {
-                PAIR(SCORE_MATRICES + matrix, e) = CHOOSE(PAIR(SCORE_MATRICES + matrix, e), 0.0, empty);
-            }
-        }
-    }
-}
-
 // fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small, so
 // that the other ds of the subgroup lose few bits.
 #define LARGEST_F16 65504.0
@@ -112,9 +95,6 @@ float largestGradient(const bool finite) {
 
 // Whether a ds of the subgroup exceeds the largest fp16.
 bool mustRescale() {
-    if (MATRICES_ARE_BF16 || !NEEDS_DP) {
-        return false;
-    }
     bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
     if (exceeds) { // seldom; an infinite ds must not change the factor, because it would stay infinite
         exceeds = subgroupAny(largestGradient(true) * ds_factor > LARGEST_F16);
@@ -127,6 +107,42 @@ void rescaleSums() {
     UNROLL for (uint i = 0; i < OWNED_TILES * HEAD_COLUMNS; i++) {
         sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * RESCALE_FACTOR;
     }
+}
+
+// Multiplies the ds of a step by the factor, which first becomes small enough for them.
+void scaleGradients() {
+    if (MATRICES_ARE_BF16 || !NEEDS_DP) {
+        return;
+    }
+    KEEP_LOOP while (mustRescale()) {
+        rescaleSums();
+    }
+    UNROLL for (uint i = 0; i < SCORE_MATRICES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            PAIR(SCORE_MATRICES + i, e) *= ds_factor;
+        }
+    }
+}
+
+// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. Such a ds
+// makes all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup
+// get the same result.
+bool sumsOverflowed() {
+    if (MATRICES_ARE_BF16 || !NEEDS_DP || full_places.x >= full_places.y) {
+        return false;
+    }
+    bool finite = true;
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+        const uint i = FIRST_HEAD_SUM + r * HEAD_COLUMNS;
+        VKF_FOR_EACH_SUM(e, sum_tile[i]) {
+            finite = finite && abs(sum_tile[i][e]) < PLUS_INFINITY;
+        }
+    }
+    if (!finite) {
+        overflowed = 1;
+    }
+    barrier();
+    return UNIFORM_BY_VOTE(overflowed != 0);
 }
 
 #endif

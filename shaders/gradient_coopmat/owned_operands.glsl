@@ -4,7 +4,7 @@
 //
 // Needs: gradient_coopmat/pair_state.glsl, matrix/query_words.glsl, scalar/row_state.glsl, gradient/gradient_table.glsl.
 // Provides: TYPE_OWNED_HEADS, TYPE_OWNED_VALUES,
-// TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, loadOwnedHeads, loadOwnedValues, loadOwnedRows, clearSums.
+// TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, loadOwnedHeads, loadOwnedValues, loadOwnedRows, beginSums, clearSums.
 #ifndef VKF_OWNED_OPERANDS_GLSL
 #define VKF_OWNED_OPERANDS_GLSL
 
@@ -86,8 +86,14 @@ void loadOwnedRows() {
     }
 }
 
-void clearSums() {
+void beginSums() {
     ds_factor = 1.0;
+    if (thread == 0) {
+        overflowed = 0;
+    }
+}
+
+void clearSums() {
     special_values = false;
     UNROLL for (uint i = 0; i < SUMS; i++) {
         sum_tile[i] = ResultMatrix(0.0);

@@ -3,7 +3,7 @@
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/matrix_exchange.glsl, a
 // row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_ELEMENT, takePairs,
+// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, VKF_FOR_EACH_ELEMENT, takePairs,
 // makeOperands, as pair_registers.glsl does.
 #ifndef VKF_PAIR_EXCHANGE_GLSL
 #define VKF_PAIR_EXCHANGE_GLSL
@@ -14,8 +14,9 @@ const uint PAIR_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(STEP); // words from row to 
 const uint OPERAND_ROW = STEP / 8 + 1;
 #define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
 
-// A loop over the elements of a right operand that an invocation has. Drivers may repeat elements, so that there are
-// more of them than ELEMENTS.
+// Loops over the elements of a sum, or of a right operand, that an invocation has. Drivers may repeat elements, so that
+// there are more of them than ELEMENTS.
+#define VKF_FOR_EACH_SUM(e, matrix) for (uint e = 0; e < matrix.length(); e++)
 #define VKF_FOR_EACH_ELEMENT(e, matrix) for (int e = 0; e < matrix.length(); e++)
 
 // Copies the invocation's pairs from pair_tile to pair_element.
@@ -53,15 +54,13 @@ uint packPairs(const float low, const float high) {
     return packFloat2x16(f16vec2(low, high));
 }
 
-uvec2 packPairs4(const uint matrix, const uint e, const float factor) {
-    return uvec2(packPairs(PAIR(matrix, e) * factor, PAIR(matrix, e + 1) * factor),
-                 packPairs(PAIR(matrix, e + 2) * factor, PAIR(matrix, e + 3) * factor));
+uvec2 packPairs4(const uint matrix, const uint e) {
+    return uvec2(packPairs(PAIR(matrix, e), PAIR(matrix, e + 1)), packPairs(PAIR(matrix, e + 2), PAIR(matrix, e + 3)));
 }
 
 // Stores a row of matrices to shared memory: in words, or in half words where a slot has four elements.
 void placePairs(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
-    float factor = r < OWNED_TILES ? 1.0 : ds_factor;
     UNROLL for (uint t = 0; t < STEP_TILES; t++) {
         uint matrix = r * STEP_TILES + t;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(SLOT_ELEMENTS, 8)) {
@@ -69,9 +68,9 @@ void placePairs(const uint r, const uint begin) {
             uint word = begin + place.x * OPERAND_ROW + place.y / 8 +
                         (step.x * OPERAND_ROW + (t * MATRIX_COLUMNS + step.y) / 8);
             if (SLOT_ELEMENTS % 8 == 0) {
-                exchange[word] = uvec4(packPairs4(matrix, e, factor), packPairs4(matrix, e + 4, factor));
+                exchange[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
             } else {
-                uvec2 half_word = packPairs4(matrix, e, factor);
+                uvec2 half_word = packPairs4(matrix, e);
                 exchange[word][place.y / 4 % 2 * 2] = half_word.x;
                 exchange[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
             }

@@ -3,14 +3,15 @@
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_ELEMENT, takePairs,
+// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, VKF_FOR_EACH_ELEMENT, takePairs,
 // makeOperands, as pair_exchange.glsl does.
 #ifndef VKF_PAIR_REGISTERS_GLSL
 #define VKF_PAIR_REGISTERS_GLSL
 
 #define PAIR(matrix, element) pair_tile[matrix][element]
 
-// A loop over the elements of a right operand that an invocation has.
+// Loops over the elements of a sum, or of a right operand, that an invocation has.
+#define VKF_FOR_EACH_SUM(e, matrix) UNROLL for (uint e = 0; e < ELEMENTS; e++)
 #define VKF_FOR_EACH_ELEMENT(e, matrix) UNROLL for (uint e = 0; e < MATRIX_DEPTH * MATRIX_COLUMNS / LANES; e++)
 
 // Does nothing: the products left the pairs where PAIR finds them.
@@ -31,8 +32,7 @@ void makeOperands() {
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                float x = PAIR(r * STEP_TILES + depth, e);
-                operand_tile[r * STEP_DEPTHS + depth][e] = roundToHalf(r < OWNED_TILES ? x : x * ds_factor);
+                operand_tile[r * STEP_DEPTHS + depth][e] = roundToHalf(PAIR(r * STEP_TILES + depth, e));
             }
         }
     }

@@ -33,13 +33,13 @@ uint key_begin;
 Item present;
 uint present_key_begin;
 uvec2 present_mask_head; // of its block mask
-bool present_empty;      // rows are visited, and one of them is empty or does not exist
 float slope;             // ALiBi: of its head, in units of log2
 uint present_stage;      // the first word of its stage
 uint present_rows;       // its first row in row_states
 
 HalfRows owned_heads, owned_values, visited_heads, visited_values;
 uvec2 first_heads, first_values; // addresses of the first head that is visited
+uvec2 visited_states;            // if rows are visited: the address of the state of row 0 of the walk's head
 
 // k and v of the owned keys, or q and dout of the owned rows.
 LeftMatrix head_tile[OWNED_TILES * HEAD_DEPTHS];
@@ -52,6 +52,7 @@ ResultMatrix sum_tile[SUMS];
 
 // The factor of ds in the sums of dk or dq, a power of two. It is 1, unless a ds exceeded the largest fp16.
 float ds_factor;
+shared uint overflowed; // not 0: a ds of a full tile did
 
 // Matrices of pairs of one step: scores, then dp. The invocation turns them into p and ds, the operands of the sums.
 ResultMatrix pair_tile[2 * SCORE_MATRICES];
@@ -64,12 +65,13 @@ float pair_element[2 * SCORE_MATRICES * ELEMENTS]; // the invocation's pairs, ta
 vec2 own_state[OWNS_KEYS ? 1 : LINES];
 RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LINES : 1];
 
-// Words of a step of the next tile, on their way from device memory to shared memory.
+// Words of a visited tile, and the states of its rows, on their way from device memory to shared memory.
 const uint HEAD_FETCHES = (STEP * HEAD_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint VALUE_FETCHES = (STEP * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-uvec4 fetched_heads[HEAD_FETCHES];
-uvec4 fetched_values[VALUE_FETCHES];
-vec2 fetched_state;
+const uint STATE_FETCHES = (VISITED + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+uvec4 fetched_heads[VISITED_STEPS * HEAD_FETCHES];
+uvec4 fetched_values[VISITED_STEPS * VALUE_FETCHES];
+vec2 fetched_states[OWNS_KEYS ? STATE_FETCHES : 1];
 
 // Whether a row of a visited operand had infinity or NaN in a partial tile, where it became 0.
 bool special_values;

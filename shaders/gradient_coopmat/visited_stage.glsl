@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves visited tiles from device memory to shared memory, a step at a time. As in coopmat/matrix_stage.glsl, a fetch
-// loads words into registers, and a placement stores them. Rows that are not whole words skip the fetch.
+// Moves visited tiles from device memory to shared memory. As in coopmat/matrix_stage.glsl, a fetch loads words into
+// registers, and a placement stores them. Rows that are not whole words skip the fetch.
 //
-// With two stages, the kernel fetches and places a step of the next tile while it computes a step of this one.
-//
-// Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. zeroEmptyRows makes
-// them zeros, so that such a tile can still be a full one.
+// Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts
+// as a partial one, and zeroEmptyRows makes them zeros.
 //
 // Needs: gradient_coopmat/pair_state.glsl, gradient_coopmat/owned_operands.glsl, gradient/gradient_table.glsl,
 // scalar/row_state.glsl, scores/dropout.glsl.
-// Provides: beginStages, fetchStep, forgetStep, placeStep, zeroEmptyRows.
+// Provides: VKF_VISITED_BEGIN, beginStages, fetchStep, fetchStates, forgetTile,
+// placeStep, placeStates, zeroEmptyRows.
 #ifndef VKF_VISITED_STAGE_GLSL
 #define VKF_VISITED_STAGE_GLSL
 
@@ -42,7 +41,8 @@ void fetchStep(const uint step) {
         UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, STEP * HEAD_WORDS - 1);
             uint row = min(step * STEP + place / HEAD_WORDS, visited_heads.count - 1 - begin);
-            fetched_heads[i] = tile.word[row * (visited_heads.row_stride / 16) + place % HEAD_WORDS];
+            fetched_heads[step * HEAD_FETCHES + i] =
+                tile.word[row * (visited_heads.row_stride / 16) + place % HEAD_WORDS];
         }
     }
     if (FETCHES_VALUES) {
@@ -50,20 +50,16 @@ void fetchStep(const uint step) {
         UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, STEP * VALUE_WORDS - 1);
             uint row = min(step * STEP + place / VALUE_WORDS, visited_values.count - 1 - begin);
-            fetched_values[i] = tile.word[row * (visited_values.row_stride / 16) + place % VALUE_WORDS];
+            fetched_values[step * VALUE_FETCHES + i] =
+                tile.word[row * (visited_values.row_stride / 16) + place % VALUE_WORDS];
         }
-    }
-    if (OWNS_KEYS) {
-        uint row = begin + step * STEP + min(thread, STEP - 1);
-        vec2 state = loadRowState(VKF_GRADIENT_TABLE.row_state, item, min(row, SEQUENCE_ROWS(item) - 1));
-        fetched_state = row < SEQUENCE_ROWS(item) ? state : vec2(PLUS_INFINITY, 0.0);
     }
 }
 
-void forgetStep() {
-    FORGET(fetched_heads, 0, HEAD_FETCHES, uvec4(0))
-    FORGET(fetched_values, 0, VALUE_FETCHES, uvec4(0))
-    fetched_state = vec2(0.0);
+void forgetTile() {
+    FORGET(fetched_heads, 0, VISITED_STEPS * HEAD_FETCHES, uvec4(0))
+    FORGET(fetched_values, 0, VISITED_STEPS * VALUE_FETCHES, uvec4(0))
+    FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0))
 }
 
 // Moves rows that are not fetched, eight elements at a time.
@@ -85,7 +81,8 @@ void placeStep(const uint number, const uint step) {
         UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (STEP * HEAD_WORDS % WORKGROUP_SIZE == 0 || place < STEP * HEAD_WORDS) {
-                stage[heads + place / HEAD_WORDS * HEAD_ROW + place % HEAD_WORDS] = fetched_heads[i];
+                stage[heads + place / HEAD_WORDS * HEAD_ROW + place % HEAD_WORDS] =
+                    fetched_heads[step * HEAD_FETCHES + i];
             }
         }
     } else {
@@ -95,22 +92,40 @@ void placeStep(const uint number, const uint step) {
         UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (STEP * VALUE_WORDS % WORKGROUP_SIZE == 0 || place < STEP * VALUE_WORDS) {
-                stage[values + place / VALUE_WORDS * VALUE_ROW + place % VALUE_WORDS] = fetched_values[i];
+                stage[values + place / VALUE_WORDS * VALUE_ROW + place % VALUE_WORDS] =
+                    fetched_values[step * VALUE_FETCHES + i];
             }
         }
     } else {
         placeElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, values, VALUE_ROW);
     }
-    if (OWNS_KEYS && thread < STEP) {
-        uint place = number * VISITED + step * STEP + thread;
-        row_states[place] = fetched_state;
-        if (fetched_state.x == PLUS_INFINITY) {
-            last_empty[number] = tile_number;
-        }
-        if (HAS_DROPOUT) {
-            RowDropout dropout = rowDropout(item, item.head, first + thread);
-            row_dropouts[HAS_DROPOUT ? place : 0] =
-                HAS_DROPOUT_MASK ? uvec4(dropout.mask.address, dropout.mask.first, 0) : uvec4(dropout.key, 0, 0);
+}
+
+// Fetches the states of the visited rows of the walk's tile. They are not used before their placement, which would wait
+// for them here.
+void fetchStates() {
+    UNROLL for (uint i = 0; i < (OWNS_KEYS ? STATE_FETCHES : 0); i++) {
+        uint row = item.row_begin + min(i * WORKGROUP_SIZE + thread, VISITED - 1);
+        uint existing = min(row, SEQUENCE_ROWS(item) - 1);
+        fetched_states[i] = uintBitsToFloat(Word2(add64(visited_states, uvec2(existing * 8, 0))).value);
+    }
+}
+
+// Stores the states to stage number `number`, PLUS_INFINITY for rows that do not exist, and what dropout needs of rows.
+void placeStates(const uint number) {
+    UNROLL for (uint i = 0; i < (OWNS_KEYS ? STATE_FETCHES : 0); i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (place < VISITED) {
+            vec2 state = item.row_begin + place < SEQUENCE_ROWS(item) ? fetched_states[i] : vec2(PLUS_INFINITY, 0.0);
+            row_states[OWNS_KEYS ? number * VISITED + place : 0] = state;
+            if (state.x == PLUS_INFINITY) {
+                last_empty[number] = tile_number;
+            }
+            if (HAS_DROPOUT) {
+                RowDropout dropout = rowDropout(item, item.head, item.row_begin + place);
+                row_dropouts[OWNS_KEYS && HAS_DROPOUT ? number * VISITED + place : 0] =
+                    HAS_DROPOUT_MASK ? uvec4(dropout.mask.address, dropout.mask.first, 0) : uvec4(dropout.key, 0, 0);
+            }
         }
     }
 }

@@ -250,19 +250,35 @@ const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
                : "dout must be f32 or of the type of k and v";
 }
 
-// Chooses the path. AUTO is scalar, because coopmat has run on no GPU yet.
+// Whether every kernel that is wanted has a tile that fits the device.
+bool hasMatrixTiles(GradientBuilder& builder, const MatrixLayout& layout) {
+    const auto fits = [&](GradientOwner owner) {
+        const bool keys = owner == GradientOwner::keys;
+        return chooseGradientMatrixTile(builder.caps(), layout, tileProblem(builder, owner, true, keys))
+                   .workgroupSize() != 0;
+    };
+    return fits(GradientOwner::rows) && fits(GradientOwner::keys);
+}
+
+// Chooses the path. AUTO is coopmat where the device can, but not on llvmpipe, which has no matrix units.
 VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
     const Caps& caps = builder.caps();
     const VkfProblem& p = builder.forward().given;
     builder.schedule().path = VKF_PATH_SCALAR;
-    if (p.path != VKF_PATH_COOPMAT) {
+    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE)) {
         return VKF_SUCCESS;
     }
-    if (const char* const obstacle = matrixObstacle(caps, builder.gradient()); obstacle != nullptr) {
+    const char* const obstacle = matrixObstacle(caps, builder.gradient());
+    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
     }
-    builder.schedule().path = VKF_PATH_COOPMAT;
-    builder.setMatrices(caps.matrixOf(matrixType(p)));
+    if (obstacle == nullptr) {
+        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
+        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(builder, layout)) {
+            builder.schedule().path = VKF_PATH_COOPMAT;
+            builder.setMatrices(layout);
+        }
+    }
     return VKF_SUCCESS;
 }
 

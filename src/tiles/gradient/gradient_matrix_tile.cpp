@@ -31,11 +31,11 @@ struct Candidate {
     uint32_t mostDim; // of q and v, whichever is larger
 };
 
-// Best first, for 16 x 16 matrices. docs/tuning.md, "The backward pass", has the reasons; they are predictions.
+// Best first, for 16 x 16 matrices. docs/tuning.md, "The backward pass", has the measurements.
 constexpr std::array registerCandidates = {
-    // Two workgroups share the 48 KiB that a multiprocessor has for all.
-    Candidate{4, 2, 2, true, 1, 64},
-    // Operands and sums of 16 rows or keys fill the registers: one workgroup of eight subgroups.
+    // Two workgroups share the 48 KiB that a multiprocessor has for all. One computes while the other one fetches.
+    Candidate{4, 2, 4, false, 1, 64},
+    // Operands and sums of 16 rows or keys fill the registers: one workgroup of eight subgroups, which fetches ahead.
     Candidate{8, 1, 2, true, 1, 128},
     // Twice as many workgroups, two of which share a multiprocessor.
     Candidate{4, 1, 1, true, 1, 128},
@@ -98,13 +98,14 @@ uint32_t GradientMatrixTile::registers() const {
     const uint32_t valueDepths = needsDp(*this) ? share(valueDim, layout.depth) : 0;
     const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
     const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
-    const uint32_t pairs = (needsDp(*this) ? 2 : 1) * stepOf(layout) / layout.columns;
+    const uint32_t pairs = ownedTiles * elements * (needsDp(*this) ? 2 : 1) * stepOf(layout) / layout.columns;
     const auto fetches = [this](uint32_t dim) {
-        return (stepOf(layout) * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
+        return (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
     };
-    const uint32_t fetched = twoStages || steps == 1 ? fetches(headDim) + fetches(valueDim) : 0;
-    return ownedTiles * (operand * (headDepths + valueDepths) + elements * (headColumns + valueColumns + pairs)) +
-           fetched;
+    const uint32_t fetched = fetches(headDim) + fetches(valueDim);
+    const bool fetchesAhead = twoStages || steps == 1; // while there are pairs
+    return ownedTiles * (operand * (headDepths + valueDepths) + elements * (headColumns + valueColumns)) +
+           (fetchesAhead ? pairs + fetched : std::max(pairs, fetched));
 }
 
 // Nothing is split here.

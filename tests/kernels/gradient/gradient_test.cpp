@@ -80,27 +80,40 @@ TEST_CASE("the backward pass of every feature on matrices agrees with the refere
     }
 }
 
-// Tiles of 64 rows and 64 keys lie inside, so that no mask makes them partial.
+namespace {
+
+// Every fifth row is empty, or one row of the second head alone.
+void checkEmptyRows(const Variation& variation, bool everyFifth) {
+    constexpr uint32_t rows = 192;
+    const VkfType type = variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32;
+    VkfProblem forward = problemOf({1, 4, 1, rows, rows, 8, 0, type});
+    vkf::enable(forward, VKF_ARRAY_BIAS);
+    forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
+    apply(variation, forward);
+    Inputs inputs = vkf::test::makeInputs(forward, Data{});
+    for (uint64_t row = 0; row < uint64_t{4} * rows; row++) {
+        const bool empty = everyFifth ? row % 5 == 0 : row == rows + 70;
+        for (uint64_t key = 0; empty && key < rows; key++) {
+            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * rows + key,
+                            -std::numeric_limits<double>::infinity());
+        }
+    }
+    const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const GradientOutcome outcome =
+        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+    INFO((everyFifth ? "every fifth row, " : "one row, ") << outcome.text());
+    CHECK(outcome.passed());
+}
+
+} // namespace
+
+// Tiles of 64 rows and 64 keys lie inside, so that no mask makes them partial. With one empty row, full tiles of its
+// head lie before it, and those of other heads before and after it.
 TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", "[gradient]") {
     for (const uint32_t number : {0U, 2U, 4U, 5U}) {
-        const Variation& variation = vkf::test::variations[number];
-        const VkfType type = variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32;
-        VkfProblem forward = problemOf({1, 2, 1, 192, 192, 8, 0, type});
-        vkf::enable(forward, VKF_ARRAY_BIAS);
-        forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
-        apply(variation, forward);
-        Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        for (uint64_t row = 0; row < uint64_t{2} * 192; row += 5) {
-            for (uint64_t key = 0; key < 192; key++) {
-                vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * 192 + key,
-                                -std::numeric_limits<double>::infinity());
-            }
+        for (const bool everyFifth : {true, false}) {
+            checkEmptyRows(vkf::test::variations[number], everyFifth);
         }
-        const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-        const GradientOutcome outcome =
-            runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
-        INFO(outcome.text());
-        CHECK(outcome.passed());
     }
 }
 
@@ -174,25 +187,35 @@ TEST_CASE("the backward pass on matrices takes every head dimension and fp32 ten
     }
 }
 
-// dp is of the size of dout v here, which is past 65504 for most pairs. The first rows see few keys and have large p.
+namespace {
+
+void checkLargeGradients(const Variation& variation, bool causal) {
+    VkfProblem forward = problemOf({1, 2, 1, causal ? 100U : 256U, causal ? 120U : 64U, 32, 0, VKF_TYPE_F16});
+    forward.causal = causal ? 1 : 0;
+    forward.scale = 1e-4F;
+    apply(variation, forward);
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
+    Data data;
+    data.magnitude = 40.0;
+    const Inputs inputs = vkf::test::makeInputs(forward, data);
+    const GradientOutcome outcome =
+        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, 0, 10000.0));
+    INFO((causal ? "causal, " : "full, ") << outcome.text());
+    CHECK(outcome.passed());
+    for (size_t i = 0; i < outcome.outputs.dq.size() / sizeof(float); i++) {
+        REQUIRE(std::isfinite(vkfLoadElement(VKF_TYPE_F32, outcome.outputs.dq.data(), i)));
+    }
+}
+
+} // namespace
+
+// dp is of the size of dout v here, which is past 65504 for most pairs. In the causal problem the first rows see few
+// keys and have large p. In the other one tiles are full, and p is about 1 / 64.
 TEST_CASE("a ds past the largest fp16 does not become infinite", "[gradient]") {
     for (const uint32_t number : matrixVariations) {
-        const Variation& variation = vkf::test::variations[number];
-        VkfProblem forward = problemOf({1, 2, 1, 100, 120, 32, 0, VKF_TYPE_F16});
-        forward.causal = 1;
-        forward.scale = 1e-4F;
-        apply(variation, forward);
-        VkfGradientProblem problem = vkf::test::gradientOf(forward);
-        problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
-        Data data;
-        data.magnitude = 40.0;
-        const Inputs inputs = vkf::test::makeInputs(forward, data);
-        const GradientOutcome outcome =
-            runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, 0, 10000.0));
-        INFO(outcome.text());
-        CHECK(outcome.passed());
-        for (size_t i = 0; i < outcome.outputs.dq.size() / sizeof(float); i++) {
-            REQUIRE(std::isfinite(vkfLoadElement(VKF_TYPE_F32, outcome.outputs.dq.data(), i)));
+        for (const bool causal : {false, true}) {
+            checkLargeGradients(vkf::test::variations[number], causal);
         }
     }
 }
