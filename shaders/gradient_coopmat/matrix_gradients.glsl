@@ -124,9 +124,9 @@ void scaleGradients() {
     }
 }
 
-// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. Such a ds
-// makes all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup
-// get the same result.
+// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made all
+// sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
+// same result.
 bool sumsOverflowed() {
     if (MATRICES_ARE_BF16 || !NEEDS_DP || full_places.x >= full_places.y) {
         return false;
