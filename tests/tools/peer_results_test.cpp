@@ -8,7 +8,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "bench/peer_results.hpp"
+#include "bench/peers/peer_results.hpp"
 #include "tensors/tensor_file.hpp"
 
 using namespace vkf::tools;

@@ -2,17 +2,15 @@
 //
 // vkflash bench backward: measures the backward pass on the shapes of `bench prefill`, and compares it with the times
 // of other implementations.
+#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/bench_results.hpp"
 #include "bench/benches.hpp"
-#include "bench/comparisons.hpp"
+#include "bench/shape_bench.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/gradient/gradient_measure.hpp"
 #include "model/gradient_traffic.hpp"
@@ -46,7 +44,7 @@ std::vector<VkfProblem> backwardProblems(const BackwardBenchOptions& options) {
 // ---- Output ----------------------------------------------------------------------------------------
 
 void printBackwardHeading() {
-    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D",
+    fmt::print("\n{:<5}{:>4}{:>7}{:>4}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D",
                "N", "B", "H", "KV", "causal", "path", "median", "least", "spread", "runs", "TFLOP/s", "scratch",
                "error / bound", "others: TFLOP/s (ratio)");
 }
@@ -106,68 +104,31 @@ Json backwardJson(const GradientResult& result, const std::vector<Peer>& peers) 
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-class BackwardBench {
+class BackwardBench : public ShapeBench {
 public:
     explicit BackwardBench(const BackwardBenchOptions& options)
-        : options_(options), problems_(backwardProblems(options)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), clock_(device_), memory_(device_) {}
-
-    void run() {
-        fmt::print("device  {}, {}\n\n", device_.summary().name, device_.summary().driver);
-        printBackwardHeading();
-        for (const VkfProblem& problem : problems_) {
-            measureOne(problem);
-            ++done_;
-        }
-        progress_.hide();
-        printComparisons(comparisons_, results_.size());
-        results_.requireRight();
-        results_.write(options_.report, "backward", device_, options_.device,
-                       {{"tokens", options_.shapes.tokens},
-                        {"width", options_.shapes.width},
-                        {"comparisons", comparisonsJson(comparisons_)}});
-    }
+        : ShapeBench("backward", backwardProblems(options), options.compare, options.device, options.report),
+          options_(options), memory_(device()) {}
 
 private:
-    void measureOne(const VkfProblem& problem) {
-        const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
-        std::optional<GradientResult> result;
-        try {
-            result =
-                measureGradient(device_, clock_, memory_, problem, options_.measure, [&] { progress_.update(share); });
-        } catch (const host::Error& error) {
-            if (!isOfOneShape(error.result()))
-                throw;
-            skip(problem, error.what());
-            return;
-        }
+    void printHeading() const override { printBackwardHeading(); }
+
+    void printShape(const VkfProblem& problem) const override { printBackwardShape(problem, problem.path); }
+
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        GradientResult result = measureGradient(device(), clock(), memory_, problem, options_.measure, afterRun);
         PeerShape shape = peerShapeOf(problem);
         shape.backward = true;
-        result->operations = countedOperations(shape);
-        const std::vector<Peer> peers = peersOf(shape, comparisons_);
-        progress_.hide();
-        printBackward(*result, peers);
-        results_.judge(result->verdict, result->info);
-        results_.add(backwardJson(*result, peers));
-    }
-
-    void skip(const VkfProblem& problem, const std::string& reason) {
-        progress_.hide();
-        printBackwardShape(problem, problem.path);
-        fmt::print("  left out: {}\n", reason);
-        std::fflush(stdout);
-        results_.leaveOut(problem, reason);
+        result.operations = countedOperations(shape);
+        const std::vector<Peer> peers = peersOf(shape, comparisons());
+        hideProgress();
+        printBackward(result, peers);
+        results().judge(result.verdict, result.info);
+        results().add(backwardJson(result, peers));
     }
 
     const BackwardBenchOptions& options_;
-    std::vector<VkfProblem> problems_;
-    std::vector<Comparison> comparisons_;
-    host::Device device_;
-    GpuClock clock_;
     GradientMemory memory_;
-    Progress progress_{"bench backward"};
-    size_t done_ = 0;
-    BenchResults results_;
 };
 
 } // namespace
@@ -188,7 +149,7 @@ void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string&
         action = [options] {
             checkReport(options->report);
             checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
-            BackwardBench(*options).run();
+            BackwardBench(*options).run({{"tokens", options->shapes.tokens}, {"width", options->shapes.width}});
         };
     });
 }

@@ -2,18 +2,16 @@
 //
 // vkflash bench decode: few query rows against long caches. Compares each call with a kernel that only reads the same
 // bytes, and with the times of other implementations.
+#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/bench_results.hpp"
 #include "bench/benches.hpp"
-#include "bench/comparisons.hpp"
 #include "bench/decode_measure.hpp"
+#include "bench/shape_bench.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
 #include "shapes/decode_shapes.hpp"
@@ -90,69 +88,36 @@ Json decodeJson(const DecodeResult& result, const std::vector<Peer>& peers) {
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-class DecodeBench {
+class DecodeBench : public ShapeBench {
 public:
     explicit DecodeBench(const DecodeOptions& options)
-        : options_(options), problems_(decodeProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), clock_(device_), memory_(device_, options.shapes.valuesInKeys),
-          plainRead_(device_) {}
+        : ShapeBench("decode", decodeProblems(options.shapes), options.compare, options.device, options.report),
+          options_(options), memory_(device(), options.shapes.valuesInKeys), plainRead_(device()) {}
 
-    void run() {
-        fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
+private:
+    void printHeading() const override {
         const DecodeShapes& shapes = options_.shapes;
         fmt::print("shape   {} query heads over {} KV heads, D = {}{}{}\n\n", shapes.heads, shapes.kvHeads, shapes.dim,
                    shapes.valueDim != 0 ? fmt::format(", Dv = {}", shapes.valueDim) : "",
                    shapes.valuesInKeys ? ", v in k" : "");
         printDecodeHeading();
-        for (const VkfProblem& problem : problems_) {
-            measureOne(problem);
-            ++done_;
-        }
-        progress_.hide();
-        printComparisons(comparisons_, results_.size());
-        results_.requireRight();
-        results_.write(options_.report, "decode", device_, options_.device,
-                       {{"comparisons", comparisonsJson(comparisons_)}});
     }
 
-private:
-    void measureOne(const VkfProblem& problem) {
-        const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
-        std::optional<DecodeResult> result;
-        try {
-            result = measureDecode(device_, clock_, memory_, plainRead_, problem, options_.measure,
-                                   [&] { progress_.update(share); });
-        } catch (const host::Error& error) {
-            if (!isOfOneShape(error.result()))
-                throw;
-            skip(problem, error.what());
-            return;
-        }
-        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons_);
-        progress_.hide();
-        printResult(*result, peers);
-        results_.judge(result->verdict, result->plan);
-        results_.add(decodeJson(*result, peers));
-    }
+    void printShape(const VkfProblem& problem) const override { printDecodeShape(problem, problem.path); }
 
-    void skip(const VkfProblem& problem, const std::string& reason) {
-        progress_.hide();
-        printDecodeShape(problem, problem.path);
-        fmt::print("  left out: {}\n", reason);
-        std::fflush(stdout);
-        results_.leaveOut(problem, reason);
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        const DecodeResult result =
+            measureDecode(device(), clock(), memory_, plainRead_, problem, options_.measure, afterRun);
+        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons());
+        hideProgress();
+        printResult(result, peers);
+        results().judge(result.verdict, result.plan);
+        results().add(decodeJson(result, peers));
     }
 
     const DecodeOptions& options_;
-    std::vector<VkfProblem> problems_;
-    std::vector<Comparison> comparisons_;
-    host::Device device_;
-    GpuClock clock_;
     BenchMemory memory_;
     PlainRead plainRead_;
-    Progress progress_{"bench decode"};
-    size_t done_ = 0;
-    BenchResults results_;
 };
 
 } // namespace

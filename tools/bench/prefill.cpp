@@ -2,17 +2,15 @@
 //
 // vkflash bench prefill: measures the shapes on which attention kernels are usually compared, and compares them with
 // the times of other implementations.
+#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/bench_results.hpp"
 #include "bench/benches.hpp"
-#include "bench/comparisons.hpp"
+#include "bench/shape_bench.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
 #include "shapes/prefill_shapes.hpp"
@@ -33,7 +31,7 @@ struct PrefillOptions {
 // ---- Output ----------------------------------------------------------------------------------------
 
 void printPrefillHeading() {
-    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D", "N",
+    fmt::print("\n{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D", "N",
                "B", "H", "causal", "path", "median", "least", "spread", "runs", "TFLOP/s", "scratch", "error / bound",
                "others: TFLOP/s (ratio)");
 }
@@ -57,68 +55,31 @@ void printResult(const BenchResult& result, const std::vector<Peer>& peers) {
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-class PrefillBench {
+class PrefillBench : public ShapeBench {
 public:
     explicit PrefillBench(const PrefillOptions& options)
-        : options_(options), problems_(prefillProblems(options.shapes)), comparisons_(loadComparisons(options.compare)),
-          device_(openDevice(options.device)), clock_(device_), memory_(device_) {}
-
-    void run() {
-        fmt::print("device  {}, {}\n\n", device_.summary().name, device_.summary().driver);
-        printPrefillHeading();
-        for (const VkfProblem& problem : problems_) {
-            measureOne(problem);
-            ++done_;
-        }
-        progress_.hide();
-        printComparisons(comparisons_, results_.size());
-        results_.requireRight();
-        results_.write(options_.report, "prefill", device_, options_.device,
-                       {{"tokens", options_.shapes.tokens},
-                        {"width", options_.shapes.width},
-                        {"comparisons", comparisonsJson(comparisons_)}});
-    }
+        : ShapeBench("prefill", prefillProblems(options.shapes), options.compare, options.device, options.report),
+          options_(options), memory_(device()) {}
 
 private:
-    void measureOne(const VkfProblem& problem) {
-        const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
-        std::optional<BenchResult> result;
-        try {
-            result =
-                measureProblem(device_, clock_, memory_, problem, options_.measure, [&] { progress_.update(share); });
-        } catch (const host::Error& error) {
-            if (!isOfOneShape(error.result()))
-                throw;
-            skip(problem, error.what());
-            return;
-        }
-        result->operations = countedOperations(peerShapeOf(problem));
-        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons_);
-        progress_.hide();
-        printResult(*result, peers);
-        results_.judge(result->verdict, result->plan);
-        Json json = resultJson(*result);
-        json["peers"] = peersJson(peers, result->teraflops());
-        results_.add(std::move(json));
-    }
+    void printHeading() const override { printPrefillHeading(); }
 
-    void skip(const VkfProblem& problem, const std::string& reason) {
-        progress_.hide();
-        printPrefillShape(problem, problem.path);
-        fmt::print("  left out: {}\n", reason);
-        std::fflush(stdout);
-        results_.leaveOut(problem, reason);
+    void printShape(const VkfProblem& problem) const override { printPrefillShape(problem, problem.path); }
+
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        BenchResult result = measureProblem(device(), clock(), memory_, problem, options_.measure, afterRun);
+        result.operations = countedOperations(peerShapeOf(problem));
+        const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons());
+        hideProgress();
+        printResult(result, peers);
+        results().judge(result.verdict, result.plan);
+        Json json = resultJson(result);
+        json["peers"] = peersJson(peers, result.teraflops());
+        results().add(std::move(json));
     }
 
     const PrefillOptions& options_;
-    std::vector<VkfProblem> problems_;
-    std::vector<Comparison> comparisons_;
-    host::Device device_;
-    GpuClock clock_;
     BenchMemory memory_;
-    Progress progress_{"bench prefill"};
-    size_t done_ = 0;
-    BenchResults results_;
 };
 
 } // namespace
@@ -135,7 +96,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
         action = [options] {
             checkReport(options->report);
             checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
-            PrefillBench(*options).run();
+            PrefillBench(*options).run({{"tokens", options->shapes.tokens}, {"width", options->shapes.width}});
         };
     });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/peer_results.hpp"
+#include "bench/peers/peer_results.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/comparisons.hpp"
+#include "bench/peers/comparisons.hpp"
 
 #include <filesystem>
 #include <string_view>

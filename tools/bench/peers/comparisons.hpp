@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/bench_report.hpp"
-#include "bench/peer_results.hpp"
+#include "bench/peers/peer_results.hpp"
 
 namespace vkf::tools {
 

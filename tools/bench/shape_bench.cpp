@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "bench/shape_bench.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "measure/problem_measure.hpp"
+
+namespace vkf::tools {
+
+ShapeBench::ShapeBench(std::string name, std::vector<VkfProblem> problems, const std::vector<std::string>& compare,
+                       const DeviceFlags& flags, const ReportOptions& report)
+    : name_(std::move(name)), problems_(std::move(problems)), comparisons_(loadComparisons(compare)), flags_(flags),
+      report_(report), device_(openDevice(flags)), clock_(device_), progress_("bench " + name_) {}
+
+void ShapeBench::run(Json head) {
+    fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
+    printHeading();
+    for (const VkfProblem& problem : problems_) {
+        measureOrSkip(problem);
+        ++done_;
+    }
+    progress_.hide();
+    printComparisons(comparisons_, results_.size());
+    results_.requireRight();
+    head["comparisons"] = comparisonsJson(comparisons_);
+    results_.write(report_, name_.c_str(), device_, flags_, std::move(head));
+}
+
+void ShapeBench::measureOrSkip(const VkfProblem& problem) {
+    const double share = static_cast<double>(done_) / static_cast<double>(problems_.size());
+    try {
+        measure(problem, [&] { progress_.update(share); });
+    } catch (const host::Error& error) {
+        if (!isOfOneShape(error.result()))
+            throw;
+        progress_.hide();
+        printShape(problem);
+        fmt::print("  left out: {}\n", error.what());
+        std::fflush(stdout);
+        results_.leaveOut(problem, error.what());
+    }
+}
+
+} // namespace vkf::tools

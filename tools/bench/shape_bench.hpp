@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// What the benches of single calls share: they measure one problem after another, and compare each with the times of
+// other implementations.
+#ifndef VKFLASH_TOOLS_SHAPE_BENCH_HPP
+#define VKFLASH_TOOLS_SHAPE_BENCH_HPP
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/bench_results.hpp"
+#include "bench/peers/comparisons.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "measure/gpu_clock.hpp"
+
+namespace vkf::tools {
+
+class ShapeBench {
+public:
+    // `name` is that of the bench in the report.
+    ShapeBench(std::string name, std::vector<VkfProblem> problems, const std::vector<std::string>& compare,
+               const DeviceFlags& flags, const ReportOptions& report);
+    virtual ~ShapeBench() = default;
+    ShapeBench(const ShapeBench&) = delete;
+    ShapeBench& operator=(const ShapeBench&) = delete;
+
+    // Measures all problems and writes the report, with the members of `head` before the comparisons and the results.
+    void run(Json head = Json::object());
+
+protected:
+    host::Device& device() { return device_; }
+    GpuClock& clock() { return clock_; }
+    std::vector<Comparison>& comparisons() { return comparisons_; }
+    BenchResults& results() { return results_; }
+    void hideProgress() { progress_.hide(); }
+
+private:
+    // What stands between the line of the device and the first result.
+    virtual void printHeading() const = 0;
+    // The columns of a problem, without the end of the line.
+    virtual void printShape(const VkfProblem& problem) const = 0;
+    // Measures a problem, prints the result and adds it to results(). Calls afterRun after each run.
+    virtual void measure(const VkfProblem& problem, const std::function<void()>& afterRun) = 0;
+
+    void measureOrSkip(const VkfProblem& problem);
+
+    std::string name_;
+    std::vector<VkfProblem> problems_;
+    std::vector<Comparison> comparisons_;
+    const DeviceFlags& flags_;
+    const ReportOptions& report_;
+    host::Device device_;
+    GpuClock clock_;
+    Progress progress_;
+    size_t done_ = 0;
+    BenchResults results_;
+};
+
+} // namespace vkf::tools
+
+#endif
