@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      9   With two stages, the next tile is on its way to registers while lines 10 to 16 use this one.
+//      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
 //     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
 //          16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
@@ -143,7 +143,7 @@ void turnToTile(const uint number) {
     } else {                                                                                      \
         KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {  \
             found = !wasFull();                                                                   \
-            next_begin = found ? next_begin : endOfFullTiles();                                        \
+            next_begin = found ? next_begin : endOfFullTiles();                                   \
         }                                                                                         \
     }                                                                                             \
     if (turned) {                                                                                 \
