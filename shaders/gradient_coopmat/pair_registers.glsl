@@ -17,12 +17,13 @@
 // Does nothing: the products left the pairs where PAIR finds them.
 void takePairs() {}
 
-// Rounds p or ds to nearest. A NaN stays a NaN.
+// Rounds p or ds to nearest. A NaN stays a NaN: the minimum keeps the addition from carrying a positive one into the
+// sign. A negative one carries past the sign if its upper 17 bits are ones. None is, because elements have 16 bits and
+// gradient_rows.comp stores another NaN for such a state of a row.
 Half roundToHalf(const float x) {
     if (MATRICES_ARE_BF16) {
-        uint bits = floatBitsToUint(x);
-        bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-        return Half(uintBitsToFloat((is_nan ? 0x7fc00000u : bits + 0x8000u) & 0xffff0000u));
+        uint bits = uint(min(floatBitsToInt(x), 0x7fff0000) + 0x8000);
+        return Half(uintBitsToFloat(bits & 0xffff0000u));
     }
     return Half(x);
 }

@@ -5,6 +5,7 @@
 
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <iterator>
@@ -227,37 +228,48 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     constexpr uint32_t dim = 16;
-    const auto set = [](std::vector<std::byte>& to, uint64_t row, uint64_t column, double x) {
-        vkfStoreElement(VKF_TYPE_F16, to.data(), row * dim + column, x);
+    VkfType type = VKF_TYPE_F16;
+    const auto set = [&](std::vector<std::byte>& to, uint64_t row, uint64_t column, double x) {
+        vkfStoreElement(type, to.data(), row * dim + column, x);
     };
-    const auto editDout = [&](Inputs&, std::vector<std::byte>& dout) {
-        set(dout, 70, 3, infinity);
-        set(dout, 120, 5, nan);
+    const auto editDout = [&](Inputs&, GradientInputs& more) {
+        set(more.dout, 70, 3, infinity);
+        set(more.dout, 120, 5, nan);
     };
-    const auto editScores = [&](Inputs& inputs, std::vector<std::byte>&) {
+    const auto editScores = [&](Inputs& inputs, GradientInputs&) {
         for (uint64_t row = 0; row < 200; row++) {
             set(inputs.q, row, 7, 0.5);
         }
         set(inputs.k, 95, 7, -infinity);
     };
-    const auto editKeys = [&](Inputs& inputs, std::vector<std::byte>&) {
+    const auto editKeys = [&](Inputs& inputs, GradientInputs&) {
         set(inputs.v, 90, 2, infinity);
         set(inputs.k, 95, 7, nan);
     };
-    const std::function<void(Inputs&, std::vector<std::byte>&)> edits[] = {editDout, editScores, editKeys};
-    for (const uint32_t number : {0U, 4U, 5U}) {
-        for (size_t edit = 0; edit < std::size(edits); edit++) {
-            const Variation& variation = vkf::test::variations[number];
-            VkfProblem forward = problemOf({1, 2, 1, 100, 100, dim, 0, VKF_TYPE_F16});
-            forward.causal = 1;
-            apply(variation, forward);
-            Inputs inputs = vkf::test::makeInputs(forward, Data{});
-            const VkfGradientProblem problem = vkf::test::gradientOf(forward);
-            GradientInputs more = vkf::test::makeGradientInputs(problem);
-            edits[edit](inputs, more.dout);
-            const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs, more);
-            INFO(variation.name << ", edit " << edit << ": " << outcome.text());
-            CHECK(outcome.passed());
+    const auto editStates = [&](Inputs&, GradientInputs& more) { more.dlse[130] = std::bit_cast<float>(~0U); };
+    const std::function<void(Inputs&, GradientInputs&)> edits[] = {editDout, editScores, editKeys, editStates};
+    const auto checkEdit = [&](const Variation& variation, size_t edit) {
+        VkfProblem forward = problemOf({1, 2, 1, 100, 100, dim, 0, type});
+        forward.causal = 1;
+        apply(variation, forward);
+        if (!takes(variation, forward)) {
+            return; // the device multiplies no bf16
+        }
+        Inputs inputs = vkf::test::makeInputs(forward, Data{});
+        VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        problem.hasDlse = 1;
+        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        edits[edit](inputs, more);
+        const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs, more);
+        INFO(variation.name << ", type " << vkfTypeName(type) << ", edit " << edit << ": " << outcome.text());
+        CHECK(outcome.passed());
+    };
+    for (const VkfType each : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        type = each;
+        for (const uint32_t number : {0U, 4U, 5U}) {
+            for (size_t edit = 0; edit < std::size(edits); edit++) {
+                checkEdit(vkf::test::variations[number], edit);
+            }
         }
     }
 }
