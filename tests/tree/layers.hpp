@@ -55,13 +55,14 @@ inline constexpr std::array shaderRooms = {
     Room{"shared", ""},
 };
 
-// Floors from top to bottom: commands, bench, {study, tune}, {measure, report, shapes}, cli, {model, tensors}. A
+// Floors from top to bottom: commands, bench, {soak, study, tune}, {measure, report, shapes}, cli, {model, tensors}. A
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "drivers bench study tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"commands", "drivers bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"drivers", "cli <vkflash/*>"},
     Room{"bench", "study tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"soak", "measure cli tensors <vkflash/*>"},
     Room{"study", "measure report cli model tensors <vkflash/*>"},
     Room{"tune", "measure report cli model tensors <vkflash/*>"},
     Room{"measure", "cli model tensors <vkflash/*> pipelines/shader_table.hpp"},

@@ -56,10 +56,6 @@ void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
                                CLI::ExitCodes::ExtrasError);
 }
 
-std::string versionText() {
-    return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
-}
-
 int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
     CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
     program.set_version_flag("--version", versionText());
@@ -109,6 +105,10 @@ int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands) {
     } catch (...) {
         return reportException();
     }
+}
+
+std::string versionText() {
+    return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
 
 std::string commandLine(int argc, char** argv) {

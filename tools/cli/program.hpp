@@ -21,6 +21,9 @@ using AddCommand = std::function<void(CLI::App& program, Action& action)>;
 // Parses the command line, runs the selected sub-command and reports what it throws. Returns the exit status.
 int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands);
 
+// "vkflash 0.4.0"
+std::string versionText();
+
 // The words of the command line, joined by spaces, for reports.
 std::string commandLine(int argc, char** argv);
 

@@ -16,6 +16,7 @@ void addBackwardCommand(CLI::App& program, Action& action);
 void addPlanCommand(CLI::App& program, Action& action);
 void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
+void addSoakCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
 // Only in the program of ./dev drivers.

@@ -12,5 +12,6 @@ int main(int argc, char** argv) {
                                   {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
                                    vkf::tools::addBackwardCommand, vkf::tools::addPlanCommand,
                                    vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
-                                   vkf::tools::addReportCommand, vkf::tools::addStudyCommand, addBench});
+                                   vkf::tools::addReportCommand, vkf::tools::addStudyCommand,
+                                   vkf::tools::addSoakCommand, addBench});
 }

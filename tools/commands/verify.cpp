@@ -4,12 +4,12 @@
 // reference.
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/random_gradients.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
 #include "tensors/random_tensors.hpp"
@@ -29,41 +29,14 @@ struct VerifyOptions {
     bool backward = false;
 };
 
-// Random gradients of o and lse, and memory for the gradients of q, k and v.
-struct RandomGradients {
-    VkfGradientProblem problem = make<VkfGradientProblem>();
-    std::vector<std::byte> dout, dlse, dq, dk, dv;
-
-    RandomGradients(const VkfProblem& forward, uint64_t seed) {
-        problem.problem = &forward;
-        problem.hasDlse = 1;
-        problem.dout = forward.o;
-        problem.dq = forward.q;
-        problem.dk = forward.k;
-        problem.dv = forward.v;
-        VkfMessage message{};
-        if (vkfCheckGradient(&problem, &message) != VKF_SUCCESS)
-            failInput("--backward: {}", message.text);
-        const VkfTensorLayout o = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
-        dout = normalBlock(o.type, o.elements, seed + 1);
-        dlse = normalBlock(VKF_TYPE_F32, uint64_t{o.batch} * o.heads * o.rows, seed + 2);
-        dq = poisoned(VKF_GRADIENT_TENSOR_DQ);
-        dk = poisoned(VKF_GRADIENT_TENSOR_DK);
-        dv = poisoned(VKF_GRADIENT_TENSOR_DV);
+// A refusal names the flag.
+void makeGradients(const VkfProblem& problem, uint64_t seed, std::optional<RandomGradients>& gradients) {
+    try {
+        gradients.emplace(problem, seed);
+    } catch (const host::Error& error) {
+        failInput("--backward: {}", error.what());
     }
-
-    host::HostGradients pointers() {
-        return {dout.data(), reinterpret_cast<const float*>(dlse.data()), dq.data(), dk.data(), dv.data(), nullptr,
-                nullptr};
-    }
-
-private:
-    // NaN in every type, so that a check finds an element that was not written.
-    std::vector<std::byte> poisoned(VkfGradientRole role) const {
-        const VkfTensorLayout layout = layoutOf(problem, role);
-        return std::vector<std::byte>(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
-    }
-};
+}
 
 // Computes and checks the backward pass. `tensors` has o and lse of the forward pass. Returns lines for people.
 std::string verifyBackward(const VerifyOptions& options, host::Device& device, RandomGradients& random,
@@ -91,7 +64,7 @@ void verify(const VerifyOptions& options) {
     VkfProblem forward = problem;
     std::optional<RandomGradients> gradients;
     if (options.backward) {
-        gradients.emplace(problem, options.seed);
+        makeGradients(problem, options.seed, gradients);
         forward.path = VKF_PATH_AUTO;
     }
     host::Device device = openDevice(options.device);

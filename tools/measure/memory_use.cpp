@@ -2,6 +2,11 @@
 #include "measure/memory_use.hpp"
 
 #include <algorithm>
+#include <fstream>
+
+#if defined(__linux__)
+#include <unistd.h>
+#endif
 
 namespace vkf::tools {
 
@@ -22,6 +27,17 @@ std::optional<uint64_t> deviceMemoryInUse(const host::Device& device) {
         if ((properties.memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0)
             bytes += budget.heapUsage[i];
     return bytes;
+}
+
+std::optional<uint64_t> hostMemoryInUse() {
+#if defined(__linux__)
+    std::ifstream pages("/proc/self/statm"); // in pages: all, then those in physical memory
+    uint64_t all = 0;
+    uint64_t resident = 0;
+    if (pages >> all >> resident)
+        return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+#endif
+    return std::nullopt;
 }
 
 } // namespace vkf::tools

@@ -13,6 +13,9 @@ namespace vkf::tools {
 // keeps for itself. Empty without VK_EXT_memory_budget.
 std::optional<uint64_t> deviceMemoryInUse(const host::Device& device);
 
+// Bytes of host memory of this process that are in physical memory. Empty where the system does not tell.
+std::optional<uint64_t> hostMemoryInUse();
+
 } // namespace vkf::tools
 
 #endif

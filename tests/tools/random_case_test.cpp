@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// The random calls of `vkflash soak`.
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include <vkflash/reference.h>
+
+#include "soak/random_case.hpp"
+#include "vkflash/problem.hpp"
+
+namespace {
+
+using vkf::tools::CaseInputs;
+using vkf::tools::RandomCase;
+
+// Names of the features that a call has.
+std::map<std::string, int> featuresOf(const RandomCase& random) {
+    const VkfProblem& p = random.problem;
+    std::map<std::string, int> features;
+    for (uint32_t bit = 0; bit < 15; bit++) {
+        features["array " + std::to_string(bit)] = (p.arrays >> bit) & 1;
+    }
+    features[std::string("path ") + vkfPathName(p.path)] = 1;
+    features[std::string("q ") + vkfTypeName(p.q.type)] = 1;
+    features[std::string("k ") + vkfTypeName(p.k.type)] = 1;
+    features["strides"] = p.q.rowStride != 0 || p.k.rowStride != 0 ? 1 : 0;
+    features["causal"] = p.causal != 0 ? 1 : 0;
+    features["window"] = p.window.enabled != 0 ? 1 : 0;
+    features["softcap"] = p.softcap != 0 ? 1 : 0;
+    features["dropout"] = p.dropout.probability != 0 ? 1 : 0;
+    features["backward"] = random.backward ? 1 : 0;
+    return features;
+}
+
+} // namespace
+
+TEST_CASE("random calls are valid, and together have every feature", "[files]") {
+    std::map<std::string, int> seen;
+    int unsupported = 0;
+    constexpr int cases = 2000;
+    for (uint64_t seed = 1; seed <= cases; seed++) {
+        const RandomCase random(seed);
+        VkfMessage message{};
+        const VkfResult code = vkfCheckProblem(&random.problem, &message);
+        INFO("seed " << seed << ": " << message.text);
+        CHECK((code == VKF_SUCCESS || code == VKF_ERROR_UNSUPPORTED));
+        unsupported += code == VKF_ERROR_UNSUPPORTED ? 1 : 0;
+        for (const auto& [feature, has] : featuresOf(random)) {
+            seen[feature] += has;
+        }
+    }
+    CHECK(unsupported < cases / 4);
+    for (const auto& [feature, count] : seen) {
+        INFO(feature);
+        if (feature != "array 2") { // rows of probabilities, which the program does not choose at random
+            CHECK(count > 10);
+        }
+    }
+}
+
+TEST_CASE("a seed gives the same call and the same tensors", "[files]") {
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        const RandomCase one(seed);
+        const RandomCase other(seed);
+        CHECK(std::memcmp(&one.problem, &other.problem, sizeof one.problem) == 0);
+        CHECK(one.starts == other.starts);
+        if (vkfCheckProblem(&one.problem, nullptr) != VKF_SUCCESS) {
+            continue;
+        }
+        CaseInputs first(one, seed);
+        CaseInputs second(other, seed);
+        const VkfTensorLayout q = vkf::layoutOf(one.problem, VKF_TENSOR_Q);
+        CHECK(std::memcmp(first.pointers().q, second.pointers().q, vkfStoredBytes(q.type, q.elements)) == 0);
+        const uint64_t bias = vkfBroadcastBytes(&one.problem, VKF_ARRAY_BIAS);
+        CHECK((bias == 0 || std::memcmp(first.pointers().bias, second.pointers().bias, bias) == 0));
+    }
+}

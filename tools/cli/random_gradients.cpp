@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "cli/random_gradients.hpp"
+
+#include "tensors/random_tensors.hpp"
+#include "vkflash/problem.hpp"
+
+namespace vkf::tools {
+
+RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed) : problem(make<VkfGradientProblem>()) {
+    problem.problem = &forward;
+    problem.hasDlse = 1;
+    problem.dout = forward.o;
+    problem.dq = forward.q;
+    problem.dk = forward.k;
+    problem.dv = forward.v;
+    VkfMessage message{};
+    if (const VkfResult code = vkfCheckGradient(&problem, &message); code != VKF_SUCCESS)
+        throw host::Error(code, message.text);
+    const VkfTensorLayout o = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+    dout = normalBlock(o.type, o.elements, seed + 1);
+    dlse = normalBlock(VKF_TYPE_F32, uint64_t{o.batch} * o.heads * o.rows, seed + 2);
+    dq = poisoned(VKF_GRADIENT_TENSOR_DQ);
+    dk = poisoned(VKF_GRADIENT_TENSOR_DK);
+    dv = poisoned(VKF_GRADIENT_TENSOR_DV);
+}
+
+host::HostGradients RandomGradients::pointers() {
+    return {dout.data(), reinterpret_cast<const float*>(dlse.data()), dq.data(), dk.data(), dv.data(), nullptr,
+            nullptr};
+}
+
+// NaN in every type, so that a check finds an element that was not written.
+std::vector<std::byte> RandomGradients::poisoned(VkfGradientRole role) const {
+    const VkfTensorLayout layout = layoutOf(problem, role);
+    return std::vector<std::byte>(layout.elements * vkfTypeBytes(layout.type), std::byte{0xff});
+}
+
+} // namespace vkf::tools

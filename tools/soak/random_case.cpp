@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "soak/random_case.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "tensors/generator.hpp"
+#include "vkflash/problem.hpp"
+#include "vkflash/reference.h"
+
+namespace vkf::tools {
+
+namespace {
+
+class Dice {
+public:
+    explicit Dice(uint64_t seed) : generator_(seed) {}
+
+    uint32_t below(uint32_t limit) { return static_cast<uint32_t>(generator_.next() % limit); }
+    bool oneIn(uint32_t n) { return below(n) == 0; }
+    template <typename T, size_t count> T of(const std::array<T, count>& values) { return values[below(count)]; }
+
+private:
+    Generator generator_;
+};
+
+constexpr std::array<uint32_t, 10> sizes = {1, 2, 7, 31, 64, 65, 97, 130, 203, 320};
+constexpr std::array<uint32_t, 5> fewRows = {1, 1, 2, 5, 16};
+constexpr std::array<uint32_t, 10> headDims = {8, 40, 64, 65, 72, 80, 96, 128, 192, 256};
+constexpr std::array<uint32_t, 4> blockDims = {32, 64, 128, 256};
+constexpr std::array<uint32_t, 4> groups = {1, 2, 4, 5};
+constexpr std::array<VkfType, 3> types = {VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_F32};
+constexpr std::array<VkfType, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
+                                               VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array<VkfPath, 8> paths = {VKF_PATH_AUTO,   VKF_PATH_AUTO,     VKF_PATH_SCALAR, VKF_PATH_COOPMAT,
+                                          VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_AUTO,   VKF_PATH_KEY_OUTER};
+
+void chooseShape(Dice& dice, VkfProblem& p) {
+    p.batch = 1 + dice.below(3);
+    p.kvHeads = 1 + dice.below(3);
+    p.queryHeads = p.kvHeads * dice.of(groups);
+    p.queryRows = dice.oneIn(2) ? dice.of(fewRows) : dice.of(sizes);
+    p.keys = dice.oneIn(4) ? 1 + dice.below(1500) : dice.of(sizes);
+    p.headDim = dice.of(headDims);
+    p.valueDim = dice.oneIn(4) ? dice.of(headDims) : p.headDim;
+    p.kvSplits = dice.oneIn(3) ? 1 + dice.below(7) : 0;
+    p.maxStepOperations = dice.oneIn(4) ? 1 + dice.below(1000000) : 0;
+}
+
+// Matrix units need types of one kind, so most problems have one type.
+void chooseTypes(Dice& dice, VkfProblem& p) {
+    const VkfType type = dice.of(types);
+    p.q.type = dice.oneIn(5) ? VKF_TYPE_F32 : type;
+    p.k.type = p.v.type = type;
+    p.o.type = dice.oneIn(3) ? dice.of(types) : type;
+    if (dice.oneIn(6)) {
+        p.headDim = p.valueDim = dice.of(blockDims);
+        p.k.type = dice.of(blockTypes);
+        p.v.type = dice.oneIn(2) ? dice.of(blockTypes) : p.k.type;
+    }
+}
+
+// Heads are outermost or rows are, with gaps behind rows.
+void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint64_t dim) {
+    if (!dice.oneIn(3) || vkfBlockElements(tensor.type) != 1)
+        return;
+    const uint64_t step = dim + dice.below(9);
+    const bool rowsOutermost = dice.oneIn(2);
+    tensor.rowStride = rowsOutermost ? heads * step : step;
+    tensor.headStride = rowsOutermost ? step : rows * step;
+    tensor.batchStride = heads * rows * step;
+}
+
+VkfBroadcastArray broadcast(Dice& dice, const VkfProblem& p, VkfType type) {
+    VkfBroadcastArray array{};
+    array.type = type;
+    array.rowStride = dice.oneIn(4) ? 0 : p.keys;
+    array.headStride = dice.oneIn(2) ? 0 : uint64_t{p.keys} * p.queryRows;
+    array.batchStride = dice.oneIn(2) ? 0 : uint64_t{p.keys} * p.queryRows * p.queryHeads;
+    return array;
+}
+
+void chooseMasks(Dice& dice, VkfProblem& p) {
+    p.causal = dice.oneIn(3) ? 1 : 0;
+    p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
+    if (dice.oneIn(5)) {
+        p.window.enabled = 1;
+        p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
+        p.window.right = p.causal != 0 ? 0 : static_cast<int64_t>(dice.below(120)) - 1; // causal rows end there
+        p.window.firstKeys = dice.oneIn(3) ? dice.below(40) : 0;
+    }
+    if (dice.oneIn(6)) {
+        p.mask = broadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
+        enable(p, VKF_ARRAY_MASK);
+    }
+    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(8));
+    enable(p, VKF_ARRAY_BLOCK_MASK, dice.oneIn(10));
+    p.blockMask.blockSize = has(p, VKF_ARRAY_BLOCK_MASK) ? 16U << dice.below(4) : 0;
+}
+
+void chooseScoreTerms(Dice& dice, VkfProblem& p) {
+    p.scale = dice.oneIn(4) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
+    p.softcap = dice.oneIn(6) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
+    p.alibi = dice.oneIn(8) ? 1 : 0;
+    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
+    enable(p, VKF_ARRAY_SINKS, dice.oneIn(6));
+    if (dice.oneIn(6)) {
+        p.bias = broadcast(dice, p, dice.of(types));
+        enable(p, VKF_ARRAY_BIAS);
+        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
+    }
+    if (dice.oneIn(8)) {
+        p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
+        p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
+        enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(2));
+        if (dice.oneIn(3)) {
+            p.dropoutMask = broadcast(dice, p, VKF_TYPE_BOOL8);
+            enable(p, VKF_ARRAY_DROPOUT_MASK);
+        }
+    }
+}
+
+void choosePages(Dice& dice, VkfProblem& p) {
+    p.paging.pageSize = 1U << dice.below(7);
+    p.paging.maxPages = (p.keys + p.paging.pageSize - 1) / p.paging.pageSize;
+    p.paging.pages = p.batch * p.paging.maxPages;
+    enable(p, VKF_ARRAY_BLOCK_TABLE);
+}
+
+// Turns the sequences into packed ones of random lengths.
+std::vector<int32_t> pack(Dice& dice, VkfProblem& p) {
+    std::vector<int32_t> starts = {0};
+    int32_t longest = 0;
+    for (uint32_t left = 1 + dice.below(6); left > 0; --left) {
+        const auto length = dice.oneIn(5) ? 0 : static_cast<int32_t>(1 + dice.below(2 * p.queryRows));
+        starts.push_back(starts.back() + length);
+        longest = std::max(longest, length);
+    }
+    p.batch = static_cast<uint32_t>(starts.size() - 1);
+    p.queryRows = p.keys = static_cast<uint32_t>(starts.back());
+    p.longestRows = p.longestKeys = static_cast<uint32_t>(longest);
+    enable(p, VKF_ARRAY_CU_SEQLENS);
+    return starts;
+}
+
+std::vector<float> uniform(bool wanted, uint32_t count, float least, float most, Dice& dice) {
+    std::vector<float> numbers(wanted ? count : 0);
+    for (float& x : numbers)
+        x = least + (most - least) * static_cast<float>(dice.below(1U << 20)) / static_cast<float>(1U << 20);
+    return numbers;
+}
+
+// Bits of a BOOL1 mask, or bytes that are 0 or 1.
+std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array, VkfType type, Dice& dice) {
+    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, array));
+    for (std::byte& byte : bytes)
+        byte = std::byte{static_cast<unsigned char>(dice.below(type == VKF_TYPE_BOOL1 ? 256 : 2))};
+    return bytes;
+}
+
+std::vector<std::byte> randomBias(const VkfProblem& problem, uint64_t seed) {
+    std::vector<std::byte> bytes = normalBlock(
+        problem.bias.type, vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) / vkfTypeBytes(problem.bias.type), seed);
+    bytes.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+    return bytes;
+}
+
+} // namespace
+
+RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
+    Dice dice(seed);
+    problem.path = dice.of(paths);
+    problem.precision = dice.oneIn(8) ? VKF_PRECISION_FP32 : VKF_PRECISION_DEFAULT;
+    chooseShape(dice, problem);
+    chooseTypes(dice, problem);
+    const bool packed = dice.oneIn(6);
+    if (packed)
+        starts = pack(dice, problem);
+    const uint64_t rows = problem.queryRows;
+    scatter(dice, problem.q, problem.queryHeads, rows, problem.headDim);
+    scatter(dice, problem.o, problem.queryHeads, rows, problem.valueDim);
+    const bool paged = !packed && dice.oneIn(8);
+    if (paged) {
+        choosePages(dice, problem);
+    } else {
+        scatter(dice, problem.k, problem.kvHeads, problem.keys, problem.headDim);
+        scatter(dice, problem.v, problem.kvHeads, problem.keys, problem.valueDim);
+    }
+    enable(problem, VKF_ARRAY_KEY_LENGTHS, !packed && dice.oneIn(4));
+    chooseMasks(dice, problem);
+    chooseScoreTerms(dice, problem);
+    enable(problem, VKF_ARRAY_LSE, dice.oneIn(2));
+    enable(problem, VKF_ARRAY_PROBABILITIES, !packed && dice.oneIn(8));
+    backward = dice.oneIn(4);
+    enable(problem, VKF_ARRAY_LSE, backward || has(problem, VKF_ARRAY_LSE));
+}
+
+CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
+    : problem_(random.problem), starts_(random.starts), tensors_(problem_, seed, 0.5) {
+    Dice dice(seed ^ 0x50414bULL);
+    const auto wants = [this](VkfArrayBits array) { return has(problem_, array); };
+    if (wants(VKF_ARRAY_PROBABILITIES))
+        probabilities_.assign(size_t{problem_.batch} * problem_.queryHeads * problem_.queryRows * problem_.keys,
+                              std::numeric_limits<float>::quiet_NaN());
+    sinks_ = uniform(wants(VKF_ARRAY_SINKS), problem_.queryHeads, -6, 6, dice);
+    slopes_ = uniform(wants(VKF_ARRAY_ALIBI_SLOPES), problem_.queryHeads, -0.1F, 0.5F, dice);
+    factors_ = uniform(wants(VKF_ARRAY_BIAS_FACTORS), problem_.queryHeads, -1, 2, dice);
+    if (wants(VKF_ARRAY_BIAS))
+        bias_ = randomBias(problem_, seed + 1);
+    mask_ = randomMask(problem_, VKF_ARRAY_MASK, problem_.mask.type, dice);
+    dropoutMask_ = randomMask(problem_, VKF_ARRAY_DROPOUT_MASK, problem_.dropoutMask.type, dice);
+    const uint64_t sequences = starts_.empty() ? problem_.batch : 1;
+    for (uint64_t i = 0; wants(VKF_ARRAY_DOCUMENT_IDS) && i < sequences * problem_.keys; ++i)
+        documents_.push_back(i % problem_.keys == 0 || dice.oneIn(16) ? static_cast<int32_t>(dice.below(1000))
+                                                                      : documents_.back());
+    dropoutSeed_ = dice.below(1U << 30);
+}
+
+host::HostTensors CaseInputs::pointers() {
+    host::HostTensors tensors = tensors_.pointers(problem_);
+    tensors.probabilities = probabilities_.empty() ? nullptr : probabilities_.data();
+    tensors.sinks = sinks_.data();
+    tensors.alibiSlopes = slopes_.data();
+    tensors.biasFactors = factors_.data();
+    tensors.bias = bias_.data();
+    tensors.mask = mask_.data();
+    tensors.dropoutMask = dropoutMask_.data();
+    tensors.dropoutSeed = &dropoutSeed_;
+    tensors.documentIds = documents_.data();
+    tensors.cuSeqlensQ = tensors.cuSeqlensK = starts_.data();
+    return tensors;
+}
+
+} // namespace vkf::tools

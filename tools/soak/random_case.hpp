@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Random calls over all features of attention. A seed gives the same call on every machine.
+#ifndef VKFLASH_TOOLS_RANDOM_CASE_HPP
+#define VKFLASH_TOOLS_RANDOM_CASE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tensors/random_tensors.hpp"
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+// A small problem on any path: heads, types, strides, masks, caches and score terms. Some combinations are ones that no
+// path, or no path of a device, takes. vkfCheckSupport says so.
+struct RandomCase {
+    VkfProblem problem{};
+    bool backward = false;       // its backward pass is wanted too
+    std::vector<int32_t> starts; // of packed sequences: rows and keys have the same starts
+
+    explicit RandomCase(uint64_t seed);
+};
+
+// The host memory of a random call: the tensors and every optional input.
+class CaseInputs {
+public:
+    CaseInputs(const RandomCase& random, uint64_t seed);
+
+    // Pointers into this object. o, lse and probabilities hold NaN until a call writes them.
+    host::HostTensors pointers();
+
+private:
+    VkfProblem problem_;
+    std::vector<int32_t> starts_;
+    RandomTensors tensors_;
+    std::vector<float> probabilities_, sinks_, slopes_, factors_;
+    std::vector<std::byte> bias_, mask_, dropoutMask_;
+    std::vector<int32_t> documents_, probabilityRows_;
+    uint64_t dropoutSeed_;
+};
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <optional>
+
+#include "cli/error.hpp"
+#include "cli/progress.hpp"
+#include "cli/random_gradients.hpp"
+#include "cli/text.hpp"
+#include "cli/verdict.hpp"
+#include "soak/random_case.hpp"
+#include "soak/soak.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// A context keeps the pipelines that it compiled. Opening the device anew frees them, and is part of the test.
+constexpr uint64_t casesOfDevice = 50;
+
+struct Counts {
+    uint64_t right = 0, backward = 0, refused = 0, wrong = 0;
+    std::string faults;
+
+    void blame(uint64_t seed, const char* what) {
+        ++wrong;
+        faults += fmt::format("  seed {}: {}\n", seed, what);
+    }
+};
+
+// Computes and checks the backward pass. `tensors` has o and lse. Returns false if the library refuses it.
+bool checkBackward(host::Device& device, const VkfProblem& problem, uint64_t seed, const host::HostTensors& tensors) {
+    std::optional<RandomGradients> random;
+    host::GradientReport report;
+    try {
+        random.emplace(problem, seed);
+        report = host::gradient(device, random->problem, tensors, random->pointers());
+    } catch (const host::Error& error) {
+        if (error.result() == VKF_ERROR_UNSUPPORTED)
+            return false;
+        throw;
+    }
+    const host::HostGradients gradients = random->pointers();
+    requirePassed(verifyGradients(random->problem, tensors, gradients, report.info), "backward pass");
+    return true;
+}
+
+void checkCase(host::Device& device, uint64_t seed, Counts& counts) {
+    RandomCase random(seed);
+    VkfMessage message{};
+    const VkfResult support = vkfCheckSupport(device.context(), &random.problem, &message);
+    if (support != VKF_SUCCESS) {
+        if (support == VKF_ERROR_UNSUPPORTED)
+            ++counts.refused;
+        else
+            counts.blame(seed, message.text);
+        return;
+    }
+    CaseInputs inputs(random, seed);
+    const host::HostTensors tensors = inputs.pointers();
+    const host::AttentionReport report = host::attention(device, random.problem, tensors);
+    requirePassed(verifyResult(random.problem, tensors, report.plan), report.plan.description);
+    if (tensors.probabilities != nullptr)
+        requirePassed(verifyProbabilities(random.problem, tensors, report.plan), report.plan.description);
+    ++counts.right;
+    random.problem.path = VKF_PATH_AUTO;
+    if (random.backward && checkBackward(device, random.problem, seed, tensors))
+        ++counts.backward;
+}
+
+// Checks one case. A wrong result or a failed call is counted, and the next case goes on.
+void countCase(host::Device& device, uint64_t seed, Counts& counts) {
+    try {
+        checkCase(device, seed, counts);
+    } catch (const host::Error& error) {
+        if (error.result() == VKF_ERROR_DEVICE_LOST)
+            fail("seed {}: {}", seed, error.what());
+        counts.blame(seed, error.what());
+    } catch (const ProgramError& error) {
+        counts.blame(seed, error.what());
+    }
+}
+
+} // namespace
+
+SoakReport soakCases(const DeviceFlags& flags, uint64_t firstSeed, uint64_t cases, const Deadline& deadline) {
+    Progress progress("random calls");
+    Counts counts;
+    const auto done = [&](uint64_t number) {
+        return cases != 0 ? number >= cases : number > 0 && deadline.share() >= 1;
+    };
+    uint64_t number = 0;
+    while (!done(number)) {
+        host::Device device = openDevice(flags);
+        for (uint64_t i = 0; i < casesOfDevice && !done(number); ++i, ++number) {
+            countCase(device, firstSeed + number, counts);
+            progress.update(cases != 0 ? static_cast<double>(number) / static_cast<double>(cases)
+                                       : std::min(deadline.share(), 1.0));
+        }
+        if (flags.validation)
+            checkValidation(device);
+    }
+    SoakReport report;
+    report.clean = counts.wrong == 0;
+    report.text = fmt::format(
+        "cases    {} random calls, seeds {} to {}: {} right, {} of them with their backward pass, {} wrong; "
+        "{} refused in words\n{}",
+        number, firstSeed, firstSeed + number - 1, counts.right, counts.backward, counts.wrong, counts.refused,
+        counts.faults);
+    return report;
+}
+
+} // namespace vkf::tools

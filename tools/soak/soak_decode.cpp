@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "cli/error.hpp"
+#include "cli/progress.hpp"
+#include "cli/text.hpp"
+#include "cli/verdict.hpp"
+#include "measure/call_chain.hpp"
+#include "measure/command_buffer.hpp"
+#include "measure/compute_shader.hpp"
+#include "measure/device_fill.hpp"
+#include "measure/memory_use.hpp"
+#include "soak/soak.hpp"
+#include "tensors/generator.hpp"
+#include "tensors/random_tensors.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr size_t settings = 16; // of the lengths
+constexpr size_t mostCallsOfRound = 256;
+constexpr double roundSeconds = 0.2;
+// Memory may change by this much for reasons of the driver and of the C++ library. A leak of nine bytes a call passes
+// it within a million calls.
+constexpr uint64_t mostGrowth = 8ULL << 20;
+
+VkfProblem decodeProblem(const host::Device& device) {
+    auto problem = make<VkfProblem>();
+    problem.batch = 4;
+    problem.queryHeads = 8;
+    problem.kvHeads = 2;
+    problem.queryRows = 1;
+    problem.keys = 1024;
+    problem.headDim = 64;
+    problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F16);
+    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS)
+        problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F32); // the device stores no 16-bit types
+    return problem;
+}
+
+// One setting of the lengths, and the output of its calls.
+struct Setting {
+    std::vector<int32_t> lengths;
+    host::Buffer lengthsBuffer, o;
+    std::vector<std::byte> first; // the output of the first call
+};
+
+class DecodeCalls {
+public:
+    explicit DecodeCalls(host::Device& device)
+        : device_(device), problem_(decodeProblem(device)), plan_(device, problem_), tensors_(problem_, 1),
+          q_(uploaded(tensors_.q)), k_(uploaded(tensors_.k)), v_(uploaded(tensors_.v)),
+          scratch_(device.createBuffer(plan_.info().scratchBytes)), commands_(device) {
+        for (size_t i = 0; i < settings; ++i)
+            settings_[i] = settingOf(i);
+    }
+
+    // Records and submits calls: each setting once, then settings at random. Returns the first setting whose output
+    // differs from that of its first call.
+    std::optional<size_t> round(size_t calls);
+
+    // Compares the first outputs with the reference. Throws ProgramError.
+    void verifyFirst();
+
+    const std::vector<int32_t>& lengthsOf(size_t setting) const { return settings_[setting].lengths; }
+
+private:
+    host::Buffer uploaded(const std::vector<std::byte>& bytes) {
+        host::Buffer buffer = device_.createBuffer(bytes.size());
+        device_.upload(buffer, bytes.data(), bytes.size());
+        return buffer;
+    }
+    Setting settingOf(size_t number);
+    void record(VkCommandBuffer commands, const Setting& setting);
+
+    host::Device& device_;
+    VkfProblem problem_;
+    host::Plan plan_;
+    RandomTensors tensors_;
+    host::Buffer q_, k_, v_, scratch_;
+    CommandBuffer commands_;
+    std::array<Setting, settings> settings_;
+    Generator generator_{1};
+};
+
+// The first two settings are the longest and the shortest sequences.
+Setting DecodeCalls::settingOf(size_t number) {
+    Setting setting;
+    for (uint32_t i = 0; i < problem_.batch; ++i) {
+        const auto random = static_cast<int32_t>(generator_.next() % (problem_.keys + 1));
+        setting.lengths.push_back(number == 0 ? static_cast<int32_t>(problem_.keys)
+                                              : (number == 1 ? static_cast<int32_t>(i) : random));
+    }
+    const uint64_t bytes = setting.lengths.size() * sizeof(int32_t);
+    setting.lengthsBuffer = device_.createBuffer(bytes);
+    device_.upload(setting.lengthsBuffer, setting.lengths.data(), bytes);
+    setting.o = uploaded(tensors_.o);
+    return setting;
+}
+
+void DecodeCalls::record(VkCommandBuffer commands, const Setting& setting) {
+    auto bindings = make<VkfBindings>();
+    bindings.q = q_.binding();
+    bindings.k = k_.binding();
+    bindings.v = v_.binding();
+    bindings.o = setting.o.binding();
+    bindings.keyLengths = setting.lengthsBuffer.binding();
+    bindings.scratch = scratch_.binding();
+    recordAttention(commands, plan_.handle(), bindings);
+    recordComputeBarrier(device_, commands);
+}
+
+std::optional<size_t> DecodeCalls::round(size_t calls) {
+    for (const Setting& setting : settings_)
+        device_.fill(setting.o, notANumber);
+    const VkCommandBuffer commands = commands_.begin();
+    for (size_t i = 0; i < calls; ++i)
+        record(commands, settings_[i < settings ? i : generator_.next() % settings]);
+    commands_.end();
+    commands_.submit();
+    std::vector<std::byte> o(tensors_.o.size());
+    for (size_t i = 0; i < settings; ++i) {
+        device_.download(o.data(), settings_[i].o, o.size());
+        if (settings_[i].first.empty())
+            settings_[i].first = o;
+        else if (settings_[i].first != o)
+            return i;
+    }
+    return std::nullopt;
+}
+
+void DecodeCalls::verifyFirst() {
+    for (Setting& setting : settings_) {
+        host::HostTensors tensors = tensors_.pointers(problem_);
+        tensors.keyLengths = setting.lengths.data();
+        tensors.o = setting.first.data();
+        requirePassed(verifyResult(problem_, tensors, plan_.info()),
+                      fmt::format("{}, lengths {}", plan_.info().description, fmt::join(setting.lengths, ", ")));
+    }
+}
+
+// A CPU's device memory is host memory, and its driver counts what other processes use.
+std::optional<uint64_t> memoryOf(const host::Device& device) {
+    return device.summary().kind == host::DeviceKind::cpu ? std::nullopt : deviceMemoryInUse(device);
+}
+
+// What memory grew by since the calls settled. Empty where the system does not tell.
+struct Growth {
+    std::optional<uint64_t> before, after;
+
+    bool fits() const { return !before || !after || *after <= *before + mostGrowth; }
+    std::string text() const {
+        if (!before || !after)
+            return "unknown";
+        return bytesText(static_cast<double>(*after > *before ? *after - *before : 0));
+    }
+};
+
+} // namespace
+
+SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& deadline) {
+    Progress progress("decode calls");
+    host::Device device = openDevice(flags);
+    DecodeCalls decode(device);
+    SoakReport report;
+    Growth deviceGrowth, hostGrowth;
+    uint64_t done = 0;
+    size_t callsOfRound = settings;
+    std::optional<size_t> changed;
+    while (done == 0 || (done < calls && deadline.share() < 1 && !changed)) {
+        const Deadline roundTime(roundSeconds);
+        changed = decode.round(callsOfRound);
+        if (done == 0)
+            decode.verifyFirst();
+        else if (roundTime.share() < 0.5)
+            callsOfRound = std::min(callsOfRound * 2, mostCallsOfRound);
+        done += callsOfRound;
+        const double share = std::max(deadline.share(), static_cast<double>(done) / static_cast<double>(calls));
+        if (share < 0.25 || !hostGrowth.after) {
+            deviceGrowth.before = memoryOf(device);
+            hostGrowth.before = hostMemoryInUse();
+        }
+        deviceGrowth.after = memoryOf(device);
+        hostGrowth.after = hostMemoryInUse();
+        progress.update(std::min(share, 1.0));
+    }
+    if (flags.validation)
+        checkValidation(device);
+    report.clean = !changed && deviceGrowth.fits() && hostGrowth.fits();
+    const std::string bits =
+        changed ? fmt::format("DIFFERENT BITS at lengths {}", fmt::join(decode.lengthsOf(*changed), ", "))
+                : "the same bits from first to last";
+    report.text =
+        fmt::format("decode   {} recorded calls over {} settings of lengths: {}; memory grew by {} on the device, "
+                    "{} on the host{}\n",
+                    done, settings, bits, deviceGrowth.text(), hostGrowth.text(),
+                    deviceGrowth.fits() && hostGrowth.fits() ? "" : ", MORE THAN 8 MiB");
+    return report;
+}
+
+} // namespace vkf::tools
