@@ -37,8 +37,8 @@ struct SoakReport {
 // Calls of random features, forward and backward, against the CPU reference. `cases` = 0: as many as time allows.
 SoakReport soakCases(const DeviceFlags& flags, uint64_t firstSeed, uint64_t cases, const Deadline& deadline);
 
-// Decode calls whose lengths change from call to call, each recorded anew. Calls with equal lengths must give equal bits
-// from the first call to the last, and memory must not grow.
+// Decode calls whose lengths change from call to call, each recorded anew. Calls with equal lengths must give equal
+// bits from the first call to the last, and memory must not grow.
 SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& deadline);
 
 // Attention over ever longer sequences, up to `rows` rows and keys, until a longer one would pass the deadline.
