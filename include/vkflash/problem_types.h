@@ -338,8 +338,8 @@ typedef struct VkfBlockMask {
  * - Sequences may share pages.
  * - The device uses an entry only if the entry's page holds a key under the sequence's length. Other entries may hold
  *   anything.
- * - An entry that attention uses must be in [0, pages). Another value makes the device read outside of k and v, which
- *   is undefined. No check can find it. An append drops such rows instead.
+ * - An entry that attention uses must be in [0, pages). With another value the device reads some page of k and v, and
+ *   rows that see it are unspecified. An append drops such rows instead.
  *
  * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {

@@ -11,6 +11,7 @@
 #include "common/call_table.glsl"
 
 layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // entries of the block table for a sequence
+layout(constant_id = VKF_ID_PAGES) const uint PAGES = 1;         // that k and v have
 
 const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 
@@ -18,14 +19,15 @@ const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 // invocation takes.
 uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
 
-// The page of a key of the sequence; 0 without pages. The key must exist: keys past the end may have no page.
+// The page of a key of the sequence; 0 without pages. The key must exist: keys past the end may have no page. An entry
+// that is no page becomes the last one, so that no table makes the device read outside of k and v.
 uint pageOf(const uint batch, const uint key) {
 #ifdef VKF_PAGES
     if (!PAGED) {
         return 0;
     }
     uvec2 of_sequence = add64(block_table, multiply64(batch, MAX_PAGES * 4));
-    return Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value;
+    return min(Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value, PAGES - 1);
 #else
     return 0;
 #endif

@@ -6,7 +6,7 @@
 // Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl,
 // masks/bias_type.glsl.
 // Provides: HAS_ALIBI, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withSlope, withTerms,
-// HAS_BIAS_FACTORS, biasFactorOf.
+// HAS_BIAS_FACTORS, numberOfHead, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 
@@ -46,10 +46,16 @@ float usualSlope(const uint head) {
     return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
 }
 
+// Address of a head's number in an array of [QUERY_HEADS]. The head is limited for llvmpipe: behind the last turn of a
+// loop it was seen to load what the next turn would need.
+uvec2 numberOfHead(const uvec2 numbers, const uint head) {
+    return add64(numbers, uvec2(min(head, QUERY_HEADS - 1) * 4, 0));
+}
+
 // Slope of a query head, in units of log2; 0 without ALiBi.
 float slopeOf(const uint head) {
     if (ALIBI == VKF_ALIBI_CUSTOM) {
-        return uintBitsToFloat(Word(add64(VKF_TABLE_ADDRESS(slopes), uvec2(head * 4, 0))).value) * LOG2E;
+        return uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value) * LOG2E;
     }
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }
@@ -57,7 +63,7 @@ float slopeOf(const uint head) {
 // The factor that multiplies the bias of a query head, in units of log2.
 float biasFactorOf(const uint head) {
     uvec2 factors = CallTableAt(optionalInputs()).table.bias_factors;
-    return uintBitsToFloat(Word(add64(factors, uvec2(head * 4, 0))).value) * LOG2E;
+    return uintBitsToFloat(Word(numberOfHead(factors, head)).value) * LOG2E;
 }
 
 // Distance in keys from the position of a query row to a key. The position of the last row is the last key.

@@ -46,103 +46,104 @@
 #define VKF_ID_PACKED_SEQUENCES 28   /* bool */
 #define VKF_ID_PAGE_ROWS 29          /* rows of a page, a power of two; 0 = no pages */
 #define VKF_ID_MAX_PAGES 30          /* entries of the block table for a sequence */
+#define VKF_ID_PAGES 31              /* pages that k and v have */
 
 /* Optional inputs. */
-#define VKF_ID_WINDOW_SLOT 31        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
-#define VKF_ID_WINDOW_LEFT 32        /* left reach of the window, if the slot has an address */
-#define VKF_ID_WINDOW_RIGHT 33       /* right reach of the window, if the slot has an address */
+#define VKF_ID_WINDOW_SLOT 32        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
+#define VKF_ID_WINDOW_LEFT 33        /* left reach of the window, if the slot has an address */
+#define VKF_ID_WINDOW_RIGHT 34       /* right reach of the window, if the slot has an address */
 
 /* Work items. */
-#define VKF_ID_PACKED_HEADS 34       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_GROUP_HEADS 35        /* heads, of all sequences and splits, whose row tiles take turns */
-#define VKF_ID_KEY_SPLITS 36         /* workgroups that share the keys of a row tile */
-#define VKF_ID_KEY_OUTER 37          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
+#define VKF_ID_PACKED_HEADS 35       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
+#define VKF_ID_GROUP_HEADS 36        /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_KEY_SPLITS 37         /* workgroups that share the keys of a row tile */
+#define VKF_ID_KEY_OUTER 38          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
 /* The tile of the kernels in plain arithmetic: path scalar, and the kernels that include its files. */
-#define VKF_ID_ROW_LANES 38          /* invocations that share a query row, a power of two */
-#define VKF_ID_THREAD_ROWS 39        /* query rows that an invocation owns */
-#define VKF_ID_THREAD_KEYS 40        /* keys of a tile that an invocation owns */
-#define VKF_ID_THREAD_COLUMNS 41     /* columns of o that an invocation owns, in fours */
-#define VKF_ID_CHUNK_DIM 42          /* columns of the factors of scores staged at once, in fours */
-#define VKF_ID_CHUNK_KEYS 43         /* rows of v staged at once: lanes times a divisor of thread keys */
+#define VKF_ID_ROW_LANES 39          /* invocations that share a query row, a power of two */
+#define VKF_ID_THREAD_ROWS 40        /* query rows that an invocation owns */
+#define VKF_ID_THREAD_KEYS 41        /* keys of a tile that an invocation owns */
+#define VKF_ID_THREAD_COLUMNS 42     /* columns of o that an invocation owns, in fours */
+#define VKF_ID_CHUNK_DIM 43          /* columns of the factors of scores staged at once, in fours */
+#define VKF_ID_CHUNK_KEYS 44         /* rows of v staged at once: lanes times a divisor of thread keys */
 
 /* Cooperative matrices: sizes, and the element layout of the device. */
-#define VKF_ID_SUBGROUP_LANES 44     /* invocations of a subgroup */
-#define VKF_ID_MATRIX_ROWS 45        /* rows of the score matrices */
-#define VKF_ID_MATRIX_DEPTH 46       /* the depth of a product */
-#define VKF_ID_MATRIX_COLUMNS 47     /* columns of the score matrices; the depth if matrices stay in registers */
-#define VKF_ID_SLOT_ELEMENTS 48      /* consecutive elements of an invocation that lie in one row */
-#define VKF_ID_COLUMN_LANES 49       /* bits of the lane number that choose a column, not a row */
-#define VKF_ID_ELEMENT_BASIS 50      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
-#define VKF_ID_LANE_BASIS 51         /* place of element 0 of lane 1, 2, 4, 8, in the same form */
-#define VKF_ID_LANE_BASIS_HIGH 52    /* place of element 0 of lane 16, 32, in the same form */
-#define VKF_ID_LOCKSTEP 53           /* bool: a subgroup runs in lockstep and needs no barriers of its own */
+#define VKF_ID_SUBGROUP_LANES 45     /* invocations of a subgroup */
+#define VKF_ID_MATRIX_ROWS 46        /* rows of the score matrices */
+#define VKF_ID_MATRIX_DEPTH 47       /* the depth of a product */
+#define VKF_ID_MATRIX_COLUMNS 48     /* columns of the score matrices; the depth if matrices stay in registers */
+#define VKF_ID_SLOT_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_COLUMN_LANES 50       /* bits of the lane number that choose a column, not a row */
+#define VKF_ID_ELEMENT_BASIS 51      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
+#define VKF_ID_LANE_BASIS 52         /* place of element 0 of lane 1, 2, 4, 8, in the same form */
+#define VKF_ID_LANE_BASIS_HIGH 53    /* place of element 0 of lane 16, 32, in the same form */
+#define VKF_ID_LOCKSTEP 54           /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* The tile of kernels on cooperative matrices. */
-#define VKF_ID_ROW_TILES 54          /* matrices of query rows that a subgroup owns */
-#define VKF_ID_KEY_TILES 55          /* number of matrices side by side in a tile of keys */
-#define VKF_ID_WHOLE_WORDS 56        /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
-#define VKF_ID_OUTPUT_WORDS 57       /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
+#define VKF_ID_ROW_TILES 55          /* matrices of query rows that a subgroup owns */
+#define VKF_ID_KEY_TILES 56          /* number of matrices side by side in a tile of keys */
+#define VKF_ID_WHOLE_WORDS 57        /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
+#define VKF_ID_OUTPUT_WORDS 58       /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
 
 /* The tile of path decode. In plain arithmetic: */
-#define VKF_ID_KEY_LANES 58          /* invocations that share a key, a power of two */
-#define VKF_ID_GROUP_ROWS 59         /* packed query rows of the tile; each group of lanes holds all of them */
-#define VKF_ID_GROUP_KEYS 60         /* keys that a group of lanes holds at once */
+#define VKF_ID_KEY_LANES 59          /* invocations that share a key, a power of two */
+#define VKF_ID_GROUP_ROWS 60         /* packed query rows of the tile; each group of lanes holds all of them */
+#define VKF_ID_GROUP_KEYS 61         /* keys that a group of lanes holds at once */
 
 /* On cooperative matrices: */
-#define VKF_ID_ROW_SUBGROUPS 61      /* subgroups with their own rows; the others share keys */
-#define VKF_ID_STATES 62             /* number of query rows of an invocation that may exist */
-#define VKF_ID_BLOCK_UNIT 63         /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_WIDE_KEY_MATRICES 64  /* wide heads: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
+#define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with their own rows; the others share keys */
+#define VKF_ID_STATES 63             /* number of query rows of an invocation that may exist */
+#define VKF_ID_BLOCK_UNIT 64         /* words of 4 bytes of a block type that are loaded at once */
+#define VKF_ID_WIDE_KEY_MATRICES 65  /* wide heads: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
 
 /* The unfused path. */
-#define VKF_ID_STEP_DIM 65           /* columns of q and k in a step of a product on matrices, in fours */
-#define VKF_ID_STEP_KEYS 66          /* keys in a step of such a product */
-#define VKF_ID_TYPE_P 67             /* type of P between the passes, VKF_STORED_* */
-#define VKF_ID_ROW_WORDS 68          /* words of four scores of a row that an invocation of the softmax keeps */
-#define VKF_ID_READER_ROWS 69        /* query rows of a tile in which the pass after the softmax reads P */
-#define VKF_ID_READER_KEYS 70        /* keys of a step in which that pass reads P */
-#define VKF_ID_PROBABILITIES 71      /* bool: the softmax writes probabilities too */
+#define VKF_ID_STEP_DIM 66           /* columns of q and k in a step of a product on matrices, in fours */
+#define VKF_ID_STEP_KEYS 67          /* keys in a step of such a product */
+#define VKF_ID_TYPE_P 68             /* type of P between the passes, VKF_STORED_* */
+#define VKF_ID_ROW_WORDS 69          /* words of four scores of a row that an invocation of the softmax keeps */
+#define VKF_ID_READER_ROWS 70        /* query rows of a tile in which the pass after the softmax reads P */
+#define VKF_ID_READER_KEYS 71        /* keys of a step in which that pass reads P */
+#define VKF_ID_PROBABILITIES 72      /* bool: the softmax writes probabilities too */
 
 /* Kernels that run before or after attention. */
-#define VKF_ID_FINISH_LANES 72       /* finish_rows.comp: invocations that share a row of o, a power of two */
-#define VKF_ID_MAP_TILE_ROWS 73      /* map of tiles: packed rows of a tile of the attention kernel */
-#define VKF_ID_MAP_TILE_KEYS 74      /* map of tiles: keys of a tile of the attention kernel */
-#define VKF_ID_CHOSEN_ROWS 75        /* bool: probabilities of the rows of a list in memory, not of all rows */
+#define VKF_ID_FINISH_LANES 73       /* finish_rows.comp: invocations that share a row of o, a power of two */
+#define VKF_ID_MAP_TILE_ROWS 74      /* map of tiles: packed rows of a tile of the attention kernel */
+#define VKF_ID_MAP_TILE_KEYS 75      /* map of tiles: keys of a tile of the attention kernel */
+#define VKF_ID_CHOSEN_ROWS 76        /* bool: probabilities of the rows of a list in memory, not of all rows */
 
 /* Scores, continued. */
-#define VKF_ID_BIAS_FACTORS 76       /* bool: a factor for each query head multiplies the bias */
+#define VKF_ID_BIAS_FACTORS 77       /* bool: a factor for each query head multiplies the bias */
 
 /* Masks, continued. */
-#define VKF_ID_ROW_CLASS 77          /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
-#define VKF_ID_BROADCAST_REPEATS 78  /* bool: heads or sequences of a bias, mask or dropout mask repeat by modulo */
+#define VKF_ID_ROW_CLASS 78          /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
+#define VKF_ID_BROADCAST_REPEATS 79  /* bool: heads or sequences of a bias, mask or dropout mask repeat by modulo */
 
-#define VKF_ID_MAP_ROW_TILES 79      /* tiles of rows of the attention kernel in a tile of rows of the map */
+#define VKF_ID_MAP_ROW_TILES 80      /* tiles of rows of the attention kernel in a tile of rows of the map */
 
 /* The backward pass (gradient_params.h). */
-#define VKF_ID_TYPE_DOUT 80          /* types of stored elements, VKF_STORED_* */
-#define VKF_ID_TYPE_DQ 81
-#define VKF_ID_TYPE_DK 82
-#define VKF_ID_TYPE_DV 83
-#define VKF_ID_TYPE_DBIAS 84
-#define VKF_ID_DLSE 85               /* bool: lse has a gradient */
-#define VKF_ID_STATE_LANES 86        /* gradient_rows.comp: invocations that share a query row, a power of two */
-#define VKF_ID_OWNER 87              /* what a workgroup owns: VKF_OWNS_* */
-#define VKF_ID_WRITES_DK 88          /* bool: a workgroup that owns keys writes dk */
-#define VKF_ID_WRITES_DV 89          /* bool: it writes dv */
-#define VKF_ID_OWNED_LANES 90        /* invocations that share an owned row or key, a power of two */
-#define VKF_ID_THREAD_OWNED 91       /* rows or keys of the tile that an invocation owns */
-#define VKF_ID_THREAD_VISITED 92     /* keys or rows of the visited tile that an invocation pairs with them */
-#define VKF_ID_CHUNK_VISITED 93      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
+#define VKF_ID_TYPE_DOUT 81          /* types of stored elements, VKF_STORED_* */
+#define VKF_ID_TYPE_DQ 82
+#define VKF_ID_TYPE_DK 83
+#define VKF_ID_TYPE_DV 84
+#define VKF_ID_TYPE_DBIAS 85
+#define VKF_ID_DLSE 86               /* bool: lse has a gradient */
+#define VKF_ID_STATE_LANES 87        /* gradient_rows.comp: invocations that share a query row, a power of two */
+#define VKF_ID_OWNER 88              /* what a workgroup owns: VKF_OWNS_* */
+#define VKF_ID_WRITES_DK 89          /* bool: a workgroup that owns keys writes dk */
+#define VKF_ID_WRITES_DV 90          /* bool: it writes dv */
+#define VKF_ID_OWNED_LANES 91        /* invocations that share an owned row or key, a power of two */
+#define VKF_ID_THREAD_OWNED 92       /* rows or keys of the tile that an invocation owns */
+#define VKF_ID_THREAD_VISITED 93     /* keys or rows of the visited tile that an invocation pairs with them */
+#define VKF_ID_CHUNK_VISITED 94      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
 
 /* Its tile on cooperative matrices (shaders/gradient_coopmat). */
-#define VKF_ID_OWNED_TILES 94        /* matrices of rows or keys that a subgroup owns */
-#define VKF_ID_VISITED_STEPS 95      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
-#define VKF_ID_TWO_STAGES 96         /* bool: shared memory has two visited tiles */
-#define VKF_ID_DEPTH_SUBGROUPS 97    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
+#define VKF_ID_OWNED_TILES 95        /* matrices of rows or keys that a subgroup owns */
+#define VKF_ID_VISITED_STEPS 96      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
+#define VKF_ID_TWO_STAGES 97         /* bool: shared memory has two visited tiles */
+#define VKF_ID_DEPTH_SUBGROUPS 98    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
-#define VKF_ID_COUNT 98
+#define VKF_ID_COUNT 99
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

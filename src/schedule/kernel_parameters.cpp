@@ -262,6 +262,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
         c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
+        c[VKF_ID_PAGES] = std::max(p.paging.pages, 1U);
     }
     c[VKF_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
     c[VKF_ID_ALIBI] = p.alibi == 0                     ? VKF_ALIBI_NONE

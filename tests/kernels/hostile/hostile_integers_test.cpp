@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+//
+// Integers that the device reads hold anything: key lengths, block tables, cumulative lengths, documents, rows of
+// probabilities. Nothing outside of the tensors may be read or written. Each array lies between forbidden pages.
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "kernels/append_runs.hpp"
+#include "kernels/hostile/fenced.hpp"
+#include "kernels/random_problems.hpp"
+#include "reference/gradient_cases.hpp"
+#include "support/call.hpp"
+#include "support/dice.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::Dice;
+using vkf::test::Fenced;
+using vkf::test::Inputs;
+using vkf::test::Variation;
+
+constexpr uint64_t fencedBytes = 64 << 20;
+constexpr uint32_t callsOfPlan = 10; // most of the time goes into compiling a plan
+
+// Numbers at the borders of all ranges, random ones, and small ones.
+int32_t hostile(Dice& dice) {
+    constexpr int32_t least = std::numeric_limits<int32_t>::min();
+    constexpr int32_t most = std::numeric_limits<int32_t>::max();
+    constexpr std::array<uint32_t, 9> borders = {
+        static_cast<uint32_t>(least),    static_cast<uint32_t>(least) + 1, 0xffffffffU, 0xfffffffeU, 0, 1, 0x10000,
+        static_cast<uint32_t>(most) - 1, static_cast<uint32_t>(most)};
+    if (dice.oneIn(3)) {
+        return static_cast<int32_t>(dice.of(borders));
+    }
+    return static_cast<int32_t>(dice.oneIn(3) ? dice.below(0xffffffffU) : dice.below(300));
+}
+
+void makeHostile(Dice& dice, std::vector<int32_t>& numbers) {
+    for (int32_t& x : numbers) {
+        x = hostile(dice);
+    }
+}
+
+// Pages that the block table names by any number.
+void makePaged(Dice& dice, VkfProblem& p, Data& data) {
+    p.k = p.v = vkf::dense(p.k.type);
+    vkf::test::setPages(p, 1U << dice.below(7), dice.below(3));
+    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+    data.keyLengths.assign(p.batch, static_cast<int32_t>(p.keys));
+}
+
+VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation) {
+    const vkf::test::Shape shape = vkf::test::randomShape(dice);
+    const bool packed = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER && dice.oneIn(2);
+    const auto lengths = packed ? vkf::test::randomLengths(dice, shape) : vkf::test::Lengths{};
+    VkfProblem p = vkf::test::randomProblem(dice, data, packed ? together(shape, lengths) : shape);
+    if (dice.oneIn(2) || variation.path == VKF_PATH_COOPMAT) {
+        p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;
+    }
+    if (packed) {
+        vkf::test::setPacked(p, data, lengths.rows, lengths.keys);
+    } else if (dice.oneIn(2)) {
+        makePaged(dice, p, data);
+    }
+    vkf::test::chooseTerms(dice, variation.path, p);
+    vkf::enable(p, VKF_ARRAY_PROBABILITIES, !packed && dice.oneIn(3));
+    p.probabilityRowCount = vkf::has(p, VKF_ARRAY_PROBABILITIES) ? dice.below(12) : 0;
+    vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    apply(variation, p);
+    return p;
+}
+
+// The bindings of a call whose arrays all lie in fenced memory.
+VkfBindings fencedBindings(Fenced& memory, Dice& dice, const VkfProblem& p, const Inputs& inputs,
+                           uint64_t scratchBytes) {
+    const auto in = [&](const auto& values) { return memory.place(values, dice.oneIn(2)); };
+    const auto inIf = [&](VkfArrayBits array, const auto& values) {
+        return vkf::has(p, array) ? in(values) : VkfBinding{};
+    };
+    const VkfTensorLayout o = vkf::layoutOf(p, VKF_TENSOR_O);
+    const uint64_t lse = uint64_t{o.batch} * o.heads * o.rows;
+    const uint64_t rows = vkf::has(p, VKF_ARRAY_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows;
+    const uint64_t probabilities = uint64_t{p.batch} * p.queryHeads * rows * p.keys;
+    auto bindings = vkf::make<VkfBindings>();
+    bindings.q = in(inputs.q);
+    bindings.k = in(inputs.k);
+    bindings.v = in(inputs.v);
+    bindings.keyLengths = inIf(VKF_ARRAY_KEY_LENGTHS, inputs.keyLengths);
+    bindings.blockTable = inIf(VKF_ARRAY_BLOCK_TABLE, inputs.blockTable);
+    bindings.sinks = inIf(VKF_ARRAY_SINKS, inputs.sinks);
+    bindings.alibiSlopes = inIf(VKF_ARRAY_ALIBI_SLOPES, inputs.alibiSlopes);
+    bindings.bias = inIf(VKF_ARRAY_BIAS, inputs.bias);
+    bindings.biasFactors = inIf(VKF_ARRAY_BIAS_FACTORS, inputs.biasFactors);
+    bindings.mask = inIf(VKF_ARRAY_MASK, inputs.mask);
+    bindings.documentIds = inIf(VKF_ARRAY_DOCUMENT_IDS, inputs.documentIds);
+    bindings.cuSeqlensQ = inIf(VKF_ARRAY_CU_SEQLENS, inputs.cuSeqlensQ);
+    bindings.cuSeqlensK = inIf(VKF_ARRAY_CU_SEQLENS, inputs.cuSeqlensK);
+    bindings.probabilityRows = inIf(VKF_ARRAY_PROBABILITY_ROWS, inputs.probabilityRows);
+    bindings.o = memory.place(o.elements * vkfTypeBytes(o.type), dice.oneIn(2));
+    bindings.lse = vkf::has(p, VKF_ARRAY_LSE) ? memory.place(lse * 4, dice.oneIn(2)) : VkfBinding{};
+    bindings.probabilities =
+        vkf::has(p, VKF_ARRAY_PROBABILITIES) ? memory.place(probabilities * 4, dice.oneIn(2)) : VkfBinding{};
+    bindings.scratch = memory.place(scratchBytes, true);
+    return bindings;
+}
+
+// Sets the integers that the device reads.
+void makeHostile(Dice& dice, Inputs& inputs) {
+    for (std::vector<int32_t>* numbers : {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds,
+                                          &inputs.cuSeqlensQ, &inputs.cuSeqlensK, &inputs.probabilityRows}) {
+        makeHostile(dice, *numbers);
+    }
+}
+
+// Runs calls of one plan. The seed reproduces them.
+void runHostile(Fenced& memory, const Variation& variation, uint32_t seed) {
+    Dice dice(seed);
+    Data data;
+    data.seed = seed;
+    const VkfProblem problem = hostileProblem(dice, data, variation);
+    vkf::host::Device& device = deviceOf(variation);
+    if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
+        return;
+    }
+    INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
+    Inputs inputs = vkf::test::makeInputs(problem, data);
+    const vkf::host::Plan plan(device, problem);
+    for (uint32_t call = 0; call < callsOfPlan; call++) {
+        INFO("call " << call);
+        makeHostile(dice, inputs);
+        memory.clear();
+        const VkfBindings bindings = fencedBindings(memory, dice, problem, inputs, plan.info().scratchBytes);
+        device.submit([&](VkCommandBuffer commands) {
+            VkfMessage message{};
+            const VkfResult result = vkfCmdAttention(commands, plan.handle(), &bindings, &message);
+            INFO(message.text);
+            CHECK(result == VKF_SUCCESS);
+        });
+    }
+}
+
+// The same for the backward pass. Its inputs o, lse and dout are NaN, because only addresses count here.
+void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t seed) {
+    Dice dice(seed);
+    Data data;
+    data.seed = seed;
+    VkfProblem forward = hostileProblem(dice, data, variation);
+    forward.arrays &= ~static_cast<VkfArrays>(VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS);
+    forward.probabilityRowCount = 0;
+    vkf::enable(forward, VKF_ARRAY_LSE);
+    const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    vkf::host::Device& device = deviceOf(variation);
+    vkf::Gradient gradient;
+    VkfMessage message{};
+    if (vkfCreateGradient(device.context(), &problem, gradient.put(), &message) != VKF_SUCCESS) {
+        return;
+    }
+    auto info = vkf::make<VkfGradientInfo>();
+    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
+    INFO("seed " << seed << ", backward, on " << variation.name << ": " << vkf::test::describe(forward));
+    Inputs inputs = vkf::test::makeInputs(forward, data);
+    for (uint32_t call = 0; call < callsOfPlan; call++) {
+        INFO("call " << call);
+        makeHostile(dice, inputs);
+        memory.clear();
+        const VkfBindings of = fencedBindings(memory, dice, forward, inputs, 0);
+        const auto room = [&](VkfGradientRole role) {
+            const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+            return memory.place(layout.elements * vkfTypeBytes(layout.type), dice.oneIn(2));
+        };
+        auto bindings = vkf::make<VkfGradientBindings>();
+        bindings.call = &of;
+        bindings.dout = room(VKF_GRADIENT_TENSOR_DOUT);
+        bindings.dq = room(VKF_GRADIENT_TENSOR_DQ);
+        bindings.dk = room(VKF_GRADIENT_TENSOR_DK);
+        bindings.dv = room(VKF_GRADIENT_TENSOR_DV);
+        bindings.scratch = memory.place(info.scratchBytes, true);
+        device.submit([&](VkCommandBuffer commands) {
+            const VkfResult result = vkfCmdGradient(commands, gradient.get(), &bindings, &message);
+            INFO(message.text);
+            CHECK(result == VKF_SUCCESS);
+        });
+    }
+}
+
+// A cache with or without pages. Rows and queries turn.
+VkfAppendProblem hostileAppend(Dice& dice) {
+    VkfAppendProblem p = vkf::test::appendOf(
+        {1 + dice.below(4), 1 + dice.below(3), 1 + dice.below(9), 1 + dice.below(90), 32 * (1 + dice.below(3))});
+    constexpr std::array<VkfType, 4> types = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0};
+    p.k.type = types[dice.below(4)];
+    p.v.type = types[dice.below(4)];
+    p.newK.type = p.newV.type = types[dice.below(2)];
+    p.rotary.pairs = VKF_ROTARY_HALVES;
+    if (dice.oneIn(2)) {
+        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+        p.paging.pageSize = 1U << dice.below(6);
+        p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1;
+        p.paging.pages = 1 + dice.below(p.batch * p.paging.maxPages);
+    }
+    return p;
+}
+
+void runHostileAppend(Fenced& memory, uint32_t seed) {
+    Dice dice(seed);
+    const VkfAppendProblem problem = hostileAppend(dice);
+    const vkf::test::AppendLayouts layout = vkf::test::layoutsOf(problem);
+    const uint64_t pages = vkf::has(problem, VKF_ARRAY_BLOCK_TABLE) ? problem.paging.maxPages : 0;
+    vkf::Append append;
+    VkfMessage message{};
+    INFO("seed " << seed);
+    REQUIRE(vkfCreateAppend(vkf::test::testDevice().context(), &problem, append.put(), &message) == VKF_SUCCESS);
+    for (uint32_t call = 0; call < callsOfPlan; call++) {
+        INFO("call " << call);
+        std::vector<int32_t> lengths(problem.batch);
+        std::vector<int32_t> table(problem.batch * pages);
+        makeHostile(dice, lengths);
+        makeHostile(dice, table);
+        memory.clear();
+        const auto room = [&](uint64_t bytes) { return memory.place(bytes, dice.oneIn(2)); };
+        auto bindings = vkf::make<VkfAppendBindings>();
+        bindings.newK = room(vkf::test::bytesOf(layout.newK));
+        bindings.newV = room(vkf::test::bytesOf(layout.newV));
+        bindings.k = room(vkf::test::bytesOf(layout.k));
+        bindings.v = room(vkf::test::bytesOf(layout.v));
+        bindings.lengths = memory.place(lengths, dice.oneIn(2));
+        bindings.newLengths = room(lengths.size() * sizeof(int32_t));
+        bindings.blockTable = memory.place(table, dice.oneIn(2));
+        vkf::test::testDevice().submit([&](VkCommandBuffer commands) {
+            INFO(message.text);
+            CHECK(vkfCmdAppend(commands, append.get(), &bindings, &message) == VKF_SUCCESS);
+        });
+        vkf::test::testDevice().submit([&](VkCommandBuffer commands) {
+            CHECK(vkfCmdAdvance(commands, append.get(), &bindings.lengths, &message) == VKF_SUCCESS);
+        });
+    }
+}
+
+} // namespace
+
+TEST_CASE("integers of any value make no kernel touch memory outside of the tensors", "[hostile]") {
+    const uint32_t seeds = vkf::test::wholeSweeps() ? 200 : 2;
+    for (const Variation& variation : vkf::test::variations) {
+        std::optional<Fenced> memory = Fenced::create(deviceOf(variation), fencedBytes);
+        if (!memory) {
+            SKIP("the device's addresses are not addresses of this process");
+        }
+        for (uint32_t seed = 1; seed <= seeds; seed++) {
+            runHostile(*memory, variation, seed);
+        }
+    }
+}
+
+TEST_CASE("integers of any value make no backward pass touch memory outside of the tensors", "[hostile]") {
+    const uint32_t seeds = vkf::test::wholeSweeps() ? 200 : 4;
+    for (const uint32_t number : {0U, 4U, 5U}) {
+        const Variation& variation = vkf::test::variations[number];
+        std::optional<Fenced> memory = Fenced::create(deviceOf(variation), fencedBytes);
+        if (!memory) {
+            SKIP("the device's addresses are not addresses of this process");
+        }
+        for (uint32_t seed = 1; seed <= seeds; seed++) {
+            runHostileGradient(*memory, variation, seed);
+        }
+    }
+}
+
+TEST_CASE("lengths and pages of any value make no append touch memory outside of the tensors", "[hostile]") {
+    std::optional<Fenced> memory = Fenced::create(vkf::test::testDevice(), fencedBytes);
+    if (!memory) {
+        SKIP("the device's addresses are not addresses of this process");
+    }
+    for (uint32_t seed = 1; seed <= (vkf::test::wholeSweeps() ? 100 : 6); seed++) {
+        runHostileAppend(*memory, seed);
+    }
+}
