@@ -26,7 +26,7 @@ using vkf::test::Fenced;
 using vkf::test::Inputs;
 using vkf::test::Variation;
 
-constexpr uint64_t fencedBytes = 64 << 20;
+constexpr uint64_t fencedBytes = 512 << 20;
 constexpr uint32_t callsOfPlan = 10; // most of the time goes into compiling a plan
 
 // Numbers at the borders of all ranges, random ones, and small ones.
