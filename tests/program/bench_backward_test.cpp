@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // `bench backward` from outside. Its results are right, complete, and in the requested file.
+#include <filesystem>
 #include <string>
 
 #include <catch2/catch_approx.hpp>
@@ -8,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include "report/result_table.hpp"
 #include "support/program.hpp"
 #include "support/program_checks.hpp"
 
@@ -66,4 +68,29 @@ TEST_CASE("bench backward takes KV heads and samples, and leaves out what a path
     CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("standard"));
     checkRefusals(place, {{"bench " + small + "--kv-heads 3", "--kv-heads 3|4 query heads"},
                           {"bench " + small + "--page-size 16", "--page-size"}});
+}
+
+TEST_CASE("the page of results has a table and plots of a bench of the backward pass", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    place.write("torch.txt", "1.0 Imaginary GPU 9\n"
+                             "d32 n64 b2 h1 causal0 TFLOPs fwd flash=7 | bwd flash=0.5\n");
+    const auto [text, json] =
+        benchReport(place, "backward --tokens 128 --width 32 --dims 32 --rows 64,128 --types f16 --causal no "
+                           "--paths scalar --seconds 0.01 --runs 1 --sample-rows 2 --compare torch.txt");
+    for (const vkf::tools::Column& column : vkf::tools::columnsOf("backward")) {
+        INFO(column.field);
+        const std::string field = column.field; // CPU drivers have no clock
+        CHECK((json["results"][0].contains(field) || field == "clock_mhz" || field == "runs_left_out"));
+    }
+    std::filesystem::create_directory(place / "in");
+    std::filesystem::rename(place / "b.json", place / "in/b.json");
+    const ProgramResult run = place.run("report --results in -o page.html");
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    const std::string page = place.read("page.html");
+    CHECK_THAT(page, ContainsSubstring("Backward pass, f16") && ContainsSubstring("tile of dk, dv") &&
+                         ContainsSubstring("stored P would move") && ContainsSubstring("flash 0.5 ("));
+    CHECK_THAT(page, ContainsSubstring("128 rows in all") && !ContainsSubstring("One sequence") &&
+                         ContainsSubstring("flash, N = 64: 0.5 TFLOP/s"));
 }

@@ -211,6 +211,11 @@ TEST_CASE("a table says once what all results have in common", "[report]") {
     masked.update({{"variant", "mask"}, {"base", "plain"}, {"timeRatio", 0.58}, {"aimLimit", 0.6}, {"met", true}});
     CHECK_THAT(resultTable(Json::array({masked}), columnsOf("variants")),
                ContainsSubstring("<td>mask</td>") && ContainsSubstring("0.58×") && ContainsSubstring("<td>yes</td>"));
+    Json backward = result("coopmat", 128, 1e-5);
+    backward.update({{"keyTile", "subgroups=4 ownedTiles=2"}, {"storedBytesPerSecond", 2.5e12}});
+    CHECK_THAT(resultTable(Json::array({backward}), columnsOf("backward")),
+               ContainsSubstring("<td>subgroups=4 ownedTiles=2</td>") && ContainsSubstring("rival 0.5 (1.25×)") &&
+                   ContainsSubstring("<td class=\"number\">2500 GB/s</td>"));
     // A bench of a later version. The table has every field that fits a cell.
     CHECK_THAT(resultTable(results, columnsOf("unheard-of")),
                ContainsSubstring("<th class=\"number\">queryRows</th>") && !ContainsSubstring("peers"));
@@ -222,7 +227,7 @@ TEST_CASE("a table shows clocks where results have them", "[report]") {
     Json results = severalResults();
     CHECK_THAT(resultTable(results, columnsOf("grid")), !ContainsSubstring(heading));
     results[0].update({{"clock_mhz", 1905.0}, {"runs_left_out", 12}}); // the others are of a device that does not tell
-    for (const char* const bench : {"grid", "prefill", "decode", "study"}) {
+    for (const char* const bench : {"grid", "prefill", "backward", "decode", "study"}) {
         INFO(bench);
         CHECK_THAT(resultTable(results, columnsOf(bench)),
                    ContainsSubstring(heading) && ContainsSubstring("<td class=\"number\">1905</td>") &&

@@ -133,10 +133,13 @@ std::string figure(const std::vector<Plot>& plots) {
 std::string rateText(double teraflops) { return fmt::format("{:.4g} TFLOP/s", teraflops); }
 
 // TFLOP/s over N. One plot for each D, mask and rule for the number of sequences.
-std::string prefillFigures(const BenchFile& file) {
+std::string rateFigures(const BenchFile& file) {
     const std::vector<Point> points = pointsOf(file.content["results"]);
     const std::vector<std::string> names = namesOf(points);
     const double tokens = numberOf(file.content, "tokens");
+    // A bench of one rule alone has no plots of its longest N, which has one sequence by both rules.
+    const bool oneSequence =
+        std::any_of(points.begin(), points.end(), [&](const Point& p) { return p.batch == 1 && 2 * p.rows <= tokens; });
     const bool severalTypes =
         std::any_of(points.begin(), points.end(), [&](const Point& p) { return p.type != points[0].type; });
     using Key = std::tuple<bool, bool, std::string, double>; // one sequence, causal, type, D
@@ -160,7 +163,7 @@ std::string prefillFigures(const BenchFile& file) {
                 plots.push_back({fmt::format("{}D = {}, {}", severalTypes ? type + ", " : "", dim,
                                              causal ? "causal" : "not causal"),
                                  "N, rows and keys", "TFLOP/s", PlotScale::linear, lines.take()});
-        if (!plots.empty())
+        if (!plots.empty() && (!one || oneSequence))
             html += fmt::format("<h4>{}</h4>\n", one ? "One sequence" : fmt::format("{} rows in all", tokens)) +
                     figure(plots);
     }
@@ -240,8 +243,8 @@ std::string figuresOf(const BenchFile& file) {
     const std::string bench = file.head("bench");
     const std::vector<Point> points = pointsOf(file.content["results"]);
     const bool overLength = lengths(points) > 1;
-    if (bench == "prefill")
-        return overLength ? prefillFigures(file) : "";
+    if (bench == "prefill" || bench == "backward")
+        return overLength ? rateFigures(file) : "";
     if (bench == "study" || bench == "grid")
         return (overLength ? studyFigures(points) : "") + ledger(points);
     return "";

@@ -49,6 +49,27 @@ constexpr auto gridColumns = timedColumns({
     {"scratch", "scratchBytes", CellKind::bytes},
 });
 
+constexpr auto backwardColumns = timedColumns({
+    {"type", "type"},
+    {"D", "headDim"},
+    {"N", "queryRows"},
+    {"keys", "keys"},
+    {"B", "batch"},
+    {"heads", "queryHeads"},
+    {"KV heads", "kvHeads"},
+    {"causal", "causal"},
+    {"path", "path"},
+    {"tile of dq", "rowTile"},
+    {"tile of dk, dv", "keyTile"},
+    {"median", "medianSeconds", CellKind::time},
+    {"spread", "spread", CellKind::share},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
+    {"scratch", "scratchBytes", CellKind::bytes},
+    {"stored P would move", "storedBytes", CellKind::bytes},
+    {"in this time", "storedBytesPerSecond", CellKind::bytesPerSecond},
+});
+
 constexpr auto studyColumns = timedColumns({
     {"type", "type"},
     {"D", "headDim"},
@@ -233,8 +254,9 @@ std::vector<Column> plainFields(const Json& results) {
 
 std::span<const Column> columnsOf(const std::string& bench) {
     static const std::map<std::string, std::span<const Column>> columns = {
-        {"grid", gridColumns}, {"prefill", gridColumns}, {"decode", decodeColumns}, {"study", studyColumns},
-        {"long", longColumns}, {"host", hostColumns},    {"step", stepColumns},     {"variants", variantColumns}};
+        {"grid", gridColumns},     {"prefill", gridColumns}, {"backward", backwardColumns},
+        {"decode", decodeColumns}, {"study", studyColumns},  {"variants", variantColumns},
+        {"long", longColumns},     {"step", stepColumns},    {"host", hostColumns}};
     const auto found = columns.find(bench);
     return found == columns.end() ? std::span<const Column>() : found->second;
 }
