@@ -10,6 +10,7 @@
 #include "device/caps.hpp"
 #include "shared/attention_params.h"
 #include "tiles/coopmat_tile.hpp"
+#include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/tuning_file.hpp"
 
@@ -51,6 +52,20 @@ void requireMatrix(const vkf::TunedDevice& device, const vkf::TileProblem& probl
     require(plan.tile.keys() > 0 && plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);
 }
 
+void requireGradient(const vkf::TunedDevice& device, const vkf::TuningEntry& entry, const vkf::TileProblem& problem) {
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const bool rows = entry.kernel == vkf::TunedKernel::dq;
+    const vkf::GradientMatrixTile tile = vkf::chooseGradientMatrixTile(
+        device, layout,
+        {rows ? vkf::GradientOwner::rows : vkf::GradientOwner::keys, problem.headDim, problem.valueDim,
+         entry.kernel != vkf::TunedKernel::dv,
+         entry.kernel == vkf::TunedKernel::dv || entry.kernel == vkf::TunedKernel::dkAndDv,
+         rows ? problem.queryRows : problem.keys, problem.heads, true, problem});
+    require(tile.subgroups > 0 && tile.workgroupSize() <= device.caps.maxInvocations);
+    require(tile.sharedBytes() <= device.caps.maxSharedMemoryBytes);
+    require(tile.owned() > 0 && tile.visited() > 0 && tile.subgroups % tile.depthSubgroups == 0);
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -74,7 +89,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const vkf::TileProblem problem = {
             entry.headDim.least, entry.valueDim.least, entry.rows.least, entry.heads.least, entry.type == VKF_TYPE_F32,
             entry.keys.least,    entry.masked,         entry.path,       entry.type};
-        require(vkf::isAbout(entry, problem));
+        require(vkf::isAbout(entry, entry.kernel, problem));
+        if (entry.kernel != vkf::TunedKernel::attention) {
+            requireGradient(device, entry, problem);
+            continue;
+        }
         entry.path == VKF_PATH_SCALAR ? requireScalar(device, problem) : requireMatrix(device, problem);
     }
     return 0;

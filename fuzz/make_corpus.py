@@ -57,6 +57,9 @@ TUNING_SCALAR = ("scalar " + TUNING_CLASS +
                  "groups=8 lanes=16 threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16\n")
 TUNING_COOPMAT = "coopmat " + TUNING_CLASS + "subgroups=4 rowTiles=2 keyTiles=4 splits=3 # fast\n"
 
+TUNING_BACKWARD = ("coopmat-dq " + TUNING_CLASS + "subgroups=4 ownedTiles=1 steps=2 stages=2 depthSubgroups=1\n" +
+                   "coopmat-dk-dv " + TUNING_CLASS + "subgroups=8 ownedTiles=2 steps=1 stages=1 depthSubgroups=2\n")
+
 DICT = "{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n"
 
 SEEDS = {
@@ -85,6 +88,7 @@ SEEDS = {
     },
     "tuning": {
         "both_paths": (TUNING_HEAD + TUNING_SCALAR + TUNING_COOPMAT).encode(),
+        "backward": (TUNING_HEAD + TUNING_BACKWARD).encode(),
         "splits": (TUNING_HEAD + TUNING_SCALAR.replace("groups", "splits=3 groups")).encode(),
         "other_device": (TUNING_HEAD.replace("2335", "2336") + TUNING_SCALAR + TUNING_HEAD[17:] +
                          TUNING_COOPMAT).encode(),

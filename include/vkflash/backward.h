@@ -54,8 +54,8 @@ typedef struct VkfGradientInfo {
     uint32_t workgroupSize;
     /* Bytes of shared memory for each workgroup, the most of all kernels. */
     uint32_t sharedMemoryBytes;
-    /* 0 */
-    uint32_t reserved;
+    /* 1 = a tile comes from the context's tuning data; 0 = the library chose all of them. */
+    uint32_t tuned;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */
     double operations;
@@ -66,8 +66,9 @@ typedef struct VkfGradientInfo {
     char description[VKF_MESSAGE_CAPACITY];
     /* Tile of the kernel that writes dq. Ends in a zero byte; empty without this kernel. */
     char rowTile[VKF_TILE_CAPACITY];
-    /* Tile of the kernel that writes dk and dv. Ends in a zero byte; empty without this kernel. */
-    char keyTile[VKF_TILE_CAPACITY];
+    /* Tile of the kernel that writes dk and dv; that of dk, "; " and that of dv where each has a kernel. Ends in a zero
+     * byte; empty without such a kernel. */
+    char keyTile[2 * VKF_TILE_CAPACITY];
 } VkfGradientInfo;
 
 /* Fills *info. The caller sets structSize. Allocates nothing and does not block. Thread-safe.

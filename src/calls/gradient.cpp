@@ -23,7 +23,7 @@ VkfResult scheduleFor(VkfContext context, const VkfGradientProblem* problem, Che
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
     const VkfResult result = checkGradient(problem, checked, message);
-    return result == VKF_SUCCESS ? makeGradientSchedule(context->caps, *checked, schedule, message) : result;
+    return result == VKF_SUCCESS ? makeGradientSchedule(context->tunedDevice(), *checked, schedule, message) : result;
 }
 
 VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
@@ -265,6 +265,7 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     info.productType = schedule.productType;
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
+    info.tuned = schedule.tuned ? 1 : 0;
     constexpr double backward = 2.5; // five products instead of two
     info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);
@@ -272,11 +273,12 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     std::snprintf(info.rowTile, sizeof info.rowTile, "%s", schedule.rowTileText.c_str());
     std::snprintf(info.keyTile, sizeof info.keyTile, "%s", schedule.keyTileText.c_str());
     std::snprintf(info.description, sizeof info.description,
-                  "backward %s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s,%s, %u threads, %u B shared, %u step%s",
+                  "backward %s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s,%s, %u threads, %u B shared, %u step%s%s",
                   vkfPathName(info.path), p.batch, has(p, VKF_ARRAY_CU_SEQLENS) ? " packed" : "", p.queryHeads,
                   p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type),
                   vkfTypeName(p.v.type), vkfTypeName(problem.given.dout.type), info.workgroupSize,
-                  info.sharedMemoryBytes, info.stepCount, info.stepCount == 1 ? "" : "s");
+                  info.sharedMemoryBytes, info.stepCount, info.stepCount == 1 ? "" : "s",
+                  info.tuned != 0 ? ", tuned" : "");
     return info;
 }
 

@@ -102,7 +102,8 @@ GradientTileProblem tileProblem(const GradientBuilder& builder, GradientOwner ow
             sumsValues,
             keys ? typicalKeys(p) : typicalRows(p),
             uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
-            hasDropout(p)};
+            hasDropout(p),
+            vkf::tileProblem(VKF_PATH_COOPMAT, builder.forward())};
 }
 
 // Fails where no tile fits the device.
@@ -146,8 +147,9 @@ VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
     }
     const GradientTileProblem problem = tileProblem(builder, GradientOwner::rows, true, false);
     const MatrixLayout* matrices = matricesOf(builder);
-    return matrices != nullptr ? addRows(builder, chooseGradientMatrixTile(builder.caps(), *matrices, problem), message)
-                               : addRows(builder, chooseGradientTile(builder.caps(), problem), message);
+    return matrices != nullptr
+               ? addRows(builder, chooseGradientMatrixTile(builder.device(), *matrices, problem), message)
+               : addRows(builder, chooseGradientTile(builder.caps(), problem), message);
 }
 
 // Adds a phase that writes dk, dv or both.
@@ -156,7 +158,8 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
         return result;
     }
     const VkfProblem& p = builder.forward().given;
-    builder.schedule().keyTileText = tile.text(1);
+    std::string& shown = builder.schedule().keyTileText;
+    shown += (shown.empty() ? "" : "; ") + tile.text(1);
     const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
@@ -193,7 +196,7 @@ VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
     const MatrixLayout* matrices = matricesOf(builder);
     const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
     return matrices != nullptr
-               ? addAllKeys(builder, chooseKeyMatrixTiles(builder.caps(), *matrices, problem, packed), message)
+               ? addAllKeys(builder, chooseKeyMatrixTiles(builder.device(), *matrices, problem, packed), message)
                : addAllKeys(builder, chooseKeyTiles(builder.caps(), problem), message);
 }
 
@@ -245,16 +248,14 @@ const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
         return obstacle;
     }
     const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
-    return dout == VKF_TYPE_F32 || dout == matrixType(gradient.forward.given)
-               ? nullptr
-               : "dout must be f32 or of the type of k and v";
+    return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
 }
 
 // Whether every kernel that is wanted has a tile that fits the device.
 bool hasMatrixTiles(GradientBuilder& builder, const MatrixLayout& layout) {
     const auto fits = [&](GradientOwner owner) {
         const bool keys = owner == GradientOwner::keys;
-        return chooseGradientMatrixTile(builder.caps(), layout, tileProblem(builder, owner, true, keys))
+        return chooseGradientMatrixTile(builder.device(), layout, tileProblem(builder, owner, true, keys))
                    .workgroupSize() != 0;
     };
     return fits(GradientOwner::rows) && fits(GradientOwner::keys);
@@ -284,15 +285,15 @@ VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
 
 } // namespace
 
-VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule,
+VkfResult makeGradientSchedule(const TunedDevice& device, const CheckedGradient& gradient, GradientSchedule* schedule,
                                VkfMessage* message) {
     GradientSchedule made;
-    GradientBuilder builder(caps, gradient, &made);
+    GradientBuilder builder(device, gradient, &made);
     if (const VkfResult result = choosePath(builder, message); result != VKF_SUCCESS) {
         return result;
     }
     if (builder.needsStorage16()) {
-        if (const VkfResult result = requireStorage16(caps, "tensors of other types than f32 need", message);
+        if (const VkfResult result = requireStorage16(device.caps, "tensors of other types than f32 need", message);
             result != VKF_SUCCESS) {
             return result;
         }

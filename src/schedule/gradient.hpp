@@ -14,13 +14,13 @@ namespace vkf {
 struct GradientSchedule : Schedule {
     Slots keySlots;          // packed sequences: a slot for each tile of keys
     std::string rowTileText; // tile of the kernel that writes dq; empty without it
-    std::string keyTileText; // tile of the kernel that writes dk and dv; empty without it
+    std::string keyTileText; // tile of the kernel that writes dk and dv, or of one each; empty without it
     // The table without addresses and without the forward call's part.
     shared::GradientTable table{};
 };
 
 // Chooses path, tiles and steps. Errors say why the device cannot do the problem.
-VkfResult makeGradientSchedule(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule,
+VkfResult makeGradientSchedule(const TunedDevice& device, const CheckedGradient& gradient, GradientSchedule* schedule,
                                VkfMessage* message);
 
 } // namespace vkf

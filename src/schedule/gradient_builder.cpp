@@ -50,19 +50,19 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     phase.params = baseParams(forward(), strides, shift);
     phase.variant.kernel = kernel;
     phase.variant.storage16 = isTaken(traits.storage16, needsStorage16());
-    phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    phase.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     if (traits.matrices) {
         phase.variant.bf16 = schedule_->productType == VKF_TYPE_BF16;
         phase.variant.exchange = schedule_->matrix.exchanged;
         phase.variant.subgroups = true;
-        phase.variant.subgroupSize = caps_.subgroupSize;
+        phase.variant.subgroupSize = caps().subgroupSize;
     }
     phase.variant.constants = gradientConstants(gradient_, ofTile, shift);
     phase.items = static_cast<uint32_t>(items);
     const uint64_t given = forward().given.maxStepOperations;
     const auto most = static_cast<double>(given != 0 ? given : traits.stepOperations);
     phase.itemsPerStep = static_cast<uint32_t>(
-        std::clamp(most / std::max(operations, 1.0), 1.0, static_cast<double>(caps_.maxGroupCount)));
+        std::clamp(most / std::max(operations, 1.0), 1.0, static_cast<double>(caps().maxGroupCount)));
     schedule_->phases.push_back(phase);
     return VKF_SUCCESS;
 }
@@ -90,10 +90,11 @@ VkfResult GradientBuilder::addPairs(const GradientTile& tile, uint64_t items, do
 
 VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t items, double operations,
                                     VkfMessage* message) {
+    schedule_->tuned = schedule_->tuned || tile.tuned;
     Constants constants = tileConstants(tile);
     const bool wholeWords = hasWholeWords(gradient_, tile);
     constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
-    constants[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+    constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
     return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
 }

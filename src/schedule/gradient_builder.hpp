@@ -13,10 +13,11 @@ namespace vkf {
 
 class GradientBuilder {
 public:
-    GradientBuilder(const Caps& caps, const CheckedGradient& gradient, GradientSchedule* schedule)
-        : caps_(caps), gradient_(gradient), schedule_(schedule) {}
+    GradientBuilder(const TunedDevice& device, const CheckedGradient& gradient, GradientSchedule* schedule)
+        : device_(device), gradient_(gradient), schedule_(schedule) {}
 
-    const Caps& caps() const { return caps_; }
+    const TunedDevice& device() const { return device_; }
+    const Caps& caps() const { return device_.caps; }
     const CheckedGradient& gradient() const { return gradient_; }
     const CheckedProblem& forward() const { return gradient_.forward; }
     GradientSchedule& schedule() { return *schedule_; }
@@ -58,7 +59,7 @@ private:
                        VkfMessage* message);
     void addList(Slots* slots, Operand starts);
 
-    const Caps& caps_;
+    TunedDevice device_;
     const CheckedGradient& gradient_;
     GradientSchedule* schedule_;
     bool hasGradient_ = false;

@@ -93,8 +93,8 @@ private:
     bool settled_ = false;
 };
 
-// Whether an entry of tuning data is for the problem.
-bool isAbout(const TuningEntry& entry, const TileProblem& problem);
+// Whether an entry of tuning data is for a kernel of the problem.
+bool isAbout(const TuningEntry& entry, TunedKernel kernel, const TileProblem& problem);
 
 // Considers the tiles of tuning data for the problem, in the order of the entries. planOf makes a TilePlan of an entry,
 // objectionTo says what the path itself has against a tile. A tile of tuning data never makes a result wrong or a
@@ -103,7 +103,7 @@ template <typename Choice, typename PlanOf, typename ObjectionTo>
 void considerTuned(const TunedDevice& device, const TileProblem& problem, const PlanOf& planOf,
                    const ObjectionTo& objectionTo, TileSearch<Choice>& search) {
     for (const TuningEntry& entry : device.tuning) {
-        if (!isAbout(entry, problem)) {
+        if (!isAbout(entry, TunedKernel::attention, problem)) {
             continue;
         }
         auto plan = planOf(entry);

@@ -36,19 +36,33 @@ struct TunedCoopmatTile {
     uint32_t splits;
 };
 
+// The kernel that an entry is about: attention, or a kernel of the backward pass, by the gradients that it writes.
+enum class TunedKernel { attention, dq, dk, dv, dkAndDv };
+
+// The numbers of a GradientMatrixTile (gradient/gradient_matrix_tile.hpp).
+struct TunedGradientTile {
+    uint32_t subgroups;
+    uint32_t ownedTiles;
+    uint32_t steps;
+    uint32_t stages;
+    uint32_t depthSubgroups;
+};
+
 // The tile for the problems of a class. Results are right whatever the numbers are: the library passes over a tile that
 // does not fit the device or the problem.
 struct TuningEntry {
     VkfPath path = VKF_PATH_AUTO;
+    TunedKernel kernel = TunedKernel::attention;
     VkfType type = VKF_TYPE_F32; // of q, k, v and o
     bool masked = false;         // causal or a window
     Range headDim;
     Range valueDim;
-    Range rows;                 // of queries
-    Range keys;                 // the most that one row can see
-    Range heads;                // query heads of all sequences
-    TunedScalarTile scalar{};   // on path scalar
-    TunedCoopmatTile coopmat{}; // on path coopmat
+    Range rows;                   // of queries
+    Range keys;                   // the most that one row can see
+    Range heads;                  // query heads of all sequences
+    TunedScalarTile scalar{};     // attention on path scalar
+    TunedCoopmatTile coopmat{};   // attention on path coopmat
+    TunedGradientTile gradient{}; // the backward pass on path coopmat
 };
 
 } // namespace vkf

@@ -62,6 +62,25 @@ constexpr std::array coopmatFields = {Field{"subgroups", 1, 64}, Field{"rowTiles
 constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowTiles,
                                        &TunedCoopmatTile::keyTiles, &TunedCoopmatTile::splits};
 
+constexpr std::array gradientFields = {Field{"subgroups", 1, 64}, Field{"ownedTiles", 1, 4}, Field{"steps", 1, 8},
+                                       Field{"stages", 1, 2}, Field{"depthSubgroups", 1, 2}};
+constexpr std::array gradientMembers = {&TunedGradientTile::subgroups, &TunedGradientTile::ownedTiles,
+                                        &TunedGradientTile::steps, &TunedGradientTile::stages,
+                                        &TunedGradientTile::depthSubgroups};
+
+// The first word of an entry.
+struct FirstWord {
+    std::string_view word;
+    VkfPath path;
+    TunedKernel kernel;
+};
+constexpr std::array entryWords = {FirstWord{"scalar", VKF_PATH_SCALAR, TunedKernel::attention},
+                                   FirstWord{"coopmat", VKF_PATH_COOPMAT, TunedKernel::attention},
+                                   FirstWord{"coopmat-dq", VKF_PATH_COOPMAT, TunedKernel::dq},
+                                   FirstWord{"coopmat-dk", VKF_PATH_COOPMAT, TunedKernel::dk},
+                                   FirstWord{"coopmat-dv", VKF_PATH_COOPMAT, TunedKernel::dv},
+                                   FirstWord{"coopmat-dk-dv", VKF_PATH_COOPMAT, TunedKernel::dkAndDv}};
+
 constexpr size_t mostFields = classFieldCount + scalarFields.size();
 
 std::string_view withoutEnds(std::string_view text) {
@@ -228,6 +247,11 @@ bool checkScalarTile(Reader& reader, const TunedScalarTile& tile) {
     return true;
 }
 
+bool checkGradientTile(Reader& reader, const TunedGradientTile& tile) {
+    return tile.subgroups % tile.depthSubgroups == 0 ||
+           reader.refuse("depthSubgroups=%u: must divide subgroups", tile.depthSubgroups);
+}
+
 template <typename Tile, size_t count>
 bool readTile(Reader& reader, const std::array<Field, count>& fields,
               const std::array<uint32_t Tile::*, count>& members, std::span<const std::string_view> values,
@@ -241,11 +265,16 @@ bool readTile(Reader& reader, const std::array<Field, count>& fields,
     return true;
 }
 
-// Reads the rest of a line that starts with the name of a path.
+std::span<const Field> tileFieldsOf(const TuningEntry& entry) {
+    if (entry.kernel != TunedKernel::attention) {
+        return gradientFields;
+    }
+    return entry.path == VKF_PATH_SCALAR ? std::span<const Field>(scalarFields) : coopmatFields;
+}
+
+// Reads the rest of a line that starts with one of entryWords.
 bool readEntry(Reader& reader, std::string_view line, TuningEntry* entry) {
-    const bool scalar = entry->path == VKF_PATH_SCALAR;
-    const std::span<const Field> tileFields =
-        scalar ? std::span<const Field>(scalarFields) : std::span<const Field>(coopmatFields);
+    const std::span<const Field> tileFields = tileFieldsOf(*entry);
     std::array<Field, mostFields> fields{};
     std::array<std::string_view, mostFields> values{};
     std::copy(classFields.begin(), classFields.end(), fields.begin());
@@ -256,7 +285,11 @@ bool readEntry(Reader& reader, std::string_view line, TuningEntry* entry) {
         return false;
     }
     const std::span<const std::string_view> ofTile = given.subspan(classFieldCount);
-    if (!scalar) {
+    if (entry->kernel != TunedKernel::attention) {
+        return readTile(reader, gradientFields, gradientMembers, ofTile, &entry->gradient) &&
+               checkGradientTile(reader, entry->gradient);
+    }
+    if (entry->path == VKF_PATH_COOPMAT) {
         return readTile(reader, coopmatFields, coopmatMembers, ofTile, &entry->coopmat);
     }
     return readTile(reader, scalarFields, scalarMembers, ofTile, &entry->scalar) &&
@@ -291,11 +324,14 @@ bool readLines(Reader& reader, const DeviceIdentity& device, std::vector<TuningE
             }
             continue;
         }
-        TuningEntry entry;
-        entry.path = word == "scalar" ? VKF_PATH_SCALAR : word == "coopmat" ? VKF_PATH_COOPMAT : VKF_PATH_AUTO;
-        if (entry.path == VKF_PATH_AUTO) {
-            return reader.refuse("starts with %s, not with device, scalar or coopmat", Shown(word).text);
+        const auto known = std::find_if(entryWords.begin(), entryWords.end(),
+                                        [word](const FirstWord& one) { return one.word == word; });
+        if (known == entryWords.end()) {
+            return reader.refuse("starts with %s, not with device or the name of an entry", Shown(word).text);
         }
+        TuningEntry entry;
+        entry.path = known->path;
+        entry.kernel = known->kernel;
         if (!section) {
             return reader.refuse("an entry stands before the first device line");
         }
@@ -343,6 +379,7 @@ std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> num
 
 std::string tileText(const TunedScalarTile& tile) { return textOf(scalarFields, scalarMembers, tile); }
 std::string tileText(const TunedCoopmatTile& tile) { return textOf(coopmatFields, coopmatMembers, tile); }
+std::string tileText(const TunedGradientTile& tile) { return textOf(gradientFields, gradientMembers, tile); }
 
 VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::vector<TuningEntry>* entries,
                      VkfMessage* message) {

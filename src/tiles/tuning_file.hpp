@@ -9,10 +9,15 @@
 //         rowTiles=2 keyTiles=2 splits=2
 //     scalar type=f32 masked=yes headDim=64 valueDim=64 rows=1..512 keys=1..512 heads=8 groups=8 lanes=16
 //         threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16
+//     coopmat-dq type=f16 masked=no headDim=128 valueDim=128 rows=726..1448 keys=726..1448 heads=12..22 subgroups=8
+//         ownedTiles=1 steps=2 stages=2 depthSubgroups=1
 //
 // An entry is one line; two lines show one entry here. An entry belongs to the device line before it. Its fields stand
 // in any order, each once. A range A..B includes both ends; one number is a range too. Without `splits`, an entry of
 // path scalar has splits=1.
+//
+// coopmat-dq, coopmat-dk-dv, coopmat-dk and coopmat-dv are kernels of the backward pass, by the gradients that they
+// write. rows, keys and heads are those of the forward call.
 #pragma once
 
 #include <initializer_list>
@@ -37,6 +42,7 @@ VkfResult readTuning(std::string_view text, const DeviceIdentity& device, std::v
 // Returns the fields of a tile as an entry writes them.
 std::string tileText(const TunedScalarTile& tile);
 std::string tileText(const TunedCoopmatTile& tile);
+std::string tileText(const TunedGradientTile& tile);
 // For tiles that have no entries: the same text of other numbers.
 std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers);
 

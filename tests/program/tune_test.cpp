@@ -73,6 +73,34 @@ TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
     CHECK(Json::parse(succeed(place, "info --json --tuning t.txt").out)["devices"][0]["tuningEntries"] == 1);
 }
 
+TEST_CASE("tune writes tiles of the backward pass that backward and bench take", "[program][gpu]") {
+    needDevice();
+    const Workplace place;
+    const std::string shape = "--types f16 --dims 32 --rows 64 --tokens 64 --width 32 --causal no --batch-one no ";
+    const std::string tune = "tune --backward --quick --margin -0.99 --seconds 0.01 --paths coopmat -o t.txt " + shape;
+    const ProgramResult tuned = place.run(tune + (vkf::test::validationIsOn() ? "--validation" : ""));
+    INFO(tuned.out << tuned.err);
+    if (tuned.status != 0 && tuned.err.find("nothing was measured") != std::string::npos) {
+        SKIP("the device has no cooperative matrices");
+    }
+    REQUIRE(tuned.status == 0);
+    CHECK_THAT(tuned.out, ContainsSubstring("2 entries for kernels of the backward pass of 1 classes") &&
+                              ContainsSubstring("dk, dv"));
+    const std::string text = place.read("t.txt");
+    CHECK_THAT(text, ContainsSubstring("\ncoopmat-dq type=f16 masked=no headDim=32 valueDim=32 rows=46..90 ") &&
+                         ContainsSubstring("\ncoopmat-dk-dv type=f16"));
+    const auto [output, json] =
+        benchReport(place, "backward --paths coopmat --runs 1 --sample-rows 2 --tuning t.txt " + shape);
+    const std::string tile = json["results"][0]["rowTile"];
+    CHECK_THAT(text, ContainsSubstring(" heads=1 " + tile));
+    CHECK_THAT(json["results"][0]["plan"].get<std::string>(), ContainsSubstring(", tuned"));
+    // Path scalar has no tuning data.
+    const ProgramResult scalar = place.run("tune --backward --quick --paths scalar " + shape);
+    CHECK(scalar.status == 2);
+    CHECK_THAT(scalar.err,
+               ContainsSubstring("nothing was measured") && ContainsSubstring("backward pass on path scalar"));
+}
+
 TEST_CASE("tuning files that make no sense are refused by flag and name, before the work", "[program]") {
     const Workplace place;
     place.write("empty.txt", "");

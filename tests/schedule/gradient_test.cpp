@@ -20,7 +20,7 @@ VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::Gr
                VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
-    return result == VKF_SUCCESS ? vkf::makeGradientSchedule(caps, checked, schedule, message) : result;
+    return result == VKF_SUCCESS ? vkf::makeGradientSchedule({caps}, checked, schedule, message) : result;
 }
 
 vkf::GradientSchedule made(const vkf::Caps& caps, const VkfGradientProblem& problem) {

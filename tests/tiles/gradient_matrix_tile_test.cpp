@@ -20,7 +20,7 @@ constexpr uint64_t manyHeads = 64;
 MatrixLayout h200Layout() { return vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16); }
 
 GradientMatrixTile chosen(GradientOwner owner, uint32_t dim, uint32_t owned, uint64_t heads = manyHeads) {
-    return vkf::chooseGradientMatrixTile(capsOf(32, 49152, 1024), h200Layout(),
+    return vkf::chooseGradientMatrixTile({capsOf(32, 49152, 1024)}, h200Layout(),
                                          {owner, dim, dim, true, owner == GradientOwner::keys, owned, heads});
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("a matrix tile of the backward pass fits 32 KiB, for every head dimens
                     for (const uint32_t owned : {1U, 4096U}) {
                         const bool values = owner == GradientOwner::keys;
                         const GradientMatrixTile tile = vkf::chooseGradientMatrixTile(
-                            caps, layout, {owner, dim, 257 - dim, true, values, owned, manyHeads, values});
+                            {caps}, layout, {owner, dim, 257 - dim, true, values, owned, manyHeads, values});
                         INFO(bytes << " bytes, dim " << dim << ", owner " << static_cast<uint32_t>(owner) << ", owned "
                                    << owned << ": " << tile.text(1));
                         REQUIRE(tile.workgroupSize() > 0);
@@ -88,7 +88,7 @@ TEST_CASE("matrix tiles of the backward pass on an H200", "[tiles]") {
 TEST_CASE("dk and dv have a matrix tile each if one has no registers for both sums", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const auto tiles = [&](const MatrixLayout& layout, uint32_t dim, bool sameKeys) {
-        return vkf::chooseKeyMatrixTiles(caps, layout, {GradientOwner::keys, dim, dim, true, true, 8192, manyHeads},
+        return vkf::chooseKeyMatrixTiles({caps}, layout, {GradientOwner::keys, dim, dim, true, true, 8192, manyHeads},
                                          sameKeys);
     };
     CHECK(tiles(h200Layout(), 128, false).size() == 1);

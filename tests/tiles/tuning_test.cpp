@@ -12,6 +12,8 @@
 #include <vkflash/tuning.h>
 #include <vkflash/vkflash.hpp>
 
+#include "kernels/gradient/gradient_runs.hpp"
+#include "schedule/gradient.hpp"
 #include "schedule/schedule.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -35,6 +37,12 @@ const std::string scalarTile = "groups=8 lanes=16 threadRows=2 threadKeys=4 chun
 const std::string scalar = "scalar type=f32 masked=no headDim=64 valueDim=1..256" + anySize + scalarTile;
 const std::string matrix =
     "coopmat type=f16 masked=no headDim=64 valueDim=64" + anySize + "subgroups=2 rowTiles=1 keyTiles=3 splits=5";
+const std::string gradientTile = "subgroups=6 ownedTiles=1 steps=3 stages=2 depthSubgroups=2";
+
+// An entry for a kernel of the backward pass: dq, dk, dv or dk-dv.
+std::string gradient(const std::string& kernel, const std::string& tile = gradientTile) {
+    return "coopmat-" + kernel + " type=f16 masked=no headDim=64 valueDim=64" + anySize + tile + "\n";
+}
 
 std::vector<vkf::TuningEntry> entriesOf(const std::string& text) {
     std::vector<vkf::TuningEntry> entries;
@@ -69,6 +77,23 @@ vkf::Schedule schedule(const Tuned& tuned, const VkfProblem& problem) {
     return made;
 }
 
+vkf::GradientSchedule gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
+                                       VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
+    VkfGradientProblem problem = vkf::test::gradientOf(forward, gradients);
+    for (const auto& [bit, tensor] : {std::pair{VKF_GRADIENT_Q, &problem.dq}, std::pair{VKF_GRADIENT_K, &problem.dk},
+                                      std::pair{VKF_GRADIENT_V, &problem.dv}}) {
+        tensor->type = (gradients & bit) != 0 ? tensor->type : VKF_TYPE_F32;
+    }
+    vkf::CheckedGradient checked{};
+    REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
+    vkf::GradientSchedule made;
+    VkfMessage message{};
+    const VkfResult result = vkf::makeGradientSchedule({tuned.caps, tuned.tuning}, checked, &made, &message);
+    INFO(message.text);
+    REQUIRE(result == VKF_SUCCESS);
+    return made;
+}
+
 Tuned tunedBy(const std::string& text) {
     Tuned tuned = {matrixCaps(), entriesOf(text)};
     tuned.caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
@@ -92,6 +117,15 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(entries[1].path == VKF_PATH_COOPMAT);
     CHECK(vkf::tileText(entries[1].coopmat) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
     CHECK(entriesOf("vkflash tuning 1").empty());
+    const std::vector<vkf::TuningEntry> backward =
+        entriesOf(head + gradient("dq") + gradient("dk") + gradient("dv") + gradient("dk-dv"));
+    REQUIRE(backward.size() == 4);
+    CHECK(backward[0].kernel == vkf::TunedKernel::dq);
+    CHECK(backward[3].kernel == vkf::TunedKernel::dkAndDv);
+    for (const vkf::TuningEntry& entry : backward) {
+        CHECK(entry.path == VKF_PATH_COOPMAT);
+        CHECK(vkf::tileText(entry.gradient) == gradientTile);
+    }
     // Fields may have any order.
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
 }
@@ -121,7 +155,14 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {"vkflash tuning 1\n" + scalar, "line 2: an entry stands before the first device line"},
         {"vkflash tuning 1\ndevice vendor=1 device=2", "line 2: driver is missing"},
         {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
-        {head + "decode type=f16", "line 3: starts with decode, not with device, scalar or coopmat"},
+        {head + "decode type=f16", "line 3: starts with decode, not with device or the name of an entry"},
+        {head + "scalar-dq type=f16", "line 3: starts with scalar-dq, not with device"},
+        {head + with(gradient("dq"), " steps=3", ""), "line 3: steps is missing"},
+        {head + with(gradient("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
+        {head + with(gradient("dv"), "stages=2", "stages=3"), "line 3: stages=3: takes a whole number from 1 to 2"},
+        {head + with(gradient("dk"), "stages=2", "splits=2 stages=2"), "line 3: splits is not a field here"},
+        {head + with(gradient("dk-dv"), "subgroups=6", "subgroups=5"),
+         "line 3: depthSubgroups=2: must divide subgroups"},
         {head + "\n\n\x01\x02", "line 5: starts with ??"},
         {entry("type=f32", "type=f64"), "line 3: type=f64: takes f32, f16 or bf16"},
         {entry("type=f32", "type"), "line 3: type has no value"},
@@ -210,6 +251,39 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
     standard.path = VKF_PATH_STANDARD;
     CHECK_FALSE(takesEntry(scalar, standard));
     CHECK_FALSE(schedule(tunedDevice, standard).tuned);
+}
+
+TEST_CASE("entries of the backward pass decide about the tiles of its kernels", "[tuning]") {
+    VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    const vkf::GradientSchedule builtIn = gradientSchedule(tunedBy(head + matrix), problem);
+    CHECK_FALSE(builtIn.tuned);
+    const vkf::GradientSchedule rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
+    CHECK(rows.tuned);
+    CHECK(rows.rowTileText == gradientTile);
+    CHECK(rows.keyTileText == builtIn.keyTileText);
+    const vkf::GradientSchedule keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
+    CHECK(keys.tuned);
+    CHECK(keys.rowTileText == builtIn.rowTileText);
+    CHECK(keys.keyTileText == gradientTile);
+    // Entries of both kernels divide what the library would put into one kernel.
+    const std::string one = "subgroups=2 ownedTiles=1 steps=1 stages=1 depthSubgroups=1";
+    const Tuned both = tunedBy(head + gradient("dk") + gradient("dv", one));
+    CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + one);
+    CHECK(gradientSchedule(tunedBy(head + gradient("dk")), problem).keyTileText == builtIn.keyTileText);
+    CHECK(gradientSchedule(both, problem, VKF_GRADIENT_K).keyTileText == gradientTile);
+    CHECK(gradientSchedule(both, problem, VKF_GRADIENT_V).keyTileText == one);
+    // Another class, and a tile that does not fit.
+    for (const auto& [from, to] : {std::pair{"type=f16", "type=bf16"}, std::pair{"headDim=64", "headDim=63"},
+                                   std::pair{"masked=no", "masked=yes"}, std::pair{"subgroups=6", "subgroups=34"},
+                                   std::pair{"ownedTiles=1", "ownedTiles=4"}, std::pair{"steps=3", "steps=8"}}) {
+        INFO(to);
+        CHECK_FALSE(gradientSchedule(tunedBy(head + with(gradient("dk-dv"), from, to)), problem).tuned);
+    }
+    // The forward pass has its own entries.
+    CHECK_FALSE(schedule(tunedBy(head + gradient("dq")), problem).tuned);
+    // Packed sequences have one list of slots, so both kernels own the same keys.
+    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+    CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + gradientTile);
 }
 
 TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning]") {
@@ -331,6 +405,44 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
     const Outcome other = runCall(tuned, problemOf({1, 2, 1, 30, 40, 128}));
     CHECK(other.passed());
     CHECK(other.plan.tuned == 0);
+}
+
+TEST_CASE("gradients are right with tiles that nobody would choose", "[library]") {
+    std::string entries;
+    for (const char* masked : {"no", "yes"}) {
+        for (const auto& [kernel, tile] :
+             {std::pair{"dq", "subgroups=3 ownedTiles=2 steps=3 stages=2 depthSubgroups=1"},
+              std::pair{"dk", "subgroups=6 ownedTiles=1 steps=3 stages=1 depthSubgroups=2"},
+              std::pair{"dv", "subgroups=5 ownedTiles=2 steps=5 stages=1 depthSubgroups=1"}}) {
+            entries += fmt::format("coopmat-{} type=f16 masked={} headDim=1..100 valueDim=1..100{}{}\n", kernel, masked,
+                                   anySize, tile);
+        }
+    }
+    vkf::host::DeviceOptions options;
+    options.tuning = headOf(testDevice().summary()) + entries;
+    vkf::host::Device tuned = vkf::test::openTestDevice(options);
+    CHECK(vkfGetTuningEntryCount(tuned.context()) == 6);
+    for (const bool causal : {false, true}) { // compilers are slow with such tiles
+        VkfProblem forward = causal ? problemOf({2, 2, 1, 117, 211, 32, 0, VKF_TYPE_F16})
+                                    : problemOf({2, 2, 1, 37, 38, 23, 0, VKF_TYPE_F16});
+        forward.path = VKF_PATH_COOPMAT;
+        forward.causal = causal ? 1 : 0;
+        const VkfGradientProblem problem =
+            vkf::test::gradientOf(forward, VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V);
+        if (vkfCheckGradientSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS) {
+            SKIP("the device has no cooperative matrices");
+        }
+        const vkf::test::GradientOutcome outcome = runGradient(
+            tuned, problem, vkf::test::makeInputs(forward, vkf::test::Data{}), vkf::test::makeGradientInputs(problem));
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+        CHECK(outcome.info.tuned == 1);
+        CHECK_THAT(std::string(outcome.info.description), ContainsSubstring(", tuned"));
+        CHECK(std::string(outcome.info.rowTile) == "subgroups=3 ownedTiles=2 steps=3 stages=2 depthSubgroups=1");
+        CHECK(std::string(outcome.info.keyTile) ==
+              "subgroups=6 ownedTiles=1 steps=3 stages=1 depthSubgroups=2; subgroups=5 ownedTiles=2 steps=5 "
+              "stages=1 depthSubgroups=1");
+    }
 }
 
 TEST_CASE("a context takes tuning data or is not created", "[library]") {

@@ -12,6 +12,7 @@
 #include "commands/commands.hpp"
 #include "shapes/prefill_shapes.hpp"
 #include "tensors/atomic_file.hpp"
+#include "tune/gradient_tuner.hpp"
 #include "tune/tuner.hpp"
 
 namespace vkf::tools {
@@ -24,6 +25,7 @@ struct TuneCommandOptions {
     DeviceFlags device;
     std::string output; // path of the file; empty = none
     bool quick = false;
+    bool backward = false;
 };
 
 // Applies --quick. A flag that the caller gave keeps its value.
@@ -52,9 +54,13 @@ std::string tileShape(const VkfPlanInfo& plan) {
                        plan.kvSplits > 1 ? fmt::format(" x{}", plan.kvSplits) : "");
 }
 
-void printTuneHeading() {
-    fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<16}{:>9}  {:<16}{:>9}{:>7}\n", "type", "D", "N", "B", "H",
-               "causal", "path", "built-in tile", "time", "best other", "time", "ratio");
+void printTuneHeading(bool backward) {
+    if (backward)
+        fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<7}{:>9}{:>11}{:>7}\n", "type", "D", "N", "B", "H", "causal",
+                   "path", "writes", "built-in", "best other", "ratio");
+    else
+        fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<16}{:>9}  {:<16}{:>9}{:>7}\n", "type", "D", "N", "B", "H",
+                   "causal", "path", "built-in tile", "time", "best other", "time", "ratio");
 }
 
 void printTuneShape(const VkfProblem& problem, VkfPath path) {
@@ -62,13 +68,24 @@ void printTuneShape(const VkfProblem& problem, VkfPath path) {
                problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
 }
 
+template <typename Result> const char* decision(const Result& result) {
+    if (!result.taken)
+        return "built-in stays";
+    return result.alike ? "taken" : "taken for this size";
+}
+
 void printResult(const TuneResult& result) {
     printTuneShape(result.problem, result.builtIn.path);
     fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", tileShape(result.builtIn), timeText(result.builtInSeconds),
-               tileShape(result.best), timeText(result.bestSeconds), result.ratio(),
-               !result.taken  ? "built-in stays"
-               : result.alike ? "taken"
-                              : "taken for this size");
+               tileShape(result.best), timeText(result.bestSeconds), result.ratio(), decision(result));
+    std::fflush(stdout);
+}
+
+void printResult(const GradientTuneResult& result) {
+    printTuneShape(result.problem, result.builtIn.path);
+    fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}{}\n", result.gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv",
+               timeText(result.builtInSeconds), timeText(result.bestSeconds), result.ratio(), decision(result),
+               result.best.rowTile, result.best.keyTile);
     std::fflush(stdout);
 }
 
@@ -83,6 +100,9 @@ void writeTuning(const std::string& path, const host::DeviceSummary& device, con
     }
 }
 
+// Gradients whose kernels are tuned together.
+constexpr VkfGradients tunedTogether[] = {VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V};
+
 // Tunes the problems and returns the entries. Prints and leaves out a problem that the device cannot run.
 std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions& options,
                                  const std::vector<VkfProblem>& problems) {
@@ -90,15 +110,25 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
     size_t done = 0;
     size_t leftOut = 0;
     Progress progress("tune");
-    Tuner tuner(device, options.tuner,
-                [&] { progress.update(static_cast<double>(done) / static_cast<double>(problems.size())); });
+    const auto afterRun = [&] { progress.update(static_cast<double>(done) / static_cast<double>(problems.size())); };
+    Tuner tuner(device, options.tuner, afterRun);
+    GradientTuner gradientTuner(device, options.tuner, afterRun);
     for (const VkfProblem& problem : problems) {
         try {
-            const TuneResult result = tuner.tune(problem);
-            progress.hide();
-            printResult(result);
-            if (result.taken)
-                entries.push_back(result.entry);
+            if (options.backward) {
+                for (const VkfGradients gradients : tunedTogether) {
+                    const GradientTuneResult result = gradientTuner.tune(problem, gradients);
+                    progress.hide();
+                    printResult(result);
+                    entries.insert(entries.end(), result.entries.begin(), result.entries.end());
+                }
+            } else {
+                const TuneResult result = tuner.tune(problem);
+                progress.hide();
+                printResult(result);
+                if (result.taken)
+                    entries.push_back(result.entry);
+            }
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
                 throw;
@@ -122,14 +152,18 @@ void tune(const TuneCommandOptions& options) {
         failInput("-o {}: {}", options.output, error.what());
     }
     host::Device device = openDevice(options.device);
-    fmt::print("device  {}, {}\ntiles   rows x keys / invocations x splits\n\n", device.summary().name,
-               device.summary().driver);
-    printTuneHeading();
+    fmt::print("device  {}, {}\n{}\n", device.summary().name, device.summary().driver,
+               options.backward ? "" : "tiles   rows x keys / invocations x splits\n");
+    printTuneHeading(options.backward);
     const std::vector<std::string> entries = tuneAll(device, options, problems);
     if (options.device.validation)
         checkValidation(device);
-    fmt::print("{} of {} classes of problems have a faster tile than the library's choice\n", entries.size(),
-               problems.size());
+    if (options.backward)
+        fmt::print("{} entries for kernels of the backward pass of {} classes of problems\n", entries.size(),
+                   problems.size());
+    else
+        fmt::print("{} of {} classes of problems have a faster tile than the library's choice\n", entries.size(),
+                   problems.size());
     if (options.output.empty())
         return;
     writeTuning(options.output, device.summary(), entries);
@@ -145,6 +179,8 @@ void addTuneCommand(CLI::App& program, Action& action) {
     command->add_option("-o,--output", options->output, "file for the tiles; without it the program only shows them");
     addPrefillShapeOptions(*command, options->shapes);
     addDeviceOptions(*command, options->device);
+    command->add_flag("--backward", options->backward,
+                      "tune the kernels of the backward pass on path coopmat, in place of the forward pass");
     command->add_flag("--quick", options->quick, "use small shapes and few runs, for a trial or for a software driver");
     command->add_option("--seconds", options->tuner.seconds, "wall time of each comparison")->capture_default_str();
     command->add_option("--margin", options->tuner.margin, "share by which a tile must be faster to be taken")

@@ -19,6 +19,11 @@ struct CoopmatTile {
     uint32_t mostDim; // with larger dimensions, o and q of a subgroup's rows fill the registers of any GPU
 };
 
+struct GradientTile {
+    uint32_t subgroups, ownedTiles, steps, stages, depthSubgroups;
+    uint32_t mostDim; // as above
+};
+
 constexpr std::array scalarTiles = {
     ScalarTile{8, 16, 8, 4, 8, 16},  ScalarTile{8, 16, 8, 4, 8, 32},  ScalarTile{8, 16, 8, 2, 8, 16},
     ScalarTile{16, 16, 8, 4, 8, 16}, ScalarTile{16, 16, 4, 4, 8, 16}, ScalarTile{8, 16, 4, 4, 8, 16},
@@ -33,6 +38,18 @@ constexpr std::array matrixTiles = {
     CoopmatTile{4, 1, 2, 256}, CoopmatTile{2, 1, 4, 128}, CoopmatTile{2, 1, 2, 256}, CoopmatTile{1, 1, 2, 256},
     CoopmatTile{1, 1, 1, 256},
 };
+
+constexpr std::array gradientTiles = {
+    GradientTile{4, 2, 4, 1, 1, 64},  GradientTile{4, 2, 2, 2, 1, 64},  GradientTile{8, 2, 2, 1, 1, 64},
+    GradientTile{8, 1, 4, 2, 1, 64},  GradientTile{4, 1, 4, 2, 1, 64},  GradientTile{8, 1, 2, 2, 1, 128},
+    GradientTile{8, 1, 2, 1, 1, 128}, GradientTile{4, 1, 2, 2, 1, 128}, GradientTile{4, 1, 1, 2, 1, 128},
+    GradientTile{2, 1, 2, 1, 1, 128}, GradientTile{8, 1, 1, 2, 1, 256}, GradientTile{8, 1, 1, 1, 2, 256},
+    GradientTile{4, 1, 1, 1, 2, 256}, GradientTile{8, 1, 2, 1, 2, 256}, GradientTile{4, 1, 1, 1, 1, 256},
+    GradientTile{2, 1, 1, 1, 1, 256}, GradientTile{1, 1, 1, 1, 1, 256},
+};
+
+// Two kernels for dk and dv compute the scores twice. That can pay only where one kernel has too many sums.
+constexpr uint32_t leastDividedDim = 65;
 
 // More workgroups by splits, or splits with fewer keys, cost more than any device gains.
 constexpr uint64_t mostSplitWorkgroups = 1024;
@@ -62,6 +79,25 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
                 addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
                         builtIn, tiles);
     return tiles;
+}
+
+std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients) {
+    const uint32_t dim = std::max(problem.headDim, problem.valueDim);
+    std::vector<std::vector<KernelTileText>> candidates;
+    for (const GradientTile& t : gradientTiles) {
+        if (dim > t.mostDim)
+            continue;
+        const std::string tile = fmt::format("subgroups={} ownedTiles={} steps={} stages={} depthSubgroups={}",
+                                             t.subgroups, t.ownedTiles, t.steps, t.stages, t.depthSubgroups);
+        if (gradients == VKF_GRADIENT_Q) {
+            candidates.push_back({{"dq", tile}});
+            continue;
+        }
+        candidates.push_back({{"dk-dv", tile}});
+        if (dim >= leastDividedDim)
+            candidates.push_back({{"dk", tile}, {"dv", tile}});
+    }
+    return candidates;
 }
 
 std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInfo& plan) {

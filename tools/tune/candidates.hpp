@@ -18,6 +18,16 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
 // The tile of a plan with other numbers of splits, if these can help. Empty on a path without splits.
 std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInfo& plan);
 
+// A kernel of the backward pass as an entry names it, and its tile.
+struct KernelTileText {
+    const char* kernel;
+    std::string tile;
+};
+
+// Tiles of path coopmat for the kernels that write these gradients: VKF_GRADIENT_Q, or k and v together. Each is what
+// one or two entries say, because dk and dv may come from one kernel or from two.
+std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients);
+
 } // namespace vkf::tools
 
 #endif

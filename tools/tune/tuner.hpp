@@ -11,19 +11,10 @@
 
 #include "measure/own_context.hpp"
 #include "measure/problem_measure.hpp"
+#include "tune/contest.hpp"
 #include "tune/tuning_text.hpp"
 
 namespace vkf::tools {
-
-struct TunerOptions {
-    // Wall time of runs before each comparison, because clocks rise slowly.
-    double warmSeconds = 0.05;
-    double seconds = 0.15; // wall time of each comparison
-    size_t maxRuns = 21;   // runs of each tile in a comparison
-    // Share by which a tile must be faster to be taken. The tuner measures it twice.
-    double margin = 0.03;
-    uint32_t sampleRows = 4; // number of rows of each head to check
-};
 
 // The plan of the library's own choice, and the plan of the best other tile.
 struct TuneResult {
@@ -53,28 +44,23 @@ public:
 
 private:
     // One way to compute a problem.
-    struct Contestant {
+    struct PlanContestant : Contestant {
         Context context;
         Plan plan;
         VkfPlanInfo info{};
         std::optional<PlanRuns> runs;
-        std::vector<ClockSample> times;
     };
 
-    Contestant contestant(const VkfProblem& problem, const std::string& tuning);
-    std::vector<Contestant> contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
-                                        const ProblemClass& like, const VkfPlanInfo& builtIn);
-    void prepare(const VkfProblem& problem, const std::vector<Contestant*>& contestants);
-    ClockSample runOnce(Contestant& contestant);
-    double medianOf(const std::vector<ClockSample>& samples) const; // median of the samples at full clock
-    bool enoughOf(const std::vector<Contestant*>& contestants) const;
-    void warmUp(Contestant& contestant);
-    void compare(const std::vector<Contestant*>& contestants);
-    void rank(const VkfProblem& problem, Contestant& builtIn, std::vector<Contestant>& candidates);
-    std::vector<Contestant> rankedCandidates(const VkfProblem& problem, const ProblemClass& like, Contestant& builtIn);
-    bool isFaster(Contestant& candidate, Contestant& builtIn, double margin);
-    bool isFasterAlike(const ProblemClass& like, const Contestant& candidate, const Contestant& builtIn);
-    void checkResult(const VkfProblem& problem, Contestant& contestant);
+    PlanContestant contestant(const VkfProblem& problem, const std::string& tuning);
+    std::vector<PlanContestant> contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
+                                            const ProblemClass& like, const VkfPlanInfo& builtIn);
+    void prepare(const VkfProblem& problem, const std::vector<PlanContestant*>& contestants);
+    ClockSample runOnce(PlanContestant& contestant);
+    void rank(const VkfProblem& problem, PlanContestant& builtIn, std::vector<PlanContestant>& candidates);
+    std::vector<PlanContestant> rankedCandidates(const VkfProblem& problem, const ProblemClass& like,
+                                                 PlanContestant& builtIn);
+    bool isFasterAlike(const ProblemClass& like, const PlanContestant& candidate, const PlanContestant& builtIn);
+    void checkResult(const VkfProblem& problem, PlanContestant& contestant);
 
     host::Device& device_;
     TunerOptions options_;
@@ -82,6 +68,7 @@ private:
     GpuClock clock_;
     PipelineCache cache_;
     BenchMemory memory_;
+    Contest contest_;
     // The set of buffers of the last run.
     size_t set_ = 0;
 };

@@ -24,6 +24,8 @@ public:
     std::vector<VkfProblem> corners() const;
     // The line that gives the class a tile, with a remark for people.
     std::string entry(const std::string& tile, const std::string& remark = {}) const;
+    // The line that gives a kernel of the backward pass a tile. The kernel is dq, dk, dv or dk-dv.
+    std::string gradientEntry(const std::string& kernel, const std::string& tile, const std::string& remark = {}) const;
 
 private:
     struct Range {
@@ -31,6 +33,7 @@ private:
         uint32_t most;
     };
     static Range around(uint32_t number);
+    std::string line(const std::string& firstWord, const std::string& tile, const std::string& remark) const;
     VkfProblem corner(uint32_t Range::*end) const;
 
     VkfProblem measured_;

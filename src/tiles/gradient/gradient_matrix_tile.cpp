@@ -17,6 +17,8 @@ constexpr uint32_t wordBytes = 16;
 
 // More registers than this spill where an invocation has 255, because operands, addresses and counters need some too.
 constexpr uint32_t mostRegisters = 232;
+// A limit for tuning data, as in scalar_tile.cpp.
+constexpr uint32_t mostTunedRegisters = 255;
 // Fewer workgroups than this leave multiprocessors of an H200 idle.
 constexpr uint64_t manyWorkgroups = 128;
 constexpr uint32_t smallSubgroups = 4;
@@ -67,6 +69,39 @@ GradientMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout
             problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout};
 }
 
+TunedKernel kernelOf(const GradientTileProblem& problem) {
+    if (problem.owner != GradientOwner::keys) {
+        return TunedKernel::dq;
+    }
+    if (!problem.sumsHeads) {
+        return TunedKernel::dv;
+    }
+    return problem.sumsValues ? TunedKernel::dkAndDv : TunedKernel::dk;
+}
+
+uint64_t workgroupsOf(const GradientMatrixTile& tile, const GradientTileProblem& problem) {
+    return (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
+}
+
+// Considers the tiles of tuning data, in the order of the entries.
+void considerEntries(const TunedDevice& device, const MatrixLayout& layout, const GradientTileProblem& problem,
+                     TileSearch<TilePlan<GradientMatrixTile>>& search) {
+    for (const TuningEntry& entry : device.tuning) {
+        if (!isAbout(entry, kernelOf(problem), problem.call)) {
+            continue;
+        }
+        const TunedGradientTile& t = entry.gradient;
+        GradientMatrixTile tile =
+            tileOf({t.subgroups, t.ownedTiles, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
+        tile.tuned = true;
+        search.consider(TilePlan<GradientMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
+                        firstOf({
+                            exceedsDevice(tile, device.caps),
+                            spillsRegisters(tile.registers(), mostTunedRegisters),
+                        }));
+    }
+}
+
 bool needsDp(const GradientMatrixTile& tile) { return tile.owner != GradientOwner::keys || tile.headSums; }
 
 } // namespace
@@ -110,25 +145,22 @@ uint32_t GradientMatrixTile::registers() const {
 
 // Nothing is split here.
 std::string GradientMatrixTile::text(uint32_t /*splits*/) const {
-    return tileText({{"subgroups", subgroups},
-                     {"ownedTiles", ownedTiles},
-                     {"steps", steps},
-                     {"stages", twoStages ? 2U : 1U},
-                     {"depthSubgroups", depthSubgroups}});
+    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
 }
 
-GradientMatrixTile chooseGradientMatrixTile(const Caps& caps, const MatrixLayout& layout,
+GradientMatrixTile chooseGradientMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
                                             const GradientTileProblem& problem, ConsideredTiles* considered) {
     TileSearch<TilePlan<GradientMatrixTile>> search;
+    considerEntries(device, layout, problem, search);
     for (const Candidate& candidate : candidatesOf(layout)) {
         const GradientMatrixTile tile = tileOf(candidate, layout, problem);
-        const uint64_t workgroups = (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
+        const uint64_t workgroups = workgroupsOf(tile, problem);
         const bool large = tile.subgroups > smallSubgroups || tile.ownedTiles > 1;
         const uint32_t dim = std::max(problem.headDim, problem.valueDim);
         search.consider(TilePlan<GradientMatrixTile>{tile}, workgroups,
                         firstOf({
                             otherDimension(dim, 0, candidate.mostDim),
-                            exceedsDevice(tile, caps),
+                            exceedsDevice(tile, device.caps),
                             spillsRegisters(tile.registers(), mostRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, layout.rows)),
                             fewWorkgroups(workgroups, large ? manyWorkgroups : 0),
@@ -137,21 +169,23 @@ GradientMatrixTile chooseGradientMatrixTile(const Caps& caps, const MatrixLayout
     return search.finish(considered).tile;
 }
 
-std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const Caps& caps, const MatrixLayout& layout,
+std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
                                                      const GradientTileProblem& problem, bool sameKeys) {
-    const GradientMatrixTile together = chooseGradientMatrixTile(caps, layout, problem);
-    if (!problem.sumsHeads || !problem.sumsValues || together.registers() <= mostRegisters) {
+    const GradientMatrixTile together = chooseGradientMatrixTile(device, layout, problem);
+    if (!problem.sumsHeads || !problem.sumsValues || together.tuned) {
         return {together};
     }
     GradientTileProblem one = problem;
     one.sumsValues = false;
-    const GradientMatrixTile heads = chooseGradientMatrixTile(caps, layout, one);
-    if (heads.workgroupSize() == 0 || heads.registers() > mostRegisters) {
-        return {together};
-    }
+    const GradientMatrixTile heads = chooseGradientMatrixTile(device, layout, one);
     one.sumsHeads = false;
     one.sumsValues = true;
-    GradientMatrixTile values = chooseGradientMatrixTile(caps, layout, one);
+    GradientMatrixTile values = chooseGradientMatrixTile(device, layout, one);
+    const bool spillsLess =
+        together.registers() > mostRegisters && heads.workgroupSize() != 0 && heads.registers() <= mostRegisters;
+    if (!spillsLess && !(heads.tuned && values.tuned)) {
+        return {together};
+    }
     if (sameKeys) {
         values = heads;
         values.headSums = false;

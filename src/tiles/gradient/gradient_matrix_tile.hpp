@@ -26,6 +26,7 @@ struct GradientMatrixTile {
     bool headSums = false;  // dq or dk
     bool valueSums = false; // dv
     bool dropout = false;
+    bool tuned = false; // tuning data chose the tile
 
     bool sumsHeads() const { return headSums; }
     bool sumsValues() const { return valueSums; }
@@ -41,12 +42,12 @@ struct GradientMatrixTile {
 };
 
 // Fills *considered, unless null. A tile without a workgroup says that the device has too little shared memory.
-GradientMatrixTile chooseGradientMatrixTile(const Caps& caps, const MatrixLayout& layout,
+GradientMatrixTile chooseGradientMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
                                             const GradientTileProblem& problem, ConsideredTiles* considered = nullptr);
 
 // The tiles of the kernels that write dk and dv: one for both if an invocation has registers for both sums, else one
-// each. sameKeys: both then own the same number of keys.
-std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const Caps& caps, const MatrixLayout& layout,
+// each. Tuning data may decide that. sameKeys: both then own the same number of keys.
+std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
                                                      const GradientTileProblem& problem, bool sameKeys);
 
 } // namespace vkf

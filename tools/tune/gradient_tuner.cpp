@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "tune/gradient_tuner.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/text.hpp"
+#include "cli/verdict.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+// The problem of the kernels that write these gradients.
+VkfGradientProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
+    auto problem = make<VkfGradientProblem>();
+    problem.problem = &forward;
+    problem.gradients = gradients;
+    problem.dout = forward.o;
+    if ((gradients & VKF_GRADIENT_Q) != 0)
+        problem.dq = forward.q;
+    if ((gradients & VKF_GRADIENT_K) != 0)
+        problem.dk = forward.k;
+    if ((gradients & VKF_GRADIENT_V) != 0)
+        problem.dv = forward.v;
+    return problem;
+}
+
+constexpr VkfGradients allGradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
+
+VkfProblem withLse(VkfProblem forward) {
+    enable(forward, VKF_ARRAY_LSE);
+    return forward;
+}
+
+// The tiles of all kernels.
+bool haveEqualTiles(const VkfGradientInfo& a, const VkfGradientInfo& b) {
+    return std::string_view(a.rowTile) == b.rowTile && std::string_view(a.keyTile) == b.keyTile;
+}
+
+} // namespace
+
+GradientTuner::GradientTuner(host::Device& device, const TunerOptions& options, std::function<void()> afterRun)
+    : device_(device), options_(options), afterRun_(std::move(afterRun)), clock_(device), cache_(device),
+      memory_(device),
+      contest_(clock_, options_, [this](Contestant& one) { return runOnce(static_cast<GradientContestant&>(one)); }) {}
+
+// Makes the gradient of a contestant, in its context.
+void GradientTuner::plan(const VkfProblem& forward, GradientContestant& contestant) {
+    const VkfGradientProblem problem = gradientProblem(forward, gradients_);
+    VkfMessage message{};
+    check(vkfCreateGradient(contestant.context.get(), &problem, contestant.gradient.put(), &message), message);
+    contestant.info = make<VkfGradientInfo>();
+    check(vkfGetGradientInfo(contestant.gradient.get(), &contestant.info, &message), message);
+    contestant.runs.emplace(clock_, contestant.info.stepCount);
+}
+
+GradientTuner::GradientContestant GradientTuner::contestant(const VkfProblem& forward, const ProblemClass* like,
+                                                            std::vector<KernelTileText> tiles) {
+    GradientContestant made;
+    made.tiles = std::move(tiles);
+    std::vector<std::string> entries;
+    for (const KernelTileText& one : made.tiles)
+        entries.push_back(like->gradientEntry(one.kernel, one.tile));
+    made.context = createContext(device_, cache_, entries.empty() ? "" : tuningText(device_.summary(), entries));
+    plan(forward, made);
+    return made;
+}
+
+// Makes gradients for the tiles that fit and differ from the built-in ones.
+std::vector<GradientTuner::GradientContestant>
+GradientTuner::contestants(const VkfProblem& forward, const ProblemClass& like, const VkfGradientInfo& builtIn) {
+    const std::vector<std::vector<KernelTileText>> tiles = gradientCandidates(forward, gradients_);
+    std::vector<std::optional<GradientContestant>> made(tiles.size());
+    makeAll(tiles.size(), [&](size_t i) { made[i] = contestant(forward, &like, tiles[i]); });
+    std::vector<GradientContestant> fitting;
+    for (std::optional<GradientContestant>& one : made)
+        if (one->info.tuned && !haveEqualTiles(one->info, builtIn))
+            fitting.push_back(std::move(*one));
+    return fitting;
+}
+
+void GradientTuner::prepare(const VkfProblem& forward, const std::vector<const GradientContestant*>& contestants) {
+    VkDeviceSize scratchBytes = 0;
+    for (const GradientContestant* one : contestants)
+        scratchBytes = std::max(scratchBytes, one->info.scratchBytes);
+    memory_.prepare(gradientProblem(forward, allGradients), scratchBytes, mostBufferSets);
+}
+
+ClockSample GradientTuner::runOnce(GradientContestant& contestant) {
+    set_ = (set_ + 1) % memory_.sets();
+    VkfGradientBindings bindings = memory_.bindings(set_);
+    for (const auto& [bit, binding] : {std::pair{VKF_GRADIENT_Q, &bindings.dq}, std::pair{VKF_GRADIENT_K, &bindings.dk},
+                                       std::pair{VKF_GRADIENT_V, &bindings.dv}})
+        if ((gradients_ & bit) == 0)
+            *binding = {};
+    VkfMessage message{};
+    const ClockSample sample = contestant.runs->run([&](VkCommandBuffer commands, uint32_t first, uint32_t count) {
+        check(vkfCmdGradientSteps(commands, contestant.gradient.get(), &bindings, first, count, &message), message);
+    });
+    afterRun_();
+    return sample;
+}
+
+// True if the candidate is not slower at both ends of the class that would get its tiles.
+bool GradientTuner::isFasterAlike(const ProblemClass& like, GradientContestant& candidate,
+                                  GradientContestant& builtIn) {
+    for (const VkfProblem& corner : like.corners()) {
+        const VkfProblem forward = withLse(corner);
+        plan(forward, candidate);
+        plan(forward, builtIn);
+        if (haveEqualTiles(candidate.info, builtIn.info))
+            continue;
+        prepare(forward, {&candidate, &builtIn});
+        if (!contest_.isFaster(candidate, builtIn, 0))
+            return false;
+    }
+    return true;
+}
+
+// The outputs are full of NaN before the first run of a preparation alone, so they are prepared anew.
+void GradientTuner::checkResult(const VkfProblem& forward, GradientContestant& contestant) {
+    prepare(forward, {&contestant});
+    runOnce(contestant);
+    host::HostGradients gradients = memory_.downloadGradients(set_);
+    for (const auto& [bit, tensor] :
+         {std::pair{VKF_GRADIENT_Q, &gradients.dq}, std::pair{VKF_GRADIENT_K, &gradients.dk},
+          std::pair{VKF_GRADIENT_V, &gradients.dv}})
+        if ((gradients_ & bit) == 0)
+            *tensor = nullptr;
+    requirePassed(verifyGradients(gradientProblem(forward, gradients_), memory_.downloadForward(set_), gradients,
+                                  contestant.info, options_.sampleRows),
+                  contestant.info.description);
+}
+
+GradientTuneResult GradientTuner::tune(const VkfProblem& problem, VkfGradients gradients) {
+    const VkfProblem forward = withLse(problem);
+    gradients_ = gradients;
+    GradientTuneResult result;
+    result.problem = problem;
+    result.gradients = gradients;
+    GradientContestant builtIn = contestant(forward, nullptr, {});
+    if (builtIn.info.path != VKF_PATH_COOPMAT)
+        throw host::Error(
+            VKF_ERROR_UNSUPPORTED,
+            fmt::format("tuning data has no tiles for the backward pass on path {}", vkfPathName(builtIn.info.path)));
+    const ProblemClass like(forward, VKF_PATH_COOPMAT);
+    std::vector<GradientContestant> candidates = contestants(forward, like, builtIn.info);
+    std::vector<const GradientContestant*> all = {&builtIn};
+    for (const GradientContestant& one : candidates)
+        all.push_back(&one);
+    prepare(forward, all);
+    contest_.rank(builtIn, candidates);
+    requireTime(contest_.medianOf(builtIn), device_);
+    result.builtIn = result.best = builtIn.info;
+    result.builtInSeconds = result.bestSeconds = contest_.medianOf(builtIn);
+    if (!candidates.empty()) {
+        GradientContestant& best = candidates.front();
+        result.taken = contest_.isTaken(best, builtIn);
+        result.best = best.info;
+        result.bestSeconds = contest_.medianOf(best);
+        result.builtInSeconds = contest_.medianOf(builtIn);
+    }
+    checkResult(forward, builtIn);
+    if (result.taken) {
+        GradientContestant& best = candidates.front();
+        checkResult(forward, best);
+        result.alike = isFasterAlike(like, best, builtIn);
+        const ProblemClass covered = result.alike ? like : like.narrowed();
+        const std::string remark =
+            fmt::format("{}, built-in {}", timeText(result.bestSeconds), timeText(result.builtInSeconds));
+        for (const KernelTileText& one : best.tiles)
+            result.entries.push_back(covered.gradientEntry(one.kernel, one.tile, remark));
+    }
+    return result;
+}
+
+} // namespace vkf::tools
