@@ -324,6 +324,19 @@ TEST_CASE("bench study compares every algorithm with the standard one", "[bench]
         }
         CHECK(result["bytesPerSecond"].get<double>() ==
               Approx(result["predictedBytes"].get<double>() / result["medianSeconds"].get<double>()));
+        const bool backward = result["path"] == "scalar" || result["path"] == "coopmat";
+        REQUIRE(result.contains("backwardSeconds") == backward);
+        if (backward) {
+            CHECK(result["backwardSeconds"].get<double>() > 0);
+            CHECK(result["backwardError"].get<double>() <= result["backwardBound"].get<double>());
+            // q, k, v, dO twice, dq, dk and dv; P twice, dP in and out, dS twice in and once out. B = 2, D = 16.
+            const double rows = result["queryRows"];
+            const double bytes = result["type"] == "f32" ? 4 : 2;
+            CHECK(result["backwardStoredBytes"] == 2 * bytes * (8 * rows * 16 + 7 * rows * rows));
+            CHECK(result["backwardStoredBytesPerSecond"].get<double>() ==
+                  Approx(result["backwardStoredBytes"].get<double>() / result["backwardSeconds"].get<double>()));
+            CHECK(result["backwardRecomputedBytes"] > result["backwardTensorBytes"]);
+        }
         if (result["path"] == "standard") {
             standardBytes = peak;
             ++standards;
@@ -335,7 +348,8 @@ TEST_CASE("bench study compares every algorithm with the standard one", "[bench]
     CHECK(standards == 4);
     CHECK(keyOuters == 4);
     CHECK(json["results"][0]["queryRows"] == 64); // in rising order
-    CHECK_THAT(text.out, ContainsSubstring("at most (standard and "));
+    CHECK_THAT(text.out,
+               ContainsSubstring("at most (standard and ") && ContainsSubstring("with P stored it would move"));
     // A path that does not support a type is listed once, not for every length.
     for (const Json& stop : json["leftOut"]) {
         CHECK(stop["path"] == "coopmat");

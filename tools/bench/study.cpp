@@ -4,6 +4,7 @@
 // traffic and the largest difference between outputs.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -104,6 +105,35 @@ void printRow(const StudyResult& result, const StudyResult* standard) {
     std::fflush(stdout);
 }
 
+// The line below that of the forward pass, in its columns.
+void printBackwardRow(const StudyBackward& result) {
+    const VkfGradientError& worst = worstOf(result.timed.verdict);
+    fmt::print("{:<17}  {:<10}{:>10}{:>8}{:>10.4g}{:>11}{:>8}{:>11}{:>11}{:>10.4g}  {:<15}{}{}\n", "", "backward",
+               timeText(result.timed.timing.median), "", result.timed.teraflops(),
+               bytesText(static_cast<double>(result.timed.tensorBytes + result.timed.info.scratchBytes)), "",
+               bytesText(result.recomputedBytes), "", result.recomputedBytesPerSecond() * 1e-9,
+               fmt::format("{:.1g} / {:.1g}", worst.error, worst.bound), clockText(result.timed.timing),
+               result.timed.verdict.passed ? "" : "  WRONG");
+    fmt::print("{:<17}  with P stored it would move {}: {:.4g} GB/s in this time\n", "", bytesText(result.storedBytes),
+               result.storedBytesPerSecond() * 1e-9);
+    std::fflush(stdout);
+}
+
+Json backwardJson(const StudyBackward& result) {
+    const VkfGradientError& worst = worstOf(result.timed.verdict);
+    return {{"backwardSeconds", result.timed.timing.median},
+            {"backwardSpread", result.timed.timing.spread},
+            {"backwardRuns", result.timed.timing.runs},
+            {"backwardTeraflops", result.timed.teraflops()},
+            {"backwardTensorBytes", result.timed.tensorBytes},
+            {"backwardScratchBytes", result.timed.info.scratchBytes},
+            {"backwardRecomputedBytes", result.recomputedBytes},
+            {"backwardStoredBytes", result.storedBytes},
+            {"backwardStoredBytesPerSecond", result.storedBytesPerSecond()},
+            {"backwardError", worst.error},
+            {"backwardBound", worst.bound}};
+}
+
 Json json(const StudyResult& result, const StudyResult* standard, const Difference& difference) {
     Json json = resultJson(result.timed);
     json.update({{"peakBytes", result.memory.peak},
@@ -142,6 +172,7 @@ private:
 
     void measureShape(const VkfProblem& shape) {
         std::vector<StudyResult> results;
+        backward_.clear();
         for (const StudyAlgorithm& algorithm : algorithms_) {
             VkfProblem problem = shape;
             problem.path = algorithm.path;
@@ -151,7 +182,7 @@ private:
         }
         const StudyResult* standard = standardOf(results);
         for (size_t i = 0; i < results.size(); ++i)
-            results_.add(json(results[i], standard, differenceToOthers(results, i)));
+            addResult(results[i], json(results[i], standard, differenceToOthers(results, i)));
         compare(results);
     }
 
@@ -171,6 +202,30 @@ private:
         progress_.hide();
         printRow(results.back(), standardOf(results));
         results_.judge(results.back().timed.verdict, results.back().timed.plan);
+        if (hasBackward(algorithm.path))
+            measureGradients(problem, progress);
+    }
+
+    // The backward pass of an algorithm that was measured.
+    void measureGradients(const VkfProblem& problem, const std::function<void()>& progress) {
+        try {
+            const StudyBackward result = measureBackward(device_, clock_, problem, options_.measure, progress);
+            progress_.hide();
+            printBackwardRow(result);
+            results_.judge(result.timed.verdict, result.timed.info);
+            backward_[problem.path] = backwardJson(result);
+        } catch (const host::Error& error) {
+            if (!isOfOneShape(error.result()))
+                throw;
+            progress_.hide();
+            fmt::print("{:<17}  backward  left out: {}\n", "", error.what());
+        }
+    }
+
+    void addResult(const StudyResult& result, Json entry) {
+        if (const auto found = backward_.find(result.timed.plan.path); found != backward_.end())
+            entry.update(found->second);
+        results_.add(std::move(entry));
     }
 
     // Compares the outputs of one shape, each with each other.
@@ -216,7 +271,8 @@ private:
     size_t done_ = 0;
     std::set<Series> stopped_;
     BenchResults results_;
-    std::optional<Difference> apart_; // the first pair of outputs that differ too much
+    std::map<VkfPath, Json> backward_; // of the shape that is measured
+    std::optional<Difference> apart_;  // the first pair of outputs that differ too much
 };
 
 } // namespace

@@ -10,7 +10,9 @@
 
 #include "cli/text.hpp"
 #include "measure/memory_use.hpp"
+#include "model/gradient_traffic.hpp"
 #include "model/plan_traffic.hpp"
+#include "model/tile_budget.hpp"
 
 namespace vkf::tools {
 
@@ -99,6 +101,21 @@ StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfPro
     result.timed = measureProblem(device, clock, memory, problem, options, afterRun);
     // Every set has the same inputs. The first run wrote this set.
     result.o = outputOf(problem, memory.download(0));
+    return result;
+}
+
+bool hasBackward(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
+
+StudyBackward measureBackward(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                              const MeasureOptions& options, const std::function<void()>& afterRun) {
+    StudyBackward result;
+    GradientMemory memory(device);
+    result.timed = measureGradient(device, clock, memory, problem, options, afterRun);
+    const TrafficShape shape = trafficShape(problem);
+    const auto elementBytes = static_cast<uint32_t>(vkfTypeBytes(problem.q.type));
+    const TileSize tile = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytes);
+    result.storedBytes = storedBackwardTraffic(shape).total();
+    result.recomputedBytes = ownedBackwardTraffic(shape, tile).total();
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/gradient/gradient_measure.hpp"
 #include "measure/problem_measure.hpp"
 #include "model/traffic.hpp"
 
@@ -53,6 +54,24 @@ struct StudyResult {
 StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
                              const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
                              const std::function<void()>& afterRun);
+
+// The backward pass of an algorithm, and the bytes that the papers count for the two ways to get P. Stored: the forward
+// pass kept P. Recomputed: kernels of this library, with the tile of algorithm 1.
+struct StudyBackward {
+    GradientResult timed;
+    double storedBytes = 0;
+    double recomputedBytes = 0;
+
+    double recomputedBytesPerSecond() const { return recomputedBytes / timed.timing.median; }
+    double storedBytesPerSecond() const { return storedBytes / timed.timing.median; }
+};
+
+// Whether the algorithm has a backward pass.
+bool hasBackward(VkfPath path);
+
+// Throws what measureGradient throws.
+StudyBackward measureBackward(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                              const MeasureOptions& options, const std::function<void()>& afterRun);
 
 // The result of path standard, or null if there is none.
 const StudyResult* standardOf(std::span<const StudyResult> results);

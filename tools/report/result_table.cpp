@@ -86,6 +86,10 @@ constexpr auto studyColumns = timedColumns({
     {"traffic of the plan", "planBytes", CellKind::bytes},
     {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
     {"largest difference", "largestDifference", CellKind::error},
+    {"backward", "backwardSeconds", CellKind::time},
+    {"its TFLOP/s", "backwardTeraflops", CellKind::number},
+    {"its predicted traffic", "backwardRecomputedBytes", CellKind::bytes},
+    {"with P stored", "backwardStoredBytes", CellKind::bytes},
 });
 
 constexpr auto decodeColumns = timedColumns({
