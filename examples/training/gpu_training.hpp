@@ -83,8 +83,7 @@ public:
         auto gradientInfo = vkf::make<VkfGradientInfo>();
         check(vkfGetPlanInfo(plan_.get(), &planInfo, &message), message);
         check(vkfGetGradientInfo(gradient_.get(), &gradientInfo, &message), message);
-        planScratch_ = allocate(1, static_cast<uint32_t>(planInfo.scratchBytes / 4));
-        gradientScratch_ = allocate(1, static_cast<uint32_t>(gradientInfo.scratchBytes / 4));
+        scratch_ = allocate(1, static_cast<uint32_t>(std::max(planInfo.scratchBytes, gradientInfo.scratchBytes) / 4));
         step_ = gpu_.record([this](VkCommandBuffer commands) { recordStep(commands); });
     }
 
@@ -126,7 +125,7 @@ private:
         call.v = v_.binding;
         call.o = o_.binding;
         call.lse = lse_.binding;
-        call.scratch = planScratch_.binding;
+        call.scratch = scratch_.binding;
         VkfMessage message{};
         recordBarrier(commands);
         check(vkfCmdAttention(commands, plan_.get(), &call, &message), message);
@@ -141,10 +140,9 @@ private:
         gradients.dq = dQ_.binding;
         gradients.dk = dK_.binding;
         gradients.dv = dV_.binding;
-        gradients.scratch = gradientScratch_.binding;
+        gradients.scratch = scratch_.binding; // the forward call is over
         recordBarrier(commands);
         check(vkfCmdGradient(commands, gradient_.get(), &gradients, &message), message);
-
         constexpr auto down = static_cast<float>(rate); // all gradients are computed before the first weight changes
         recordProduct(commands, o_.transposed(), scores_, weights_[toScores], down);
         recordProduct(commands, asked_.transposed(), dQ_, weights_[toQ], down);
@@ -157,8 +155,8 @@ private:
     vkf::Context context_;
     vkf::Plan plan_;
     vkf::Gradient gradient_;
-    Matrix planScratch_{}, gradientScratch_{}, asked_{}, pairs_{}, q_{}, k_{}, v_{}, o_{}, lse_{}, scores_{}, dO_{},
-        dQ_{}, dK_{}, dV_{}, answers_{}, losses_{};
+    Matrix scratch_{}, asked_{}, pairs_{}, q_{}, k_{}, v_{}, o_{}, lse_{}, scores_{}, dO_{}, dQ_{}, dK_{}, dV_{},
+        answers_{}, losses_{};
     std::array<Matrix, weightCount> weights_{};
     VkCommandBuffer step_ = VK_NULL_HANDLE;
 };
