@@ -172,6 +172,35 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[schedul
     }
 }
 
+TEST_CASE("a million-token causal backward pass is split into steps of the default budget", "[schedule]") {
+    for (const bool matrices : {false, true}) {
+        VkfProblem forward = problemOf({1, 4, 2, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
+        forward.causal = 1;
+        forward.path = matrices ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+        const vkf::GradientSchedule schedule = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
+        CHECK(schedule.steps() > 300);
+        const uint64_t states = uint64_t{4} * (1U << 20) * 2 * sizeof(float);
+        CHECK(schedule.scratchBytes >= states);
+        CHECK(schedule.scratchBytes < states + 4096);
+    }
+}
+
+TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[schedule]") {
+    VkfProblem forward = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const VkfTensor far = {VKF_TYPE_F16, 0, uint64_t{3} << 32, uint64_t{3} << 30, 64, {}}; // 24 GiB, 6 GiB
+    forward.k = problem.dout = problem.dk = far;
+    const vkf::GradientSchedule schedule = made(capsOf(32, 49152, 1024), problem);
+    const vkf::Phase& keys = schedule.phases[3];
+    const uint32_t shift = keys.variant.constants[VKF_ID_STRIDE_SHIFT];
+    for (const int tensor : {VKF_K, VKF_DOUT}) {
+        CHECK(uint64_t{keys.params.batch_stride[tensor]} << shift == uint64_t{6} << 32);
+        CHECK(uint64_t{keys.params.head_stride[tensor]} << shift == uint64_t{6} << 30);
+    }
+    CHECK(schedule.table.dk.batch_stride == uint64_t{6} << 32);
+    CHECK(schedule.table.dk.head_stride == uint64_t{6} << 30);
+}
+
 TEST_CASE("a device that cannot do a backward pass says why", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     vkf::GradientSchedule schedule;
