@@ -244,6 +244,12 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
 
 // Why the device cannot do the backward pass on cooperative matrices, or null.
 const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
+    const VkfProblem& p = gradient.forward.given;
+    const VkfType type = matrixType(p);
+    if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
+        return "k and v must both be f16 or both be bf16, as q unless q is f32"; // no block types, unlike the forward
+                                                                                 // pass
+    }
     if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
         return obstacle;
     }
