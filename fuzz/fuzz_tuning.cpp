@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads any bytes as tuning data. The library must refuse them with a text, or read them. If it reads them, every tile
-// that it chooses by the entries must fit the device.
+// that it chooses by the entries must fit the device, and every element layout must be one that kernels can use.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -72,20 +72,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     VkfMessage message;
     std::memset(&message, 'x', sizeof(message));
-    std::vector<vkf::TuningEntry> entries;
-    const VkfResult result =
-        vkf::readTuning(text, {0x10de, 0x2335, VK_DRIVER_ID_NVIDIA_PROPRIETARY}, &entries, &message);
+    vkf::TuningData read;
+    const VkfResult result = vkf::readTuning(text, {0x10de, 0x2335, VK_DRIVER_ID_NVIDIA_PROPRIETARY}, &read, &message);
     if (data != nullptr)
         require(vkfCheckTuning(text.data(), size, nullptr) == result);
     if (result != VKF_SUCCESS) {
         require(std::memchr(message.text, 0, sizeof(message.text)) != nullptr);
-        require(std::strlen(message.text) > 0 && entries.empty());
+        require(std::strlen(message.text) > 0 && read.entries.empty() && read.matrixLayouts.empty());
         return 0;
     }
+    for (const VkfMatrixLayout& layout : read.matrixLayouts)
+        require(vkfCheckMatrixLayout(&layout, nullptr) == VKF_SUCCESS);
     const vkf::Caps caps = describedCaps();
-    const vkf::TunedDevice device = {caps, entries};
+    const vkf::TunedDevice device = {caps, read.entries};
     // The smallest problem of the class of each entry.
-    for (const vkf::TuningEntry& entry : entries) {
+    for (const vkf::TuningEntry& entry : read.entries) {
         const vkf::TileProblem problem = {
             entry.headDim.least, entry.valueDim.least, entry.rows.least, entry.heads.least, entry.type == VKF_TYPE_F32,
             entry.keys.least,    entry.masked,         entry.path,       entry.type};

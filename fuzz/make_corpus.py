@@ -56,6 +56,8 @@ TUNING_CLASS = "type=f16 masked=no headDim=64 valueDim=1..256 rows=1..99 keys=5 
 TUNING_SCALAR = ("scalar " + TUNING_CLASS +
                  "groups=8 lanes=16 threadRows=4 threadKeys=4 chunkDim4=8 chunkKeys=16\n")
 TUNING_COOPMAT = "coopmat " + TUNING_CLASS + "subgroups=4 rowTiles=2 keyTiles=4 splits=3 # fast\n"
+TUNING_MATRIX = ("matrix type=f16 rows=16 columns=16 depth=16 lanes=32 result=0.1,0.8,8.0/0.2,0.4,1.0,2.0,4.0 "
+                 "left=0.1,0.8,8.0/0.2,0.4,1.0,2.0,4.0 right=1.0,8.0,0.8/2.0,4.0,0.1,0.2,0.4\n")
 
 TUNING_BACKWARD = ("coopmat-dq " + TUNING_CLASS + "subgroups=4 ownedTiles=1 steps=2 stages=2 depthSubgroups=1\n" +
                    "coopmat-dk-dv " + TUNING_CLASS + "subgroups=8 ownedTiles=2 steps=1 stages=1 depthSubgroups=2\n")
@@ -92,6 +94,8 @@ SEEDS = {
         "splits": (TUNING_HEAD + TUNING_SCALAR.replace("groups", "splits=3 groups")).encode(),
         "other_device": (TUNING_HEAD.replace("2335", "2336") + TUNING_SCALAR + TUNING_HEAD[17:] +
                          TUNING_COOPMAT).encode(),
+        "matrix": (TUNING_HEAD + TUNING_MATRIX + TUNING_COOPMAT).encode(),
+        "matrix_twice": (TUNING_HEAD + TUNING_MATRIX.replace("right=1.0", "right=2.0")).encode(),
         "newer": b"vkflash tuning 2\n",
         "no_device": ("vkflash tuning 1\n" + TUNING_SCALAR).encode(),
         "twice": (TUNING_HEAD + TUNING_SCALAR.replace("groups", "lanes")).encode(),

@@ -27,6 +27,8 @@ typedef struct VkfMatrixInfo {
     uint32_t depth;       /* columns of the left matrix, rows of the right matrix */
     uint32_t layoutKnown; /* 1 = scores stay in registers; 0 = scores pass through shared memory, because the library
                              does not know which invocation of this driver holds which element, or a quirk says so */
+    uint32_t layoutGiven; /* 1 = layoutKnown because of VkfContextCreateInfo::matrixLayouts; 0 = not */
+    uint32_t reserved;    /* 0 */
 } VkfMatrixInfo;
 
 /* Fills *info for VKF_TYPE_F16 or VKF_TYPE_BF16. The caller sets structSize.

@@ -12,6 +12,15 @@
  * - Among the entries about a problem, the library takes the first one whose tile fits the device's shared memory,
  *   invocations and subgroups. If there is none, the library chooses a tile itself.
  * - VkfProblem::kvSplits, if not 0, takes precedence over the key splits of an entry.
+ *
+ * Tuning data also holds element layouts of cooperative matrices (matrix_layout.h). A wrong element layout would change
+ * results, so vkfCreateContext checks their form and does not use them. To use them:
+ *
+ * 1. Create a context with the tuning data, and read its layouts with vkfGetTuningMatrixLayout. Destroy the context.
+ * 2. Test the layouts on the device, as matrix_layout.h says.
+ * 3. Create another context with the tuning data, and with the layouts in VkfContextCreateInfo::matrixLayouts.
+ *
+ * vkf::host::Device (host.hpp) does all of this.
  */
 #ifndef VKFLASH_TUNING_H
 #define VKFLASH_TUNING_H
@@ -31,6 +40,17 @@ VKF_API VkfResult vkfCheckTuning(const char* tuning, size_t tuningBytes, VkfMess
 
 /* Number of entries of VkfContextCreateInfo::tuning for the context's device. 0 for NULL. Thread-safe. */
 VKF_API uint32_t vkfGetTuningEntryCount(VkfContext context);
+
+/* Number of element layouts in VkfContextCreateInfo::tuning for the context's device. They do not count as entries. 0
+ * for NULL. Thread-safe. */
+VKF_API uint32_t vkfGetTuningMatrixLayoutCount(VkfContext context);
+
+/* Copies element layout `index` of VkfContextCreateInfo::tuning for the context's device. vkfCheckMatrixLayout accepts
+ * it, but nothing has tested it on the device. Thread-safe, allocates nothing.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or index at or above vkfGetTuningMatrixLayoutCount). */
+VKF_API VkfResult vkfGetTuningMatrixLayout(VkfContext context, uint32_t index, VkfMatrixLayout* layout,
+                                           VkfMessage* message);
 
 #ifdef __cplusplus
 }

@@ -62,6 +62,7 @@
 #include <vulkan/vulkan_core.h>
 
 #include "append.h"
+#include "matrix_layout.h"
 #include "merge.h"
 #include "problem.h"
 #include "types.h"
@@ -151,8 +152,8 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Kernels with many
      * unrolled loops (those of path decode and those on cooperative matrices) keep their loops. Set for llvmpipe. */
     VKF_QUIRK_ROLLED_LOOPS = 1 << 1,
-    /* The driver's element layout of cooperative matrices is not the one that the library knows for this driver. Scores
-     * of path coopmat pass through shared memory. */
+    /* The library must not rely on any element layout of cooperative matrices, neither on one that it knows for this
+     * driver nor on one of matrixLayouts. Scores of path coopmat pass through shared memory. */
     VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT = 1 << 2,
     /* A subgroup barrier waits for the whole workgroup, and is not needed because a subgroup runs in lockstep. Kernels
      * on cooperative matrices leave such barriers out. Results are wrong where subgroups do not run in lockstep. Set
@@ -193,6 +194,18 @@ typedef struct VkfContextCreateInfo {
     const char* tuning;
     /* Bytes of `tuning`. 0 = no tuning data. */
     size_t tuningBytes;
+    /* Element layouts of the device's cooperative matrices (matrix_layout.h), [matrixLayoutCount]. Read during the call
+     * only. THE APPLICATION MUST HAVE TESTED THEM ON THIS DEVICE, as matrix_layout.h says: a wrong one gives wrong
+     * results.
+     * - Layouts of shapes with as many columns as depth take the place of the library's own for their type. Among
+     *   several, the library uses the largest shape that kernels can use.
+     * - A shape with fewer columns than that one, and the same rows and depth, makes path decode faster. It must be
+     *   laid out like the large shape without the columns that it lacks. Otherwise the library ignores it.
+     * - Where kernels can use no given layout of a type, scores pass through shared memory. That is no error.
+     *   VkfMatrixInfo (inspect.h) shows it, and vkfCheckMatrixLayout has the reason. */
+    const VkfMatrixLayout* matrixLayouts;
+    /* Number of matrixLayouts. 0 = none: the library uses the layouts that it knows. */
+    size_t matrixLayoutCount;
 } VkfContextCreateInfo;
 
 /* Creates a context: reads the device's limits and tuning data, and creates a pipeline layout. Compiles nothing and
@@ -200,6 +213,8 @@ typedef struct VkfContextCreateInfo {
  *
  * Errors:
  * - VKF_ERROR_INVALID_ARGUMENT: null, or malformed tuning data (the message has the line and the field)
+ * - VKF_ERROR_INVALID_ARGUMENT: a layout of matrixLayouts for which vkfCheckMatrixLayout returns this code, or whose
+ *   shape the device does not have (the message has its number)
  * - VKF_ERROR_STRUCT_SIZE
  * - VKF_ERROR_UNSUPPORTED: tuning data of a format version other than 1
  * - VKF_ERROR_MISSING_FEATURE: the device has no Vulkan 1.2 or no bufferDeviceAddress
@@ -221,7 +236,8 @@ VKF_API void vkfDestroyContext(VkfContext context);
 VKF_API VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMessage* message);
 
 /* Does what vkfCheckSupport does, for a device that need not have a VkDevice yet. Assumes that every usable feature
- * gets enabled, and that the context has no tuning data, no added quirks and all shared memory of the device.
+ * gets enabled, and that the context has no tuning data, no matrixLayouts, no added quirks and all shared memory of the
+ * device.
  * vkfCheckProblem needs no device at all. Creates nothing, does not block. Thread-safe.
  *
  * Errors: those of vkfCheckSupport, and VKF_ERROR_MISSING_FEATURE as from vkfGetDeviceRequirements. */

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include <vkflash/inspect.h>
 #include <vkflash/tuning.h>
 
 #include "base/boundary.hpp"
 #include "calls/first_sizes.hpp"
+#include "device/given_layouts.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "pipelines/shader_table.hpp"
 #include "tiles/tuning_file.hpp"
@@ -18,7 +19,8 @@
 namespace vkf {
 namespace {
 
-// Reads the device's caps. Takes away what the application did not enable or does not allow, and adds its quirks.
+// Reads the device's caps. Takes away what the application did not enable or does not allow, and adds its quirks and
+// element layouts.
 VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* message) {
     const VkfDeviceQuery query{sizeof query, info.getInstanceProcAddr, info.instance, info.physicalDevice, 0, 0};
     if (const VkfResult result = readCaps(query, caps, message); result != VKF_SUCCESS) {
@@ -38,11 +40,15 @@ VkfResult enabledCaps(const VkfContextCreateInfo& info, Caps* caps, VkfMessage* 
     if (info.maxSharedMemoryBytes != 0) {
         caps->maxSharedMemoryBytes = std::min(caps->maxSharedMemoryBytes, info.maxSharedMemoryBytes);
     }
-    return VKF_SUCCESS;
+    if (info.matrixLayouts == nullptr && info.matrixLayoutCount != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "matrixLayouts is null, but matrixLayoutCount is %zu",
+                    info.matrixLayoutCount);
+    }
+    return useMatrixLayouts({info.matrixLayouts, info.matrixLayoutCount}, caps, message);
 }
 
-VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdentity& device,
-                            std::vector<TuningEntry>* tuning, VkfMessage* message) {
+VkfResult readContextTuning(const VkfContextCreateInfo& info, const DeviceIdentity& device, TuningData* tuning,
+                            VkfMessage* message) {
     if (info.tuningBytes == 0) {
         return VKF_SUCCESS;
     }
@@ -64,7 +70,7 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
     if (const VkfResult result = enabledCaps(info, &caps, message); result != VKF_SUCCESS) {
         return result;
     }
-    std::vector<TuningEntry> tuning;
+    TuningData tuning;
     if (const VkfResult result = readContextTuning(info, caps.identity(), &tuning, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -95,8 +101,10 @@ VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMes
         return fail(message, VKF_ERROR_UNSUPPORTED, "%s", obstacle);
     }
     const MatrixLayout& layout = caps.matrixOf(type);
-    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, layout.exchanged ? 0U : 1U}, info,
-                          "info", message);
+    const uint32_t known = layout.exchanged ? 0 : 1;
+    const uint32_t given = caps.matrixUse(type).given ? known : 0;
+    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, known, given, 0}, info, "info",
+                          message);
 }
 
 } // namespace
@@ -116,7 +124,23 @@ VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info
 }
 
 uint32_t vkfGetTuningEntryCount(VkfContext context) {
-    return context != nullptr ? static_cast<uint32_t>(context->tuning.size()) : 0;
+    return context != nullptr ? static_cast<uint32_t>(context->tuning.entries.size()) : 0;
+}
+
+uint32_t vkfGetTuningMatrixLayoutCount(VkfContext context) {
+    return context != nullptr ? static_cast<uint32_t>(context->tuning.matrixLayouts.size()) : 0;
+}
+
+VkfResult vkfGetTuningMatrixLayout(VkfContext context, uint32_t index, VkfMatrixLayout* layout, VkfMessage* message) {
+    if (context == nullptr || layout == nullptr) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "layout");
+    }
+    if (index >= context->tuning.matrixLayouts.size()) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "index is %u; the tuning data has %zu element layouts",
+                         index, context->tuning.matrixLayouts.size());
+    }
+    *layout = context->tuning.matrixLayouts[index];
+    return VKF_SUCCESS;
 }
 
 uint32_t vkfGetShaderVariantCount() { return static_cast<uint32_t>(vkf::shaderBinariesCount); }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "device/caps.hpp"
 #include "device/functions.hpp"
@@ -10,16 +9,16 @@
 #include "tiles/tuned_device.hpp"
 
 struct VkfContext_T {
-    VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, std::vector<vkf::TuningEntry> entries,
+    VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, vkf::TuningData data,
                  const vkf::DeviceFunctions& loaded)
-        : device(info.device), caps(enabled), tuning(std::move(entries)), functions(loaded),
+        : device(info.device), caps(enabled), tuning(std::move(data)), functions(loaded),
           pipelines(functions, info.device, info.pipelineCache, info.allocator) {}
 
-    vkf::TunedDevice tunedDevice() const { return {caps, tuning}; }
+    vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries}; }
 
     VkDevice device;
     vkf::Caps caps;
-    std::vector<vkf::TuningEntry> tuning; // for this device, in the order of the tuning data
+    vkf::TuningData tuning; // for this device
     vkf::DeviceFunctions functions;
     vkf::Pipelines pipelines;
 };

@@ -136,36 +136,36 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
     }
 }
 
-// Returns the shape that makes more products at once.
-MatrixLayout larger(const MatrixLayout& a, const MatrixLayout& b) {
-    return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
+// The 16-bit type that subgroups multiply in this shape and add up in fp32; VKF_TYPE_F32 = none.
+VkfType multipliedType(const VkCooperativeMatrixPropertiesKHR& shape) {
+    const bool sumsInFp32 = shape.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+                            shape.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && shape.scope == VK_SCOPE_SUBGROUP_KHR;
+    if (!sumsInFp32 || shape.AType != shape.BType) {
+        return VKF_TYPE_F32;
+    }
+    return shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR    ? VKF_TYPE_F16
+           : shape.AType == VK_COMPONENT_TYPE_BFLOAT16_KHR ? VKF_TYPE_BF16
+                                                           : VKF_TYPE_F32;
 }
 
-// Whether the matrices of a shape have the 16-bit type, fp32 sums and the scope of a subgroup.
-bool multiplies(const VkCooperativeMatrixPropertiesKHR& shape, VkComponentTypeKHR type) {
-    return shape.AType == type && shape.BType == type && shape.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
-           shape.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && shape.scope == VK_SCOPE_SUBGROUP_KHR;
-}
-
-// Finds the shapes of a 16-bit type with fp32 sums. In a known layout, results must be operands of the next product as
-// they are, so that a shape needs as many columns as depth.
-MatrixUse matrixUseOf(const std::vector<VkCooperativeMatrixPropertiesKHR>& shapes, VkComponentTypeKHR type,
-                      const Caps& caps) {
+// Chooses among the shapes of a 16-bit type. In a known layout, results must be operands of the next product as they
+// are, so that a shape needs as many columns as depth.
+MatrixUse matrixUseOf(VkfType type, const Caps& caps) {
     MatrixUse use;
-    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
-        if (!multiplies(shape, type)) {
+    for (const MatrixShape& shape : caps.matrixShapes) {
+        if (shape.type != type) {
             continue;
         }
-        if (use.known.rows == 0 && shape.NSize == shape.KSize) {
-            use.known = knownMatrixLayout(caps.driver, caps.subgroupSize, shape.MSize, shape.KSize);
+        if (use.known.rows == 0 && shape.columns == shape.depth) {
+            use.known = knownMatrixLayout(caps.driver, caps.subgroupSize, shape.rows, shape.depth);
         }
         use.exchanged =
-            larger(use.exchanged, exchangedMatrixLayout(caps.subgroupSize, shape.MSize, shape.NSize, shape.KSize));
+            larger(use.exchanged, exchangedMatrixLayout(caps.subgroupSize, shape.rows, shape.columns, shape.depth));
     }
     const MatrixLayout& known = use.known;
-    const bool narrow = std::any_of(shapes.begin(), shapes.end(), [&](const VkCooperativeMatrixPropertiesKHR& shape) {
-        return multiplies(shape, type) && shape.MSize == known.rows && shape.NSize == known.narrowColumns &&
-               shape.KSize == known.depth;
+    const bool narrow = std::any_of(caps.matrixShapes.begin(), caps.matrixShapes.end(), [&](const MatrixShape& shape) {
+        return shape.type == type && shape.rows == known.rows && shape.columns == known.narrowColumns &&
+               shape.depth == known.depth;
     });
     use.known.narrowColumns = narrow ? known.narrowColumns : 0;
     return use;
@@ -183,8 +183,13 @@ void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, C
     if (get(device, &count, shapes.data()) != VK_SUCCESS) {
         return;
     }
-    caps->f16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_FLOAT16_KHR, *caps);
-    caps->bf16Matrix = matrixUseOf(shapes, VK_COMPONENT_TYPE_BFLOAT16_KHR, *caps);
+    for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
+        if (const VkfType type = multipliedType(shape); type != VKF_TYPE_F32) {
+            caps->matrixShapes.push_back({type, shape.MSize, shape.NSize, shape.KSize});
+        }
+    }
+    caps->f16Matrix = matrixUseOf(VKF_TYPE_F16, *caps);
+    caps->bf16Matrix = matrixUseOf(VKF_TYPE_BF16, *caps);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <vkflash/vkflash.h>
 
@@ -14,10 +15,19 @@
 
 namespace vkf {
 
+// A shape of products of a 16-bit type, summed in fp32 by a subgroup.
+struct MatrixShape {
+    VkfType type;
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t depth;
+};
+
 // Cooperative matrices of one type. A layout has 0 rows where the device has no useful shape.
 struct MatrixUse {
     MatrixLayout known;     // in the driver's layout
     MatrixLayout exchanged; // through shared memory, on any driver
+    bool given = false;     // `known` comes from the application, not from the library's table
 };
 
 struct Caps {
@@ -29,11 +39,12 @@ struct Caps {
     uint32_t maxInvocations = 0; // of a workgroup, in its first dimension too
     uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
     uint32_t subgroupSize = 0;
-    bool subgroupShuffle = false;      // in compute shaders
-    bool subgroupSizeRequired = false; // a pipeline can ask for subgroupSize
-    MatrixUse f16Matrix{};             // of products of fp16, summed in fp32
-    MatrixUse bf16Matrix{};            // of bf16
-    VkfFeatures features = 0;          // supported; in a context: enabled
+    bool subgroupShuffle = false;            // in compute shaders
+    bool subgroupSizeRequired = false;       // a pipeline can ask for subgroupSize
+    std::vector<MatrixShape> matrixShapes{}; // all shapes, in the order of the driver
+    MatrixUse f16Matrix{};                   // of products of fp16, summed in fp32
+    MatrixUse bf16Matrix{};                  // of bf16
+    VkfFeatures features = 0;                // supported; in a context: enabled
     VkfQuirks quirks = 0;
 
     DeviceIdentity identity() const { return {vendorId, deviceId, driver}; }
@@ -47,9 +58,11 @@ struct Caps {
 
     bool storage16() const { return (features & VKF_FEATURE_STORAGE_16BIT) != 0; }
 
+    const MatrixUse& matrixUse(VkfType type) const { return type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix; }
+
     // The matrices for products of a 16-bit type. There are none if rows is 0.
     const MatrixLayout& matrixOf(VkfType type) const {
-        const MatrixUse& use = type == VKF_TYPE_BF16 ? bf16Matrix : f16Matrix;
+        const MatrixUse& use = matrixUse(type);
         const bool known = use.known.rows != 0 && (quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
         return known ? use.known : use.exchanged;
     }

@@ -13,7 +13,7 @@ struct KnownLayout {
 };
 
 // shaders/matrix/matrix_layout.glsl explains the bits, with an example of both. The layouts were seen on an H200 with
-// driver 580.159.04, and on llvmpipe of Mesa 26.1.6.
+// driver 580.159.04, and on llvmpipe of Mesa 26.1.6. They are defaults: layouts that the application gives go first.
 constexpr std::array knownLayouts = {
     // Four neighbouring lanes share a row, and the row eight below it.
     KnownLayout{
@@ -23,20 +23,6 @@ constexpr std::array knownLayouts = {
     KnownLayout{VK_DRIVER_ID_MESA_LLVMPIPE,
                 {8, 8, 8, 8, {{{1, 0}, {2, 0}, {4, 0}}}, {{{0, 1}, {0, 2}, {0, 4}}}, false, true}},
 };
-
-// Whether shared memory can bring elements of the shape into the layout of the library. A row consists of words of
-// eight elements. A lane has 4 to 16 elements of a result, and at least 2 of a left operand. A row or column number has
-// four bits.
-bool suitsExchange(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
-    constexpr uint32_t wordElements = 8;
-    constexpr uint32_t mostLanes = 64;
-    constexpr uint32_t mostRows = 16;
-    const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
-                             std::has_single_bit(depth);
-    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
-           depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
-           rows * depth >= 2 * lanes;
-}
 
 } // namespace
 
@@ -96,6 +82,23 @@ bool MatrixLayout::fillsFromRegisters() const {
     return true;
 }
 
+const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b) {
+    return uint64_t{b.rows} * b.columns * b.depth > uint64_t{a.rows} * a.columns * a.depth ? b : a;
+}
+
+// A row consists of words of eight elements. A lane has 4 to 16 elements of a result, and at least 2 of a left operand.
+// A row or column number has four bits.
+bool suitsKernels(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
+    constexpr uint32_t wordElements = 8;
+    constexpr uint32_t mostLanes = 64;
+    constexpr uint32_t mostRows = 16;
+    const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
+                             std::has_single_bit(depth);
+    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
+           depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
+           rows * depth >= 2 * lanes;
+}
+
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth) {
     const auto found = std::find_if(knownLayouts.begin(), knownLayouts.end(), [&](const KnownLayout& known) {
         return known.driver == driver && known.layout.lanes == subgroupSize && known.layout.rows == rows &&
@@ -105,7 +108,7 @@ MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_
 }
 
 MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth) {
-    if (!suitsExchange(subgroupSize, rows, columns, depth)) {
+    if (!suitsKernels(subgroupSize, rows, columns, depth)) {
         return {};
     }
     MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The element layout: which invocation of a subgroup holds which element of a cooperative matrix. The extension leaves
-// it to the driver. Where the library does not know the driver's layout, elements pass through shared memory into a
-// layout of the library.
+// it to the driver. A table has the layouts of some drivers, and an application can bring others
+// (device/given_layouts.hpp). Without either, elements pass through shared memory into a layout of the library.
 #pragma once
 
 #include <array>
@@ -19,6 +19,8 @@ struct MatrixLayout {
     struct Place {
         uint32_t row;
         uint32_t column;
+
+        bool operator==(const Place&) const = default;
     };
 
     uint32_t rows = 0; // 0 = no layout
@@ -45,7 +47,15 @@ struct MatrixLayout {
     // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
     // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
+
+    bool operator==(const MatrixLayout&) const = default;
 };
+
+// Returns the shape that makes more products at once.
+const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b);
+
+// Whether the kernels on matrices can use the shape, in some element layout.
+bool suitsKernels(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth);
 
 // Returns the driver's layout of a shape with as many columns as depth, or none if the library does not know it.
 MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_t rows, uint32_t depth);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// An entry of tuning data, which is about a class of problems, as plain data. tuning_file.hpp reads it.
+// Tuning data as plain data. tuning_file.hpp reads it. An entry is about a class of problems.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include <vkflash/problem.h>
+#include <vkflash/vkflash.h>
 
 namespace vkf {
 
@@ -63,6 +64,13 @@ struct TuningEntry {
     TunedScalarTile scalar{};     // attention on path scalar
     TunedCoopmatTile coopmat{};   // attention on path coopmat
     TunedGradientTile gradient{}; // the backward pass on path coopmat
+};
+
+// What a text holds for one device, in its order.
+struct TuningData {
+    std::vector<TuningEntry> entries;
+    // That kernels can use. Nothing has tested them on the device, so that only the application may put them to use.
+    std::vector<VkfMatrixLayout> matrixLayouts;
 };
 
 } // namespace vkf

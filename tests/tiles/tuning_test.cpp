@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/device.hpp"
+#include "support/given_layouts.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tuning_file.hpp"
 
@@ -44,14 +46,21 @@ std::string gradient(const std::string& kernel, const std::string& tile = gradie
     return "coopmat-" + kernel + " type=f16 masked=no headDim=64 valueDim=64" + anySize + tile + "\n";
 }
 
-std::vector<vkf::TuningEntry> entriesOf(const std::string& text) {
-    std::vector<vkf::TuningEntry> entries;
+// The element layout of NVIDIA's driver.
+const std::string elements = "0.1,0.8,8.0/0.2,0.4,1.0,2.0,4.0";
+const std::string layoutLine = "matrix type=f16 rows=16 columns=16 depth=16 lanes=32 result=" + elements +
+                               " left=" + elements + " right=1.0,8.0,0.8/2.0,4.0,0.1,0.2,0.4";
+
+vkf::TuningData dataOf(const std::string& text) {
+    vkf::TuningData data;
     VkfMessage message{};
-    const VkfResult result = vkf::readTuning(text, device, &entries, &message);
+    const VkfResult result = vkf::readTuning(text, device, &data, &message);
     INFO(text << "\n" << message.text);
     REQUIRE(result == VKF_SUCCESS);
-    return entries;
+    return data;
 }
+
+std::vector<vkf::TuningEntry> entriesOf(const std::string& text) { return dataOf(text).entries; }
 
 // The text with its first occurrence of `from` replaced.
 std::string with(std::string text, const std::string& from, const std::string& to) {
@@ -130,14 +139,27 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
 }
 
+TEST_CASE("element layouts of tuning data are read as they were written, and are no entries", "[tuning]") {
+    const vkf::TuningData data = dataOf(head + layoutLine + "\n" + scalar + "\n" + with(layoutLine, "=f16", "=bf16"));
+    CHECK(data.entries.size() == 1);
+    REQUIRE(data.matrixLayouts.size() == 2);
+    const VkfMatrixLayout expected =
+        vkf::test::givenLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
+    CHECK(std::memcmp(&data.matrixLayouts[0], &expected, sizeof expected) == 0);
+    CHECK(data.matrixLayouts[1].type == VKF_TYPE_BF16);
+    // Layouts of other devices, and those that kernels cannot use, are left out.
+    CHECK(dataOf(with(head, "0x2335", "0x2336") + layoutLine).matrixLayouts.empty());
+    CHECK(dataOf(head + with(layoutLine, "left=0.1,0.8", "left=0.8,0.1")).matrixLayouts.empty());
+}
+
 TEST_CASE("tuning data of other devices is checked and ignored", "[tuning]") {
     for (const auto& [from, to] : {std::pair{"0x10de", "0x10df"}, std::pair{"0x2335", "9014"}, std::pair{"=4", "=5"}}) {
         const std::string other = with(head, from, to);
         CHECK(entriesOf(other + scalar).empty());
         CHECK(entriesOf(fmt::format("{}{}\ndevice device=0x2335 vendor=4318 driver=4\n{}", other, scalar, matrix))
                   .size() == 1);
-        std::vector<vkf::TuningEntry> entries;
-        CHECK(vkf::readTuning(other + "scalar", device, &entries, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+        vkf::TuningData data;
+        CHECK(vkf::readTuning(other + "scalar", device, &data, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     }
 }
 
@@ -147,6 +169,9 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         const char* words;
     };
     const auto entry = [](const std::string& from, const std::string& to) { return head + with(scalar, from, to); };
+    const auto layout = [](const std::string& from, const std::string& to) {
+        return head + with(layoutLine, from, to);
+    };
     const Refused table[] = {
         {"", "line 1: does not start with \"vkflash tuning\""},
         {std::string(300, '\xff'), "line 1: does not start"},
@@ -155,7 +180,7 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {"vkflash tuning 1\n" + scalar, "line 2: an entry stands before the first device line"},
         {"vkflash tuning 1\ndevice vendor=1 device=2", "line 2: driver is missing"},
         {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
-        {head + "decode type=f16", "line 3: starts with decode, not with device or the name of an entry"},
+        {head + "decode type=f16", "line 3: starts with decode, not with device, matrix or the name of an entry"},
         {head + "scalar-dq type=f16", "line 3: starts with scalar-dq, not with device"},
         {head + with(gradient("dq"), " steps=3", ""), "line 3: steps is missing"},
         {head + with(gradient("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
@@ -186,25 +211,42 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {head + with(matrix, " splits=5", ""), "splits is missing"},
         {head + with(matrix, "splits=5", "splits=1025"), "splits=1025: takes a whole number from 1 to 1024"},
         {head + with(matrix, "rowTiles=1", "rowTiles=0"), "rowTiles=0: takes a whole number from 1 to 4"},
+        {"vkflash tuning 1\n" + layoutLine, "line 2: an entry stands before the first device line"},
+        {layout("type=f16", "type=f32"), "line 3: type=f32: takes f16 or bf16"},
+        {layout("rows=16", "rows=0"), "line 3: rows=0: takes a whole number from 1 to 256"},
+        {layout("lanes=32", ""), "line 3: lanes is missing"},
+        {layout(" right=1.0,8.0,0.8/2.0,4.0,0.1,0.2,0.4", ""), "line 3: right is missing"},
+        {layout(",8.0/", "/"), "line 3: result: not a permutation"},
+        {layout("0.4,1.0,2.0,4.0 left", "0.4,1.0,2.0 left"), "line 3: result: not a permutation"},
+        {layout("/0.2,0.4,1.0,2.0,4.0 left", " left"), "line 3: result: not a permutation"},
+        {layout("right=1.0", "right=2.0"), "line 3: right: not a permutation"},
+        {layout("right=1.0", "right=1"), "line 3: right=: takes a whole number from 0 to 256"},
+        {layout("right=1.0", "right=1.x"), "line 3: right=x: takes a whole number from 0 to 256"},
+        {layout("right=1.0", "right=,1.0"), "line 3: right=: takes a whole number from 0 to 256"},
+        {layout("right=1.0", "right=1.0,0.0,0.0,0.0,0.0,0.0,0.0"), "line 3: right: more than 8 bits"},
+        {with(head, "0x2335", "0x2336") + with(layoutLine, "right=1.0", "right=2.0"), "right: not a permutation"},
     };
     for (const Refused& refused : table) {
         INFO(refused.text);
         VkfMessage message{};
-        std::vector<vkf::TuningEntry> entries(3);
-        const VkfResult result = vkf::readTuning(refused.text, device, &entries, &message);
+        vkf::TuningData data;
+        data.entries.resize(3);
+        data.matrixLayouts.resize(2);
+        const VkfResult result = vkf::readTuning(refused.text, device, &data, &message);
         CHECK(result == (refused.text == "vkflash tuning x" ? VKF_ERROR_UNSUPPORTED : VKF_ERROR_INVALID_ARGUMENT));
-        CHECK(entries.size() == 3);
+        CHECK(data.entries.size() == 3);
+        CHECK(data.matrixLayouts.size() == 2);
         CHECK_THAT(std::string(message.text), ContainsSubstring(refused.words));
         CHECK(vkfCheckTuning(refused.text.data(), refused.text.size(), nullptr) == result);
     }
     VkfMessage message{};
-    std::vector<vkf::TuningEntry> entries;
-    CHECK(vkf::readTuning("vkflash tuning 2", device, &entries, &message) == VKF_ERROR_UNSUPPORTED);
+    vkf::TuningData data;
+    CHECK(vkf::readTuning("vkflash tuning 2", device, &data, &message) == VKF_ERROR_UNSUPPORTED);
     std::string many = head;
     for (int i = 0; i < 4097; i++) {
         many += scalar + "\n";
     }
-    CHECK(vkf::readTuning(many, device, &entries, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkf::readTuning(many, device, &data, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK_THAT(std::string(message.text), ContainsSubstring("line 4099: more than 4096 entries"));
     CHECK(vkfCheckTuning(nullptr, 0, &message) == VKF_ERROR_INVALID_ARGUMENT);
 }
@@ -469,6 +511,6 @@ TEST_CASE("a context takes tuning data or is not created", "[library]") {
     CHECK_THAT(std::string(message.text), ContainsSubstring("tuningBytes is 7"));
     CHECK(create("garbage", 0, &message) == VKF_SUCCESS);
     CHECK(create("vkflash tuning 2\n", 17, &message) == VKF_ERROR_UNSUPPORTED);
-    info.structSize -= 1;
+    info.structSize = offsetof(VkfContextCreateInfo, tuningBytes);
     CHECK(create(nullptr, 0, &message) == VKF_ERROR_STRUCT_SIZE);
 }

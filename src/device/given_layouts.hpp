@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// Element layouts that the application gives (VkfMatrixLayout). What can be checked without the device is checked here.
+// Whether a layout is the device's own, only the application can test.
+#pragma once
+
+#include <span>
+
+#include <vkflash/vkflash.h>
+
+#include "device/caps.hpp"
+#include "device/matrix_layout.hpp"
+
+namespace vkf {
+
+// Checks a layout as vkfCheckMatrixLayout says. Fills *layout, unless null, if kernels can use the layout.
+VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, VkfMessage* message);
+
+// Puts the given layouts in the place of the library's own, as VkfContextCreateInfo::matrixLayouts says. Fails for a
+// layout that no device can have, and for a shape that this device lacks.
+VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> given, Caps* caps, VkfMessage* message);
+
+} // namespace vkf
