@@ -85,6 +85,14 @@ struct DeviceSummary {
 // Throws Error: VKF_ERROR_UNSUPPORTED (no Vulkan loader, or a loader older than Vulkan 1.2).
 std::vector<DeviceSummary> listDevices();
 
+// Which element layouts of cooperative matrices (matrix_layout.h) the context of a device uses.
+// - automatic: those of DeviceOptions::tuning, after a test. For types without any, the layout that the library knows
+//   for this driver. If it knows none, a measured one. To measure takes milliseconds on a GPU.
+// - measured: measured ones, also where the library knows the layout. Those of the tuning data are ignored.
+// - builtIn: only layouts that the library knows for this driver. Nothing is measured.
+// A measured layout that fails its test is not used. With VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT the context uses none.
+enum class LayoutSource { automatic, measured, builtIn };
+
 // How to open a device. The defaults open the best device with everything that it has.
 struct DeviceOptions {
     // Which device to open. An error lists the devices that there are.
@@ -106,6 +114,8 @@ struct DeviceOptions {
     uint32_t maxSharedMemoryBytes = 0;
     // Content of a tuning file (VkfContextCreateInfo::tuning). Empty = no tuning data.
     std::string tuning;
+    // Where element layouts of cooperative matrices come from.
+    LayoutSource layoutSource = LayoutSource::automatic;
     // Seconds after which a submission that has not finished counts as a lost device. Steps of a plan are far shorter;
     // the limit keeps a program from hanging forever. Negative values count as 0, values over a year as a year.
     double submitTimeoutSeconds = 600;
@@ -156,6 +166,8 @@ public:
     // - VKF_ERROR_UNSUPPORTED: no Vulkan loader, a loader older than Vulkan 1.2, or no device at all
     // - VKF_ERROR_UNSUPPORTED: a validation layer that is not installed, or tuning data of an unknown version
     // - VKF_ERROR_INVALID_ARGUMENT: `select` fits no device, or malformed tuning data
+    // - VKF_ERROR_INVALID_ARGUMENT: the tuning data has an element layout that is not that of the device (what() says
+    //   which one)
     // - VKF_ERROR_INVALID_ARGUMENT: withoutFeatures contains VKF_FEATURE_BUFFER_DEVICE_ADDRESS or an unknown bit
     // - VKF_ERROR_MISSING_FEATURE: the device lacks what vkflash needs
     // - VKF_ERROR_MISSING_FEATURE: the device has no compute queue
@@ -180,6 +192,22 @@ public:
     bool hasShaderClock() const noexcept;
     // Validation warnings and errors so far. 0 without DeviceOptions::validation.
     uint64_t validationMessageCount() const noexcept;
+
+    // Element layouts that context() was created with: VkfContextCreateInfo::matrixLayouts. Empty where the context
+    // uses what the library knows. A context of the program's own on this device should get them too.
+    const std::vector<VkfMatrixLayout>& matrixLayouts() const noexcept;
+    // Measures the element layouts of all shapes of cooperative matrices that kernels may use. Returns the layouts that
+    // kernels can use, each after a test. Blocks. The result is for VkfContextCreateInfo::matrixLayouts, in this
+    // process.
+    std::vector<VkfMatrixLayout> measureMatrixLayouts();
+    // Multiplies known matrices on the device, with elements placed as the layout says, and compares all elements of
+    // the products. Returns if they are right: the layout is that of the device. Blocks.
+    //
+    // Throws Error:
+    // - VKF_ERROR_INVALID_ARGUMENT: the layout is not that of the device, or vkfCheckMatrixLayout returns this code
+    // - VKF_ERROR_INVALID_ARGUMENT: the device does not have the shape
+    // - VKF_ERROR_UNSUPPORTED: kernels cannot use the layout, or this build lacks the shader of the test
+    void testMatrixLayout(const VkfMatrixLayout& layout);
 
     // Creates a buffer. Its contents are undefined. A buffer of 0 bytes has a handle and an address too.
     //

@@ -3,8 +3,9 @@
 // The element layout: which invocation holds which element of a cooperative matrix.
 //
 // The extension leaves the layout to the driver. There are two cases:
-//   - The layout is known (src/device/matrix_layout.cpp). Then rows are reduced, and P turns from a result into an
-//     operand, without going through memory (coopmat/matrix_registers.glsl).
+//   - The layout is known, from a table (src/device/matrix_layout.cpp) or by a measurement
+//     (src/host/matrices/element_layout.comp). Then rows are reduced, and P turns from a result into an operand,
+//     without going through memory (coopmat/matrix_registers.glsl).
 //   - The layout is unknown. Then shared memory brings the scores into a layout of our own
 //     (coopmat/matrix_exchange.glsl).
 //

@@ -2,10 +2,14 @@
 //
 // Device: creates a DeviceState and passes calls on to it. Its transfers are in buffer.cpp.
 #include "host/device_state.hpp"
+#include "host/matrices/matrix_layouts.hpp"
 
 namespace vkf::host {
 
-Device::Device(const DeviceOptions& options) : state_(std::make_shared<DeviceState>(options)) {}
+// A submission that hangs needs a state that is shared already.
+Device::Device(const DeviceOptions& options) : state_(std::make_shared<DeviceState>(options)) {
+    state_->takeMatrixLayouts(options);
+}
 
 const DeviceSummary& Device::summary() const noexcept { return state_->summary(); }
 VkfContext Device::context() const noexcept { return state_->context(); }
@@ -29,6 +33,17 @@ std::array<double, 2> Device::submit(const std::function<void(VkCommandBuffer)>&
                                      const std::function<void(VkCommandBuffer)>& recordBehind) {
     return state_->submit(record, recordBehind);
 }
+
+const std::vector<VkfMatrixLayout>& Device::matrixLayouts() const noexcept { return state_->matrixLayouts(); }
+
+std::vector<VkfMatrixLayout> Device::measureMatrixLayouts() {
+    std::vector<VkfMatrixLayout> layouts = host::measureMatrixLayouts(*state_, VKF_TYPE_F16);
+    const std::vector<VkfMatrixLayout> ofBfloat16 = host::measureMatrixLayouts(*state_, VKF_TYPE_BF16);
+    layouts.insert(layouts.end(), ofBfloat16.begin(), ofBfloat16.end());
+    return layouts;
+}
+
+void Device::testMatrixLayout(const VkfMatrixLayout& layout) { host::testMatrixLayout(*state_, layout); }
 
 uint64_t Device::bytesInUse() const noexcept { return state_->bytesInUse(); }
 uint64_t Device::peakBytes() const noexcept { return state_->peakBytes(); }

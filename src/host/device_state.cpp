@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/error.hpp"
+#include "host/matrices/matrix_layouts.hpp"
 
 namespace vkf::host {
 namespace {
@@ -41,10 +42,19 @@ Context DeviceState::createContext(const DeviceOptions& options) const {
     info.maxSharedMemoryBytes = options.maxSharedMemoryBytes;
     info.tuning = options.tuning.data();
     info.tuningBytes = options.tuning.size();
+    info.matrixLayouts = matrixLayouts_.data();
+    info.matrixLayoutCount = matrixLayouts_.size();
     VkfMessage message{};
     VkfContext context = nullptr;
     check(vkfCreateContext(&info, &context, &message), message);
     return Context(context);
+}
+
+void DeviceState::takeMatrixLayouts(const DeviceOptions& options) {
+    matrixLayouts_ = chooseMatrixLayouts(*this, options);
+    if (!matrixLayouts_.empty()) {
+        context_ = createContext(options);
+    }
 }
 
 AllocatedBuffer DeviceState::createBuffer(uint64_t bytes, Memory memory) {

@@ -3,6 +3,8 @@
 // Everything behind a Device, in the order of creation. Device, Buffer and Plan share it.
 #pragma once
 
+#include <vector>
+
 #include <vkflash/vkflash.hpp>
 
 #include "host/allocator.hpp"
@@ -13,6 +15,7 @@ namespace vkf::host {
 
 class DeviceState : public std::enable_shared_from_this<DeviceState> {
 public:
+    // The context has no measured element layouts of matrices yet.
     explicit DeviceState(const DeviceOptions& options);
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
@@ -22,6 +25,7 @@ public:
     const Instance& instance() const noexcept { return instance_; }
     const LogicalDevice& device() const noexcept { return device_; }
     VkfContext context() const noexcept { return context_.get(); }
+    bool hangs() const noexcept { return submitter_.hangs(); }
     uint64_t validationMessageCount() const noexcept { return log_.count(); }
 
     AllocatedBuffer createBuffer(uint64_t bytes, Memory memory);
@@ -32,6 +36,10 @@ public:
                                  const std::function<void(VkCommandBuffer)>& recordBehind = {});
     // A mapped buffer for transfers, created when it is first needed.
     const AllocatedBuffer& stagingBuffer();
+
+    // Creates the context again, with the element layouts that the options ask for.
+    void takeMatrixLayouts(const DeviceOptions& options);
+    const std::vector<VkfMatrixLayout>& matrixLayouts() const noexcept { return matrixLayouts_; }
 
     uint64_t bytesInUse() const noexcept { return bytesInUse_; }
     uint64_t peakBytes() const noexcept { return peakBytes_; }
@@ -45,6 +53,7 @@ private:
     Instance instance_;
     DeviceSummary summary_;
     LogicalDevice device_;
+    std::vector<VkfMatrixLayout> matrixLayouts_; // of the context
     Context context_;
     Allocator allocator_;
     Submitter submitter_;

@@ -29,18 +29,27 @@ namespace vkf::host {
 #define VKF_HOST_DEVICE_FUNCTIONS(X)                                                                                   \
     X(AllocateCommandBuffers)                                                                                          \
     X(BeginCommandBuffer)                                                                                              \
+    X(CmdBindPipeline)                                                                                                 \
     X(CmdCopyBuffer)                                                                                                   \
+    X(CmdDispatch)                                                                                                     \
     X(CmdFillBuffer)                                                                                                   \
     X(CmdPipelineBarrier)                                                                                              \
+    X(CmdPushConstants)                                                                                                \
     X(CmdResetQueryPool)                                                                                               \
     X(CmdWriteTimestamp)                                                                                               \
     X(CreateCommandPool)                                                                                               \
+    X(CreateComputePipelines)                                                                                          \
     X(CreateFence)                                                                                                     \
+    X(CreatePipelineLayout)                                                                                            \
     X(CreateQueryPool)                                                                                                 \
+    X(CreateShaderModule)                                                                                              \
     X(DestroyCommandPool)                                                                                              \
     X(DestroyDevice)                                                                                                   \
     X(DestroyFence)                                                                                                    \
+    X(DestroyPipeline)                                                                                                 \
+    X(DestroyPipelineLayout)                                                                                           \
     X(DestroyQueryPool)                                                                                                \
+    X(DestroyShaderModule)                                                                                             \
     X(EndCommandBuffer)                                                                                                \
     X(GetBufferDeviceAddress)                                                                                          \
     X(GetDeviceQueue)                                                                                                  \

@@ -49,6 +49,10 @@ struct ShaderBinary {
 extern const ShaderBinary shaderBinaries[];
 extern const size_t shaderBinariesCount;
 
+// The shaders of src/host/matrices/shaders.json, which are in the host library.
+extern const ShaderBinary hostShaderBinaries[];
+extern const size_t hostShaderBinariesCount;
+
 // The shaders of tools/measure/shaders.json, which are in the program.
 extern const ShaderBinary toolShaderBinaries[];
 extern const size_t toolShaderBinariesCount;

@@ -19,7 +19,7 @@ struct Room {
 };
 
 // Floors from top to bottom: calls, schedule, tiles, pipelines, device, problem, base. A folder may include the folders
-// below it. host and reference stand apart.
+// below it. host and reference stand apart. host sees the table of embedded shaders, for shaders of its own.
 inline constexpr std::array sourceRooms = {
     Room{"calls", "schedule tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
                   "<vkflash/tuning.h>"},
@@ -31,7 +31,8 @@ inline constexpr std::array sourceRooms = {
     Room{"problem", "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append.h> <vkflash/merge.h> "
                     "<vkflash/gradient.h> <vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
-    Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> <vulkan/*>"},
+    Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> "
+                 "<vkflash/inspect.h> <vkflash/tuning.h> <vulkan/*> pipelines/shader_table.hpp"},
     // The CPU's answer knows no Vulkan.
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// Measures and tests the element layouts of a device's cooperative matrices.
+#pragma once
+
+#include <vector>
+
+#include "host/device_state.hpp"
+
+namespace vkf::host {
+
+// Measures all shapes of a type that kernels may use. Returns the layouts that kernels can use and that pass the test.
+// Returns none if the device does not multiply the type.
+std::vector<VkfMatrixLayout> measureMatrixLayouts(DeviceState& state, VkfType type);
+
+// Throws as Device::testMatrixLayout says.
+void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout);
+
+// The layouts for the context of a device that is being opened, as DeviceOptions::layoutSource says. The state's own
+// context was created without any.
+std::vector<VkfMatrixLayout> chooseMatrixLayouts(DeviceState& state, const DeviceOptions& options);
+
+} // namespace vkf::host
