@@ -48,6 +48,38 @@ TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     CHECK(place.files() == std::vector<std::string>{"t.txt"});
 }
 
+TEST_CASE("tune writes element layouts that are tested before they are used", "[program][gpu]") {
+    needDevice();
+    if (testDevice().measureMatrixLayouts().empty()) {
+        SKIP("this device has no matrices whose layout kernels can use");
+    }
+    const Workplace place;
+    CHECK_THAT(succeed(place, "tune --quick --paths scalar -o t.txt").out,
+               ContainsSubstring("element layouts of cooperative matrices were measured"));
+    const std::string text = place.read("t.txt");
+    REQUIRE_THAT(text, ContainsSubstring("\nmatrix type=f16 rows="));
+    CHECK_THAT(succeed(place, "info --tuning t.txt").out, ContainsSubstring("element layout measured"));
+    succeed(place, tensors + "--tuning t.txt");
+
+    // A right operand with the first two bits of the lane exchanged.
+    const size_t first = text.find('/', text.find(" right=")) + 1;
+    const size_t second = text.find(',', first) + 1;
+    const size_t end = text.find_first_of(",\n", second);
+    const std::string one = text.substr(first, second - 1 - first);
+    const std::string other = text.substr(second, end - second);
+    std::string wrong = text;
+    wrong.replace(first, end - first, other + "," + one);
+    place.write("wrong.txt", wrong);
+    wrong.replace(first, end - first, one + "," + one);
+    place.write("twice.txt", wrong);
+    place.write("short.txt", text.substr(0, second - 1) + text.substr(text.find('\n', second)));
+    checkRefusals(place,
+                  {{tensors + "--tuning twice.txt", "--tuning twice.txt|right: not a permutation"},
+                   {tensors + "--tuning short.txt", "--tuning short.txt|right: not a permutation"},
+                   {tensors + "--tuning wrong.txt",
+                    "tuning: the element layout of f16 matrices|is not that of this device|right|vkflash tune"}});
+}
+
 TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
     needDevice();
     const Workplace place;

@@ -122,7 +122,8 @@ Json json(const std::vector<Matrices>& matrices) {
                         {"rows", info.rows},
                         {"columns", info.columns},
                         {"depth", info.depth},
-                        {"layoutKnown", info.layoutKnown != 0}});
+                        {"layoutKnown", info.layoutKnown != 0},
+                        {"layoutMeasured", info.layoutGiven != 0}});
     return list;
 }
 
@@ -172,8 +173,9 @@ void print(const DeviceReport& report, bool tuned) {
     fmt::print("    features    {}\n", fmt::join(featureNames(summary.features), ", "));
     for (const auto& [type, info] : report.matrices)
         fmt::print("    matrices    {} {}x{}x{}, {}\n", vkfTypeName(type), info.rows, info.columns, info.depth,
-                   info.layoutKnown ? "scores in registers"
-                                    : "scores through shared memory: this driver's element layout is not known");
+                   info.layoutGiven != 0   ? "scores in registers, element layout measured"
+                   : info.layoutKnown != 0 ? "scores in registers"
+                                           : "scores through shared memory: kernels cannot use this element layout");
     if (tuned)
         fmt::print("    tuning      {} entries of the file are for this device\n", report.tuningEntries);
     if (report.paths.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash tune: measures other tiles than the library's own choice on this device. Writes the faster ones to a file for
-// --tuning and VkfContextCreateInfo::tuning.
+// vkflash tune: measures other tiles than the library's own choice on this device, and the element layouts of its
+// matrices. Writes the faster tiles and the layouts to a file for --tuning and VkfContextCreateInfo::tuning.
 #include <memory>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "tensors/atomic_file.hpp"
 #include "tune/gradient_tuner.hpp"
 #include "tune/tuner.hpp"
+#include "tune/tuning_text.hpp"
 
 namespace vkf::tools {
 
@@ -103,6 +104,13 @@ void writeTuning(const std::string& path, const host::DeviceSummary& device, con
 // Gradients whose kernels are tuned together.
 constexpr VkfGradients tunedTogether[] = {VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V};
 
+std::vector<std::string> layoutLines(host::Device& device) {
+    std::vector<std::string> lines;
+    for (const VkfMatrixLayout& layout : device.measureMatrixLayouts())
+        lines.push_back(matrixLine(layout));
+    return lines;
+}
+
 // Tunes the problems and returns the entries. Prints and leaves out a problem that the device cannot run.
 std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions& options,
                                  const std::vector<VkfProblem>& problems) {
@@ -164,9 +172,12 @@ void tune(const TuneCommandOptions& options) {
     else
         fmt::print("{} of {} classes of problems have a faster tile than the library's choice\n", entries.size(),
                    problems.size());
+    std::vector<std::string> lines = layoutLines(device);
+    fmt::print("{} element layouts of cooperative matrices were measured\n", lines.size());
     if (options.output.empty())
         return;
-    writeTuning(options.output, device.summary(), entries);
+    lines.insert(lines.end(), entries.begin(), entries.end());
+    writeTuning(options.output, device.summary(), lines);
     fmt::print("wrote   {}\n", options.output);
 }
 
@@ -174,8 +185,9 @@ void tune(const TuneCommandOptions& options) {
 
 void addTuneCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<TuneCommandOptions>();
-    CLI::App* command = program.add_subcommand(
-        "tune", "Measures other tiles on this device and writes the faster ones to a file for --tuning.");
+    CLI::App* command = program.add_subcommand("tune", "Measures other tiles on this device and the element layouts of "
+                                                       "its matrices, and writes the faster tiles and the "
+                                                       "layouts to a file for --tuning.");
     command->add_option("-o,--output", options->output, "file for the tiles; without it the program only shows them");
     addPrefillShapeOptions(*command, options->shapes);
     addDeviceOptions(*command, options->device);

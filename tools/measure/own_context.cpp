@@ -36,6 +36,8 @@ Context createContext(const host::Device& device, const PipelineCache& cache, st
     info.pipelineCache = cache.handle();
     info.tuning = tuning.data();
     info.tuningBytes = tuning.size();
+    info.matrixLayouts = device.matrixLayouts().data();
+    info.matrixLayoutCount = device.matrixLayouts().size();
     VkfMessage message{};
     Context context;
     check(vkfCreateContext(&info, context.put(), &message), message);

@@ -15,6 +15,18 @@ std::string rangeText(uint32_t least, uint32_t most) {
     return least == most ? std::to_string(least) : fmt::format("{}..{}", least, most);
 }
 
+// What each bit of numbers below `count` adds.
+std::string placesText(const VkfMatrixPlace* bits, uint32_t count) {
+    std::string text;
+    for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS && 1U << bit < count; ++bit)
+        text += fmt::format("{}{}.{}", bit == 0 ? "" : ",", bits[bit].row, bits[bit].column);
+    return text;
+}
+
+std::string elementsText(const VkfElementLayout& layout, uint32_t elements, uint32_t lanes) {
+    return placesText(layout.elementBits, elements / lanes) + "/" + placesText(layout.laneBits, lanes);
+}
+
 } // namespace
 
 ProblemClass::ProblemClass(const VkfProblem& measured, VkfPath path)
@@ -63,6 +75,13 @@ std::string ProblemClass::line(const std::string& firstWord, const std::string& 
                        vkfTypeName(measured_.q.type), measured_.causal ? "yes" : "no", measured_.headDim, valueDim,
                        rangeText(rows_.least, rows_.most), rangeText(keys_.least, keys_.most),
                        rangeText(heads_.least, heads_.most), tile, remark.empty() ? "" : " # ", remark);
+}
+
+std::string matrixLine(const VkfMatrixLayout& layout) {
+    const auto [type, rows, columns, depth, lanes, reserved, result, left, right] = layout;
+    return fmt::format("matrix type={} rows={} columns={} depth={} lanes={} result={} left={} right={}",
+                       vkfTypeName(type), rows, columns, depth, lanes, elementsText(result, rows * columns, lanes),
+                       elementsText(left, rows * depth, lanes), elementsText(right, depth * columns, lanes));
 }
 
 std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries) {

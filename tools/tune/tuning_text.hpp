@@ -41,7 +41,10 @@ private:
     Range rows_, keys_, heads_;
 };
 
-// The text of a file: version and device, then the entries.
+// The line that holds an element layout.
+std::string matrixLine(const VkfMatrixLayout& layout);
+
+// The text of a file: version and device, then the entries and other lines.
 std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries);
 
 } // namespace vkf::tools
