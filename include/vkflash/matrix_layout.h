@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-/* Rows and columns that one bit adds. Of the two numbers, one is 0 and the other one a power of two. Both are 0 for a
- * bit that no element number or lane number has. */
+/* Rows and columns that one bit adds. One number is 0, and the other one is a power of two. Both are 0 for a bit that
+ * no element number or lane number has. */
 typedef struct VkfMatrixPlace {
     uint16_t row;    /* rows */
     uint16_t column; /* columns */
@@ -88,9 +88,11 @@ typedef struct VkfMatrixLayout {
  * - Result: the low bits of the element's number choose a column, in rising order. The other bits choose a row.
  * - Left operand: laid out like the result, if columns equals depth.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null; a type or a size that matrices cannot have; a reserved field that is not 0;
- * two elements in one place, or an element outside of its matrix), VKF_ERROR_UNSUPPORTED (a valid element layout in
- * another form than kernels need). The message names the matrix and the element. */
+ * Errors:
+ * - VKF_ERROR_INVALID_ARGUMENT: null, a type or a size that matrices cannot have, or a reserved field that is not 0
+ * - VKF_ERROR_INVALID_ARGUMENT: no permutation, because two elements share a place or an element is outside of its
+ *   matrix (the message names the matrix and the element)
+ * - VKF_ERROR_UNSUPPORTED: a valid element layout in another form than kernels need */
 VKF_API VkfResult vkfCheckMatrixLayout(const VkfMatrixLayout* layout, VkfMessage* message);
 
 #ifdef __cplusplus

@@ -84,8 +84,8 @@ VkfResult checkBits(const Matrix& matrix, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Refuses a layout in which two elements share a place, or an element has a place outside of the matrix. What is left
-// are layouts whose bits add a power of two of rows or of columns: other sums do not reach each place once.
+// Refuses a layout in which two elements share a place, or an element has a place outside of the matrix. The bits of
+// other layouts all add a power of two of rows or of columns, because other sums do not reach each place once.
 VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
     constexpr uint32_t nobody = UINT32_MAX;
     const uint32_t elements = matrix.elements();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Element layouts that the application gives (VkfMatrixLayout). What can be checked without the device is checked here.
-// Whether a layout is the device's own, only the application can test.
+// Element layouts that the application gives (VkfMatrixLayout). The library checks what it can check without the
+// device. Only the application can test whether a layout is the device's own.
 #pragma once
 
 #include <span>

@@ -13,7 +13,6 @@
 #include "device/caps.hpp"
 #include "device/given_layouts.hpp"
 #include "support/described_device.hpp"
-#include "support/given_layouts.hpp"
 
 namespace {
 

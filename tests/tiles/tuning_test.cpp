@@ -19,7 +19,6 @@
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/device.hpp"
-#include "support/given_layouts.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tuning_file.hpp"
 
