@@ -16,8 +16,10 @@
 // Errors are exceptions of type vkf::host::Error, whose result() is a VkfResult. std::bad_alloc is thrown where the C++
 // runtime has no host memory. Any function that calls Vulkan can throw an Error with these results:
 // - VKF_ERROR_OUT_OF_HOST_MEMORY, VKF_ERROR_OUT_OF_DEVICE_MEMORY
-// - VKF_ERROR_DEVICE_LOST
+// - VKF_ERROR_DEVICE_LOST: from then on, every call that needs the device throws this without asking the driver. Open a
+//   new Device.
 // - VKF_ERROR_VULKAN: another Vulkan call failed; what() names it.
+// After any other error the objects are as before the call, and the next call works. docs/errors.md says more.
 // Functions below list other results only. Functions marked noexcept throw nothing.
 #ifndef VKFLASH_HOST_HPP
 #define VKFLASH_HOST_HPP
@@ -80,10 +82,10 @@ struct DeviceSummary {
 };
 
 // Lists every physical device of the system. Returns an empty list if no driver is installed. Creates a Vulkan instance
-// and destroys it before it returns.
+// and destroys it before it returns. getInstanceProcAddr is as DeviceOptions::getInstanceProcAddr.
 //
 // Throws Error: VKF_ERROR_UNSUPPORTED (no Vulkan loader, or a loader older than Vulkan 1.2).
-std::vector<DeviceSummary> listDevices();
+std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProcAddr = nullptr);
 
 // Which element layouts of cooperative matrices (matrix_layout.h) the context of a device uses.
 // - automatic: those of DeviceOptions::tuning, after a test. For types without any, the layout that the library knows
@@ -119,6 +121,9 @@ struct DeviceOptions {
     // Seconds after which a submission that has not finished counts as a lost device. Steps of a plan are far shorter;
     // the limit keeps a program from hanging forever. Negative values count as 0, values over a year as a year.
     double submitTimeoutSeconds = 600;
+    // Entry of the program's own Vulkan loader or driver, for programs that link one, or that watch Vulkan calls.
+    // nullptr = the system's loader, which the layer loads. It must stay loaded as long as the device is open.
+    PFN_vkGetInstanceProcAddr getInstanceProcAddr = nullptr;
 };
 
 // Where a buffer lives.
@@ -218,7 +223,8 @@ public:
     //
     // Throws Error: VKF_ERROR_INVALID_ARGUMENT (the range is not within the buffer).
     void upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
-    // Copies `bytes` bytes from offset `offset` of the buffer to the host. Otherwise like upload.
+    // Copies `bytes` bytes from offset `offset` of the buffer to the host. Otherwise like upload. If it throws, it may
+    // have written some of the bytes.
     void download(void* to, const Buffer& from, uint64_t bytes, uint64_t offset = 0);
     // Fills the whole buffer with a 32-bit pattern. Blocks. Does nothing to an empty Buffer.
     void fill(const Buffer& buffer, uint32_t pattern);
@@ -228,10 +234,10 @@ public:
     // - Barriers around the commands make all earlier writes visible to them. Later submissions and the host see what
     //   they write.
     // - An exception of the callback passes through, and nothing is submitted.
-    // - After a timeout every further submission throws. Objects that the device may still use are kept until the
-    //   process ends.
+    // - Objects that the device may still use after a timeout are kept until the process ends.
     //
-    // Throws Error: VKF_ERROR_DEVICE_LOST (the device is lost, or submitTimeoutSeconds have passed).
+    // Throws Error: VKF_ERROR_DEVICE_LOST (the device is lost, or submitTimeoutSeconds have passed, or waiting failed
+    // several times, so that it is not known when the submission ends).
     double submit(const std::function<void(VkCommandBuffer)>& record);
     // Submits two parts in one submission, the second behind a barrier. Returns the GPU seconds of each part, which are
     // measured separately: the first number does not contain the second part. Otherwise like the other submit.
@@ -247,6 +253,7 @@ public:
     void resetPeakBytes() noexcept;
 
 private:
+    friend class Gradient;
     friend class Plan;
     std::shared_ptr<DeviceState> state_;
 };
@@ -323,8 +330,8 @@ public:
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});
-    // Copies o, lse and probabilities to the host. Blocks. Elements between the rows of a strided o keep their values;
-    // for that, a strided o takes a temporary copy in host memory.
+    // Copies o, lse and probabilities to the host: all of them, or nothing if it throws. For this, it takes a temporary
+    // copy of them in host memory. Blocks. Elements between the rows of a strided o keep their values.
     //
     // Throws Error: VKF_ERROR_INVALID_ARGUMENT (an output that the problem has is null).
     void download(const HostTensors& tensors);
@@ -388,7 +395,8 @@ public:
     void upload(const HostTensors& tensors, const HostGradients& gradients);
     // As Attention::run.
     double run(const std::function<void(double)>& progress = {});
-    // Copies the gradients to the host. Blocks. Elements between the rows of strided gradients keep their values.
+    // Copies the gradients to the host: all of them, or nothing if it throws. For this, it takes a temporary copy of
+    // them in host memory. Blocks. Elements between the rows of strided gradients keep their values.
     //
     // Throws Error: VKF_ERROR_INVALID_ARGUMENT (a gradient that the problem wants is null).
     void download(const HostGradients& gradients);

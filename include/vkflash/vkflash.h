@@ -54,7 +54,10 @@
  * Errors. A call that fails has changed nothing: no handle is written, no output struct is filled, no command is
  * recorded. Every `message` may be NULL. Otherwise a call that fails writes one sentence to it.
  * - VKF_ERROR_OUT_OF_HOST_MEMORY: an allocation of host memory failed, in the library or in the driver.
+ * - VKF_ERROR_DEVICE_LOST: a Vulkan call lost the device. From then on, every call that needs a pipeline of the context
+ *   fails with this result, without a Vulkan call. Destroy the objects, and create a new device.
  * - VKF_ERROR_VULKAN: another Vulkan call failed, or the C++ runtime did.
+ * After any other error than VKF_ERROR_DEVICE_LOST the same call may be tried again. docs/errors.md says more.
  */
 #ifndef VKFLASH_VKFLASH_H
 #define VKFLASH_VKFLASH_H

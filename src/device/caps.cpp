@@ -6,47 +6,57 @@
 #include <vector>
 
 #include "base/message.hpp"
+#include "base/vulkan_result.hpp"
 #include "device/quirks.hpp"
 
 namespace vkf {
 namespace {
 
-class Extensions {
-public:
-    Extensions(const InstanceFunctions& functions, VkPhysicalDevice device) {
+// Fills *list by get(count, items), one of Vulkan's functions for lists. `empty` is an item before the driver fills it.
+template <typename Item, typename Get> VkResult readList(const Get& get, const Item& empty, std::vector<Item>* list) {
+    for (;;) {
         uint32_t count = 0;
-        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr) != VK_SUCCESS) {
-            return;
+        if (const VkResult result = get(&count, static_cast<Item*>(nullptr)); result != VK_SUCCESS) {
+            return result;
         }
-        list_.resize(count);
-        if (functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list_.data()) != VK_SUCCESS) {
-            list_.clear();
+        list->assign(count, empty);
+        const VkResult result = get(&count, list->data());
+        // The list can grow between the two calls.
+        if (result != VK_INCOMPLETE) {
+            list->resize(result == VK_SUCCESS ? count : 0);
+            return result;
         }
     }
+}
 
-    bool has(const char* name) const {
-        return std::any_of(list_.begin(), list_.end(), [name](const VkExtensionProperties& extension) {
-            return std::strcmp(extension.extensionName, name) == 0;
-        });
-    }
-
-private:
-    std::vector<VkExtensionProperties> list_;
-};
+bool contains(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+    return std::any_of(extensions.begin(), extensions.end(), [name](const VkExtensionProperties& extension) {
+        return std::strcmp(extension.extensionName, name) == 0;
+    });
+}
 
 // The structs that a query may contain, because the device knows them.
 struct Known {
-    bool subgroupSizeControl;
-    bool cooperativeMatrix;
-    bool bfloat16;
+    bool subgroupSizeControl = false;
+    bool cooperativeMatrix = false;
+    bool bfloat16 = false;
 };
 
-Known knownStructs(const InstanceFunctions& functions, VkPhysicalDevice device, uint32_t apiVersion) {
-    const Extensions extensions(functions, device);
-    return {apiVersion >= VK_API_VERSION_1_3 || extensions.has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME),
-            functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
-                extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
-            extensions.has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)};
+VkfResult readKnownStructs(const InstanceFunctions& functions, VkPhysicalDevice device, uint32_t apiVersion,
+                           Known* known, VkfMessage* message) {
+    std::vector<VkExtensionProperties> extensions;
+    const auto get = [&](uint32_t* count, VkExtensionProperties* items) {
+        return functions.vkEnumerateDeviceExtensionProperties(device, nullptr, count, items);
+    };
+    if (const VkResult result = readList(get, VkExtensionProperties{}, &extensions); result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkEnumerateDeviceExtensionProperties");
+    }
+    known->subgroupSizeControl =
+        apiVersion >= VK_API_VERSION_1_3 || contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    known->cooperativeMatrix = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
+                               contains(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    known->bfloat16 = contains(extensions, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+    return VKF_SUCCESS;
 }
 
 // Links structs into a chain for a query, the last one first.
@@ -171,17 +181,15 @@ MatrixUse matrixUseOf(VkfType type, const Caps& caps) {
     return use;
 }
 
-void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps) {
-    uint32_t count = 0;
-    const auto get = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
-    if (get(device, &count, nullptr) != VK_SUCCESS) {
-        return;
-    }
+VkfResult readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, Caps* caps, VkfMessage* message) {
     VkCooperativeMatrixPropertiesKHR empty{};
     empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    std::vector<VkCooperativeMatrixPropertiesKHR> shapes(count, empty);
-    if (get(device, &count, shapes.data()) != VK_SUCCESS) {
-        return;
+    std::vector<VkCooperativeMatrixPropertiesKHR> shapes;
+    const auto get = [&](uint32_t* count, VkCooperativeMatrixPropertiesKHR* items) {
+        return functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, count, items);
+    };
+    if (const VkResult result = readList(get, empty, &shapes); result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     }
     for (const VkCooperativeMatrixPropertiesKHR& shape : shapes) {
         if (const VkfType type = multipliedType(shape); type != VKF_TYPE_F32) {
@@ -190,6 +198,7 @@ void readMatrices(const InstanceFunctions& functions, VkPhysicalDevice device, C
     }
     caps->f16Matrix = matrixUseOf(VKF_TYPE_F16, *caps);
     caps->bf16Matrix = matrixUseOf(VKF_TYPE_BF16, *caps);
+    return VKF_SUCCESS;
 }
 
 } // namespace
@@ -215,11 +224,18 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
     }
     Caps read;
     read.apiVersion = apiVersion;
-    const Known known = knownStructs(functions, query.physicalDevice, apiVersion);
+    Known known;
+    if (const VkfResult result = readKnownStructs(functions, query.physicalDevice, apiVersion, &known, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
     readProperties(functions, query.physicalDevice, known, &read);
     readFeatures(functions, query.physicalDevice, known, &read);
     if ((read.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
-        readMatrices(functions, query.physicalDevice, &read);
+        if (const VkfResult result = readMatrices(functions, query.physicalDevice, &read, message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
     }
     read.quirks = driverQuirks(read.driver);
     if ((read.features & VKF_FEATURE_BUFFER_DEVICE_ADDRESS) == 0) {

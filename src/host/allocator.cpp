@@ -94,7 +94,7 @@ struct Allocator::State {
     void create(const Instance& instance, const LogicalDevice& device);
     void findHeap(Memory memory);
     VkDeviceSize heapBytes(Memory memory) const;
-    Error outOfMemory(VkfResult result, uint64_t bytes, Memory memory) const;
+    Error outOfMemory(uint64_t bytes, Memory memory) const;
 };
 
 void Allocator::State::create(const Instance& instance, const LogicalDevice& device) {
@@ -146,13 +146,14 @@ VkDeviceSize Allocator::State::heapBytes(Memory memory) const {
     return properties->memoryHeaps[heaps[static_cast<size_t>(memory)]].size;
 }
 
-Error Allocator::State::outOfMemory(VkfResult result, uint64_t bytes, Memory memory) const {
+Error Allocator::State::outOfMemory(uint64_t bytes, Memory memory) const {
     std::array<VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
     vmaGetHeapBudgets(vma, budgets.data());
     const VmaBudget& budget = budgets[heaps[static_cast<size_t>(memory)]];
     const VkDeviceSize left = budget.budget - std::min(budget.usage, budget.budget);
-    return Error(result, "a buffer of " + byteText(bytes) + " does not fit into the memory of " + deviceName + ": " +
-                             byteText(left) + " of " + byteText(heapBytes(memory)) + " left");
+    return Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY, "a buffer of " + byteText(bytes) +
+                                                     " does not fit into the memory of " + deviceName + ": " +
+                                                     byteText(left) + " of " + byteText(heapBytes(memory)) + " left");
 }
 
 Allocator::Allocator(const Instance& instance, const LogicalDevice& device, std::string deviceName)
@@ -166,7 +167,7 @@ Allocator::~Allocator() = default;
 AllocatedBuffer Allocator::create(uint64_t bytes, Memory memory) {
     // Vulkan does not refuse sizes over these limits: its behaviour is undefined.
     if (bytes > std::min(state_->maxBufferBytes, state_->heapBytes(memory))) {
-        throw state_->outOfMemory(VKF_ERROR_OUT_OF_DEVICE_MEMORY, bytes, memory);
+        throw state_->outOfMemory(bytes, memory);
     }
     AllocatedBuffer result;
     result.capacity = std::max<uint64_t>(4, (bytes + 3) / 4 * 4);
@@ -179,10 +180,8 @@ AllocatedBuffer Allocator::create(uint64_t bytes, Memory memory) {
     VmaAllocationInfo info{};
     const VkResult created = vmaCreateBufferWithAlignment(state_->vma, &buffer, &wanted, addressAlignment,
                                                           &result.buffer, &allocation, &info);
-    if (created == VK_ERROR_OUT_OF_DEVICE_MEMORY || created == VK_ERROR_OUT_OF_HOST_MEMORY) {
-        throw state_->outOfMemory(created == VK_ERROR_OUT_OF_DEVICE_MEMORY ? VKF_ERROR_OUT_OF_DEVICE_MEMORY
-                                                                           : VKF_ERROR_OUT_OF_HOST_MEMORY,
-                                  bytes, memory);
+    if (created == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+        throw state_->outOfMemory(bytes, memory);
     }
     check(created, "vmaCreateBuffer");
     result.allocation = allocation;

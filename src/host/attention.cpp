@@ -22,7 +22,7 @@ Buffer createTensor(Device& device, const VkfProblem& problem, VkfTensorRole rol
 Plan::Plan(const Device& device, const VkfProblem& problem)
     : device_(device.state_), problem_(problem), info_(make<VkfPlanInfo>()) {
     VkfMessage message{};
-    check(vkfCreatePlan(device_->context(), &problem, &plan_, &message), message);
+    device_->remembering([&] { check(vkfCreatePlan(device_->context(), &problem, &plan_, &message), message); });
     if (const VkfResult result = vkfGetPlanInfo(plan_, &info_, &message); result != VKF_SUCCESS) {
         vkfDestroyPlan(plan_);
         check(result, message);
@@ -87,12 +87,14 @@ double Attention::run(const std::function<void(double)>& progress) {
 }
 
 void Attention::download(const HostTensors& tensors) {
-    downloadRows(device_, layoutOf(plan_.problem(), VKF_TENSOR_O), tensors.o, o_, "o");
+    Downloads downloads(device_);
+    downloads.addRows(layoutOf(plan_.problem(), VKF_TENSOR_O), tensors.o, o_, "o");
     for (size_t i = 0; i < optionalTensors.size(); i++) {
         if (const OptionalTensor& row = optionalTensors[i]; row.output != nullptr) {
-            downloadAll(device_, row.output(tensors), optional_[i], row.name);
+            downloads.add(row.output(tensors), optional_[i], row.name);
         }
     }
+    downloads.write();
 }
 
 VkfBindings Attention::bindings() const noexcept {

@@ -82,6 +82,7 @@ Buffer Device::createBuffer(uint64_t bytes, Memory memory) {
 
 void Device::upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset) {
     checkRange(to, bytes, offset, "upload");
+    state_->requireDevice();
     if (bytes == 0) {
         return;
     }
@@ -98,6 +99,7 @@ void Device::upload(const Buffer& to, const void* from, uint64_t bytes, uint64_t
 
 void Device::download(void* to, const Buffer& from, uint64_t bytes, uint64_t offset) {
     checkRange(from, bytes, offset, "download");
+    state_->requireDevice();
     if (bytes == 0) {
         return;
     }

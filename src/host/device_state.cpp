@@ -14,7 +14,7 @@ constexpr uint64_t stagingBytes = uint64_t{16} << 20; // promised in host.hpp
 } // namespace
 
 DeviceState::DeviceState(const DeviceOptions& options)
-    : log_(options.onValidationMessage), instance_(options.validation ? &log_ : nullptr),
+    : log_(options.onValidationMessage), instance_(options.validation ? &log_ : nullptr, options.getInstanceProcAddr),
       summary_(select(options.select)),
       device_(instance_, instance_.physicalDevices()[summary_.index], options.withoutFeatures),
       context_(createContext(options)), allocator_(instance_, device_, summary_.name),
@@ -57,8 +57,14 @@ void DeviceState::takeMatrixLayouts(const DeviceOptions& options) {
     }
 }
 
+void DeviceState::requireDevice() const {
+    if (lost_) {
+        throw Error(VKF_ERROR_DEVICE_LOST, "the device was lost in an earlier call; open a new one");
+    }
+}
+
 AllocatedBuffer DeviceState::createBuffer(uint64_t bytes, Memory memory) {
-    const AllocatedBuffer buffer = allocator_.create(bytes, memory);
+    const AllocatedBuffer buffer = remembering([&] { return allocator_.create(bytes, memory); });
     bytesInUse_ += bytes;
     peakBytes_ = std::max(peakBytes_, bytesInUse_);
     return buffer;
@@ -81,7 +87,7 @@ VkDeviceAddress DeviceState::addressOf(VkBuffer buffer) const noexcept {
 std::array<double, 2> DeviceState::submit(const std::function<void(VkCommandBuffer)>& record,
                                           const std::function<void(VkCommandBuffer)>& recordBehind) {
     try {
-        return submitter_.submit(record, recordBehind);
+        return remembering([&] { return submitter_.submit(record, recordBehind); });
     } catch (...) {
         if (submitter_.hangs()) {
             keptAlive_ = shared_from_this();
@@ -92,7 +98,7 @@ std::array<double, 2> DeviceState::submit(const std::function<void(VkCommandBuff
 
 const AllocatedBuffer& DeviceState::stagingBuffer() {
     if (staging_.buffer == VK_NULL_HANDLE) {
-        staging_ = allocator_.create(stagingBytes, Memory::staging);
+        staging_ = remembering([&] { return allocator_.create(stagingBytes, Memory::staging); });
     }
     return staging_;
 }

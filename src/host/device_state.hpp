@@ -28,6 +28,19 @@ public:
     bool hangs() const noexcept { return submitter_.hangs(); }
     uint64_t validationMessageCount() const noexcept { return log_.count(); }
 
+    // Throws Error(VKF_ERROR_DEVICE_LOST) if an earlier call lost the device.
+    void requireDevice() const;
+    // Returns call(), unless the device is lost. Remembers whether the call loses it.
+    template <typename Call> auto remembering(const Call& call) {
+        requireDevice();
+        try {
+            return call();
+        } catch (const Error& error) {
+            lost_ = error.result() == VKF_ERROR_DEVICE_LOST;
+            throw;
+        }
+    }
+
     AllocatedBuffer createBuffer(uint64_t bytes, Memory memory);
     void destroyBuffer(const AllocatedBuffer& buffer, uint64_t bytes) noexcept;
     VkDeviceAddress addressOf(VkBuffer buffer) const noexcept;
@@ -58,6 +71,7 @@ private:
     Allocator allocator_;
     Submitter submitter_;
     AllocatedBuffer staging_;
+    bool lost_ = false;
     uint64_t bytesInUse_ = 0;
     uint64_t peakBytes_ = 0;
     // Set when the device hangs. To destroy objects that the device still uses is undefined behaviour, so that nothing

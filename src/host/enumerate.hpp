@@ -15,17 +15,18 @@ namespace vkf::host {
 template <typename Item, typename Function, typename... Arguments>
 std::vector<Item> enumerate(const char* call, Function function, Arguments... arguments) {
     std::vector<Item> items;
-    VkResult result = VK_INCOMPLETE;
     // The list can grow between the two calls, hence the loop.
-    while (result == VK_INCOMPLETE) {
+    for (;;) {
         uint32_t count = 0;
         check(function(arguments..., &count, nullptr), call);
         items.resize(count);
-        result = function(arguments..., &count, items.data());
-        items.resize(count);
+        const VkResult result = function(arguments..., &count, items.data());
+        if (result != VK_INCOMPLETE) {
+            check(result, call); // before the count is used, which is undefined after an error
+            items.resize(count);
+            return items;
+        }
     }
-    check(result, call);
-    return items;
 }
 
 inline bool contains(const std::vector<VkExtensionProperties>& extensions, const char* name) {

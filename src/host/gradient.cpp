@@ -107,7 +107,8 @@ private:
 
 Gradient::State::State(Device& on, const VkfGradientProblem& given) : device(on), problem(given) {
     VkfMessage message{};
-    check(vkfCreateGradient(device.context(), &given, gradient.put(), &message), message);
+    device.state_->remembering(
+        [&] { check(vkfCreateGradient(device.context(), &given, gradient.put(), &message), message); });
     forward = *given.problem;
     problem.problem = &forward;
     check(vkfGetGradientInfo(gradient.get(), &info, &message), message);
@@ -197,12 +198,13 @@ double Gradient::run(const std::function<void(double)>& progress) {
 
 void Gradient::download(const HostGradients& gradients) {
     State& s = *state_;
+    Downloads downloads(s.device);
     for (size_t i = 0; i < outputs.size(); i++) {
         if (s.written[i].size() > 0) {
-            downloadRows(s.device, outputs[i].layout(s.problem), outputs[i].array(gradients), s.written[i],
-                         outputs[i].name);
+            downloads.addRows(outputs[i].layout(s.problem), outputs[i].array(gradients), s.written[i], outputs[i].name);
         }
     }
+    downloads.write();
 }
 
 GradientReport gradient(Device& device, const VkfGradientProblem& problem, const HostTensors& tensors,

@@ -23,7 +23,7 @@ uint32_t chooseVersion(const LoaderFunctions& vk) {
 
 } // namespace
 
-Instance::Instance(ValidationLog* log) {
+Instance::Instance(ValidationLog* log, PFN_vkGetInstanceProcAddr entry) : loader_(entry) {
     const LoaderFunctions vk(loader_.getInstanceProcAddr());
     apiVersion_ = chooseVersion(vk);
     std::optional<ValidationRequest> validation;
@@ -83,35 +83,40 @@ void Instance::create(const LoaderFunctions& vk, const ValidationRequest* valida
     info.ppEnabledLayerNames = layers.data();
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
-    const VkResult result = vk.CreateInstance(&info, nullptr, &instance_);
+    VkInstance created = VK_NULL_HANDLE; // undefined after a failure
+    const VkResult result = vk.CreateInstance(&info, nullptr, &created);
     // The loader returns this if there is no driver at all. That makes an empty list of devices, and is no failure.
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        instance_ = VK_NULL_HANDLE;
         return;
     }
     check(result, "vkCreateInstance");
+    instance_ = created;
 }
 
 void Instance::createMessenger(const VkDebugUtilsMessengerCreateInfoEXT& info) {
-    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-        getInstanceProcAddr()(instance_, "vkCreateDebugUtilsMessengerEXT"));
-    if (create == nullptr) {
-        throw Error(VKF_ERROR_VULKAN, "the Vulkan loader lacks vkCreateDebugUtilsMessengerEXT");
+    const auto create = load<PFN_vkCreateDebugUtilsMessengerEXT>("vkCreateDebugUtilsMessengerEXT");
+    if (create == nullptr || load<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT") == nullptr) {
+        throw Error(VKF_ERROR_VULKAN,
+                    "the Vulkan loader lacks vkCreateDebugUtilsMessengerEXT or vkDestroyDebugUtilsMessengerEXT");
     }
     // The chain behind the instance's own messenger is only for vkCreateInstance.
     VkDebugUtilsMessengerCreateInfoEXT unchained = info;
     unchained.pNext = nullptr;
-    check(create(instance_, &unchained, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
+    VkDebugUtilsMessengerEXT created = VK_NULL_HANDLE; // undefined after a failure
+    check(create(instance_, &unchained, nullptr, &created), "vkCreateDebugUtilsMessengerEXT");
+    messenger_ = created;
 }
 
 void Instance::destroy() noexcept {
-    if (messenger_ != VK_NULL_HANDLE) {
-        const auto destroyMessenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
-            getInstanceProcAddr()(instance_, "vkDestroyDebugUtilsMessengerEXT"));
-        destroyMessenger(instance_, messenger_, nullptr);
+    if (instance_ == VK_NULL_HANDLE) {
+        return;
     }
-    if (functions_) {
-        functions_->DestroyInstance(instance_, nullptr);
+    if (messenger_ != VK_NULL_HANDLE) {
+        load<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT")(instance_, messenger_, nullptr);
+    }
+    // Not through functions_, which is missing if the implementation lacks one of them.
+    if (const auto destroyInstance = load<PFN_vkDestroyInstance>("vkDestroyInstance"); destroyInstance != nullptr) {
+        destroyInstance(instance_, nullptr);
     }
 }
 

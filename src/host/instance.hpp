@@ -14,8 +14,8 @@ namespace vkf::host {
 
 class Instance {
 public:
-    // Without a `log` there is no validation. The log must outlive the instance.
-    explicit Instance(ValidationLog* log);
+    // Without a `log` there is no validation. The log must outlive the instance. `entry` is as for Loader.
+    Instance(ValidationLog* log, PFN_vkGetInstanceProcAddr entry);
     ~Instance();
     Instance(const Instance&) = delete;
     Instance& operator=(const Instance&) = delete;
@@ -31,6 +31,9 @@ private:
     void create(const LoaderFunctions& vk, const ValidationRequest* validation);
     void createMessenger(const VkDebugUtilsMessengerCreateInfoEXT& info);
     void destroy() noexcept;
+    template <typename Function> Function load(const char* name) const {
+        return reinterpret_cast<Function>(getInstanceProcAddr()(instance_, name));
+    }
 
     Loader loader_;
     uint32_t apiVersion_ = 0;

@@ -61,13 +61,19 @@ void* openFirstLibrary() {
 
 } // namespace
 
-Loader::Loader() : library_(openFirstLibrary()), getInstanceProcAddr_(findEntry(library_)) {
+Loader::Loader(PFN_vkGetInstanceProcAddr entry)
+    : library_(entry == nullptr ? openFirstLibrary() : nullptr),
+      getInstanceProcAddr_(entry == nullptr ? findEntry(library_) : entry) {
     if (getInstanceProcAddr_ == nullptr) {
         closeLibrary(library_);
         throw Error(VKF_ERROR_UNSUPPORTED, "the Vulkan loader lacks vkGetInstanceProcAddr");
     }
 }
 
-Loader::~Loader() { closeLibrary(library_); }
+Loader::~Loader() {
+    if (library_ != nullptr) {
+        closeLibrary(library_);
+    }
+}
 
 } // namespace vkf::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The Vulkan loader of the system. It is loaded at run time, so that a program also starts without one. Each Device
-// loads it, and the operating system counts the references.
+// The Vulkan loader of the system, or the one that the program brings. The system's is loaded at run time, so that a
+// program also starts without one. Each Device loads it, and the operating system counts the references.
 #pragma once
 
 #include <vkflash/host.hpp>
@@ -10,7 +10,9 @@ namespace vkf::host {
 
 class Loader {
 public:
-    Loader(); // throws Error(VKF_ERROR_UNSUPPORTED) if there is no loader
+    // `entry` is the vkGetInstanceProcAddr of the program's own loader. Null = loads the system's. Throws
+    // Error(VKF_ERROR_UNSUPPORTED) if there is none.
+    explicit Loader(PFN_vkGetInstanceProcAddr entry);
     ~Loader();
     Loader(const Loader&) = delete;
     Loader& operator=(const Loader&) = delete;
@@ -18,7 +20,7 @@ public:
     PFN_vkGetInstanceProcAddr getInstanceProcAddr() const noexcept { return getInstanceProcAddr_; }
 
 private:
-    void* library_;
+    void* library_; // null with the program's own loader
     PFN_vkGetInstanceProcAddr getInstanceProcAddr_;
 };
 

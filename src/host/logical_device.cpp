@@ -53,13 +53,22 @@ LogicalDevice::LogicalDevice(const Instance& instance, VkPhysicalDevice physical
     features_ = requirements.usableFeatures;
     chooseQueue(instance.functions());
     create(instance.functions(), requirements);
-    functions_ = std::make_unique<DeviceFunctions>(instance.functions().GetDeviceProcAddr, device_);
+    destroyDevice_ =
+        reinterpret_cast<PFN_vkDestroyDevice>(instance.functions().GetDeviceProcAddr(device_, "vkDestroyDevice"));
+    try {
+        functions_ = std::make_unique<DeviceFunctions>(instance.functions().GetDeviceProcAddr, device_);
+    } catch (...) {
+        destroy();
+        throw;
+    }
     functions_->GetDeviceQueue(device_, queueFamily_, 0, &queue_);
 }
 
-LogicalDevice::~LogicalDevice() {
-    if (functions_) {
-        functions_->DestroyDevice(device_, nullptr);
+LogicalDevice::~LogicalDevice() { destroy(); }
+
+void LogicalDevice::destroy() noexcept {
+    if (destroyDevice_ != nullptr) {
+        destroyDevice_(device_, nullptr);
     }
 }
 

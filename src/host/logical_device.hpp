@@ -30,6 +30,7 @@ public:
 private:
     void chooseQueue(const InstanceFunctions& vk);
     void create(const InstanceFunctions& vk, const VkfDeviceRequirements& requirements);
+    void destroy() noexcept;
 
     VkPhysicalDevice physicalDevice_;
     VkfFeatures features_ = 0;
@@ -38,6 +39,8 @@ private:
     uint32_t queueFamily_ = 0;
     uint32_t timestampBits_ = 0;
     VkDevice device_ = VK_NULL_HANDLE;
+    // Not one of functions_, because a device without these functions is destroyed too.
+    PFN_vkDestroyDevice destroyDevice_ = nullptr;
     std::unique_ptr<DeviceFunctions> functions_;
     VkQueue queue_ = VK_NULL_HANDLE;
 };

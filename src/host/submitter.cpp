@@ -16,6 +16,17 @@ std::string secondsText(double seconds) {
     return text.data();
 }
 
+// Waits after which a wait that fails each time is given up.
+constexpr int mostWaits = 4;
+
+// Returns the handle that create(&handle) makes. A call that fails leaves an undefined handle, which must not reach the
+// members that destroy() looks at.
+template <typename Handle, typename Create> Handle made(const char* call, const Create& create) {
+    Handle handle = VK_NULL_HANDLE;
+    check(create(&handle), call);
+    return handle;
+}
+
 } // namespace
 
 Submitter::Submitter(const LogicalDevice& device, double timestampPeriod, double timeoutSeconds)
@@ -35,7 +46,9 @@ void Submitter::create() {
     pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = device_.queueFamily();
-    check(vk_.CreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+    pool_ = made<VkCommandPool>("vkCreateCommandPool", [&](VkCommandPool* to) {
+        return vk_.CreateCommandPool(device_.handle(), &pool, nullptr, to);
+    });
 
     VkCommandBufferAllocateInfo buffer{};
     buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
@@ -46,14 +59,17 @@ void Submitter::create() {
 
     VkFenceCreateInfo fence{};
     fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
-    check(vk_.CreateFence(device_.handle(), &fence, nullptr, &fence_), "vkCreateFence");
+    fence_ = made<VkFence>("vkCreateFence",
+                           [&](VkFence* to) { return vk_.CreateFence(device_.handle(), &fence, nullptr, to); });
 
     if (device_.timestampBits() > 0) {
         VkQueryPoolCreateInfo timestamps{};
         timestamps.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
         timestamps.queryType = VK_QUERY_TYPE_TIMESTAMP;
         timestamps.queryCount = 4;
-        check(vk_.CreateQueryPool(device_.handle(), &timestamps, nullptr, &timestamps_), "vkCreateQueryPool");
+        timestamps_ = made<VkQueryPool>("vkCreateQueryPool", [&](VkQueryPool* to) {
+            return vk_.CreateQueryPool(device_.handle(), &timestamps, nullptr, to);
+        });
     }
 }
 
@@ -65,11 +81,9 @@ void Submitter::destroy() noexcept {
 
 std::array<double, 2> Submitter::submit(const std::function<void(VkCommandBuffer)>& recordCommands,
                                         const std::function<void(VkCommandBuffer)>& recordBehind) {
-    if (hangs_) {
-        throw Error(VKF_ERROR_DEVICE_LOST,
-                    "an earlier submission has not finished; this device cannot be used any more");
-    }
     check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool");
+    // Before the submission and not after it: a fence that a failed call left signaled would end the next wait at once.
+    check(vk_.ResetFences(device_.handle(), 1, &fence_), "vkResetFences");
     record(recordCommands, recordBehind);
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
@@ -77,7 +91,6 @@ std::array<double, 2> Submitter::submit(const std::function<void(VkCommandBuffer
     info.pCommandBuffers = &commandBuffer_;
     check(vk_.QueueSubmit(device_.queue(), 1, &info, fence_), "vkQueueSubmit");
     wait();
-    check(vk_.ResetFences(device_.handle(), 1, &fence_), "vkResetFences");
     return {elapsedSeconds(0), recordBehind ? elapsedSeconds(1) : 0};
 }
 
@@ -123,11 +136,21 @@ void Submitter::wait() {
     // At most a year, so that the nanoseconds fit into the 64 bits of Vulkan.
     const double seconds = std::clamp(timeoutSeconds_, 0.0, 3.2e7);
     const auto nanoseconds = static_cast<uint64_t>(seconds * 1e9);
-    const VkResult result = vk_.WaitForFences(device_.handle(), 1, &fence_, VK_TRUE, nanoseconds);
+    VkResult result = VK_ERROR_UNKNOWN;
+    // The submission runs on after a wait that failed, and may still use all its memory. So this function ends only
+    // when the submission has finished, or when the device counts as lost.
+    for (int i = 0; i < mostWaits && result != VK_SUCCESS && result != VK_TIMEOUT && result != VK_ERROR_DEVICE_LOST;
+         i++) {
+        result = vk_.WaitForFences(device_.handle(), 1, &fence_, VK_TRUE, nanoseconds);
+    }
+    hangs_ = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;
     if (result == VK_TIMEOUT) {
-        hangs_ = true;
         throw Error(VKF_ERROR_DEVICE_LOST,
                     "the device has not finished a submission after " + secondsText(timeoutSeconds_) + " seconds");
+    }
+    if (hangs_) {
+        throw Error(VKF_ERROR_DEVICE_LOST, std::string(vulkanError(result, "vkWaitForFences").what()) +
+                                               ", so that it is not known when the submission ends");
     }
     check(result, "vkWaitForFences");
 }

@@ -22,7 +22,8 @@ public:
     std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
                                  const std::function<void(VkCommandBuffer)>& recordBehind);
 
-    // Whether a submission did not finish in time. The device may then still use everything that belongs to it.
+    // Whether a submission did not finish, as far as is known. The device may then still use everything that belongs to
+    // it.
     bool hangs() const noexcept { return hangs_; }
 
 private:

@@ -70,6 +70,9 @@ void readUsability(const Instance& instance, VkPhysicalDevice device, DeviceSumm
     auto requirements = make<VkfDeviceRequirements>();
     VkfMessage message{};
     summary.usable = vkfGetDeviceRequirements(&query, &requirements, &message);
+    if (summary.usable != VKF_SUCCESS && summary.usable != VKF_ERROR_MISSING_FEATURE) {
+        throw Error(summary.usable, message.text); // a failure of this moment says nothing about the device
+    }
     summary.features = requirements.usableFeatures;
     vkfFreeDeviceRequirements(&requirements);
     summary.reason = message.text;
@@ -106,6 +109,8 @@ std::vector<DeviceSummary> summarize(const Instance& instance) {
     return summaries;
 }
 
-std::vector<DeviceSummary> listDevices() { return summarize(Instance(nullptr)); }
+std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProcAddr) {
+    return summarize(Instance(nullptr, getInstanceProcAddr));
+}
 
 } // namespace vkf::host

@@ -3,7 +3,7 @@
 
 #include <cstring>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace vkf::host {
 namespace {
@@ -42,19 +42,32 @@ void uploadAll(Device& device, const Buffer& to, const void* from, const char* n
     device.upload(to, from, to.size());
 }
 
-void downloadAll(Device& device, void* to, const Buffer& from, const char* name) {
+void Downloads::add(void* to, const Buffer& from, const char* name) {
     requirePointer(to, from.size(), name);
-    device.download(to, from, from.size());
-}
-
-void downloadRows(Device& device, const VkfTensorLayout& layout, void* to, const Buffer& from, const char* name) {
-    if (to == nullptr || !hasGaps(layout)) {
-        downloadAll(device, to, from, name);
+    if (from.size() == 0) {
         return;
     }
-    std::vector<unsigned char> span(from.size());
-    device.download(span.data(), from, span.size());
-    copyRows(layout, span.data(), static_cast<unsigned char*>(to));
+    // Without initializers, which would touch all the memory once more.
+    std::unique_ptr<unsigned char[]> bytes(new unsigned char[from.size()]);
+    device_.download(bytes.get(), from, from.size());
+    copies_.push_back({std::move(bytes), from.size(), std::nullopt, static_cast<unsigned char*>(to)});
+}
+
+void Downloads::addRows(const VkfTensorLayout& layout, void* to, const Buffer& from, const char* name) {
+    add(to, from, name);
+    if (from.size() != 0 && hasGaps(layout)) {
+        copies_.back().layout = layout;
+    }
+}
+
+void Downloads::write() const noexcept {
+    for (const Copy& copy : copies_) {
+        if (copy.layout) {
+            copyRows(*copy.layout, copy.bytes.get(), copy.to);
+        } else {
+            std::memcpy(copy.to, copy.bytes.get(), copy.size);
+        }
+    }
 }
 
 } // namespace vkf::host

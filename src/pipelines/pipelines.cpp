@@ -58,8 +58,13 @@ VkfResult Pipelines::initialize(VkfMessage* message) {
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &range;
-    const VkResult result = functions_.vkCreatePipelineLayout(device_, &info, allocator_, &layout_);
-    return result == VK_SUCCESS ? VKF_SUCCESS : failVulkan(message, result, "vkCreatePipelineLayout");
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    const VkResult result = functions_.vkCreatePipelineLayout(device_, &info, allocator_, &layout);
+    if (result != VK_SUCCESS) {
+        return failVulkan(message, result, "vkCreatePipelineLayout"); // the driver may have left anything in `layout`
+    }
+    layout_ = layout;
+    return VKF_SUCCESS;
 }
 
 VkPipeline Pipelines::findOrReserve(const Variant& variant) {
@@ -87,6 +92,9 @@ void Pipelines::settle(const Variant& variant, VkPipeline pipeline) {
 }
 
 VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+    if (lost_) {
+        return fail(message, VKF_ERROR_DEVICE_LOST, "the device was lost in an earlier call of this context");
+    }
     *pipeline = findOrReserve(variant);
     if (*pipeline != VK_NULL_HANDLE) {
         return VKF_SUCCESS;
@@ -98,25 +106,29 @@ VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessag
         settle(variant, VK_NULL_HANDLE);
         throw;
     }
+    if (result == VKF_ERROR_DEVICE_LOST) {
+        lost_ = true;
+    }
     settle(variant, result == VKF_SUCCESS ? *pipeline : VK_NULL_HANDLE);
     return result;
 }
 
-void Pipelines::setName(VkPipeline pipeline, const std::string& name) const {
+void Pipelines::setName(VkPipeline pipeline, const std::string& name) const noexcept {
     if (functions_.vkSetDebugUtilsObjectNameEXT == nullptr) {
         return;
     }
-    const std::string full = "vkflash " + name;
     VkDebugUtilsObjectNameInfoEXT info{};
     info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
     info.objectType = VK_OBJECT_TYPE_PIPELINE;
     info.objectHandle = handleNumber(pipeline);
-    info.pObjectName = full.c_str();
+    info.pObjectName = name.c_str();
     functions_.vkSetDebugUtilsObjectNameEXT(device_, &info); // an error loses the name only
 }
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
     const std::string name = shaderName(variant);
+    const std::string label =
+        "vkflash " + name; // here, because an exception after the compilation would lose its result
     const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
     if (binary == nullptr || binary->units == nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
@@ -162,7 +174,7 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     if (result != VK_SUCCESS) {
         return failVulkan(message, result, "vkCreateComputePipelines");
     }
-    setName(*pipeline, name);
+    setName(*pipeline, label);
     return VKF_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/allocations.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -8,10 +9,28 @@ namespace {
 
 constexpr size_t ordinary = alignof(std::max_align_t);
 
+constexpr size_t never = static_cast<size_t>(-1);
+
 thread_local size_t allocations = 0;
+thread_local size_t untilFailure = never; // allocations before the one that fails
+thread_local bool failed = false;
+thread_local uint32_t pauses = 0; // AllocationsWork objects
+
+// Whether this allocation is the one that fails.
+bool fails() noexcept {
+    if (pauses != 0 || untilFailure == never) {
+        return false;
+    }
+    failed = untilFailure == 0;
+    untilFailure = failed ? never : untilFailure - 1;
+    return failed;
+}
 
 void* allocateOrNull(size_t bytes, size_t alignment) noexcept {
     ++allocations;
+    if (fails()) {
+        return nullptr;
+    }
     // aligned_alloc needs a multiple of the alignment. Both functions may return null for 0 bytes.
     const size_t rounded = (bytes / alignment + 1) * alignment;
     return alignment <= ordinary ? std::malloc(rounded) : std::aligned_alloc(alignment, rounded);
@@ -56,5 +75,15 @@ void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) no
 namespace vkf::test {
 
 size_t allocationCount() noexcept { return allocations; }
+
+FailingAllocation::FailingAllocation(size_t index) noexcept {
+    failed = false;
+    untilFailure = index;
+}
+FailingAllocation::~FailingAllocation() { untilFailure = never; }
+bool FailingAllocation::happened() const noexcept { return failed; }
+
+AllocationsWork::AllocationsWork() noexcept { ++pauses; }
+AllocationsWork::~AllocationsWork() { --pauses; }
 
 } // namespace vkf::test

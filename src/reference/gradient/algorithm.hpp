@@ -26,7 +26,7 @@ struct GradientOutput {
 class GradientAlgorithm {
 public:
     virtual ~GradientAlgorithm() = default;
-    virtual void compute(uint32_t batch, uint32_t kvHead) noexcept = 0;
+    virtual void compute(uint32_t batch, uint32_t kvHead) = 0; // throws std::bad_alloc
 };
 
 // The squares of what the roundings of a kernel may change, as docs/semantics.md derives it, are added to `errors`. It

@@ -32,7 +32,7 @@ public:
           dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim), s_(call.forward.problem.keys), slopes_(s_.size()),
           dp_(s_.size()), dq_(padded(d_)), dout_(dv_), o_(dv_), errors_(call, errors) {}
 
-    void compute(uint32_t batch, uint32_t kvHead) noexcept override {
+    void compute(uint32_t batch, uint32_t kvHead) override {
         const uint32_t group = call_.forward.problem.queryHeads / call_.forward.problem.kvHeads;
         const Call::Span rows = call_.forward.rowsOf(batch);
         kvHead_ = kvHead;

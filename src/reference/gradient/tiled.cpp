@@ -37,7 +37,7 @@ public:
           tileRows_(call.forward.options.tileRows), q_(d_), dout_(dv_), o_(dv_), doutInProduct_(dv_),
           s_(static_cast<size_t>(tileKeys_)), dp_(s_.size()), dkOfTile_(s_.size() * d_), dvOfTile_(s_.size() * dv_) {}
 
-    void compute(uint32_t batch, uint32_t kvHead) noexcept override {
+    void compute(uint32_t batch, uint32_t kvHead) override {
         const uint32_t group = call_.forward.problem.queryHeads / call_.forward.problem.kvHeads;
         const Mask mask = call_.maskFor(batch, kvHead * group);
         batch_ = batch;
