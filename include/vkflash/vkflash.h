@@ -153,7 +153,8 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * path coopmat is not available. Set for MoltenVK. */
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,
     /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Kernels with many
-     * unrolled loops (those of path decode and those on cooperative matrices) keep their loops. Set for llvmpipe. */
+     * unrolled loops (those of path decode, those on cooperative matrices, and merges) keep their loops. Set for
+     * llvmpipe and SwiftShader. */
     VKF_QUIRK_ROLLED_LOOPS = 1 << 1,
     /* The library must not rely on any element layout of cooperative matrices, neither on one that it knows for this
      * driver nor on one of matrixLayouts. Scores of path coopmat pass through shared memory. */

@@ -123,6 +123,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
     merge.columnsOfWorkgroup = 4 * lanes;
     variant->kernel = Kernel::mergeParts;
     variant->storage16 = !wide;
+    variant->rolled = traitsOf(variant->kernel).unrolledLoops && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     variant->constants[VKF_MERGE_ID_WORKGROUP_SIZE] = merge.rowsOfWorkgroup * lanes * groups;
     variant->constants[VKF_MERGE_ID_LANES] = lanes;
     variant->constants[VKF_MERGE_ID_GROUPS] = groups;

@@ -13,6 +13,12 @@ VkfQuirks driverQuirks(VkDriverId driver) {
         // barriers of llvmpipe wait for the workgroup: visit_barrier in
         // gitlab.freedesktop.org/mesa/mesa/-/blob/main/src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c
         return VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_LOCKSTEP_SUBGROUPS;
+    case VK_DRIVER_ID_GOOGLE_SWIFTSHADER:
+        // SwiftShader looks for the back edge of a loop by walking every path through its body. Each branch doubles the
+        // number of paths, and unrolled loops repeat branches: it never compiles the eight loads of a merge. See
+        // Spirv::Function::ExistsPath in
+        // swiftshader.googlesource.com/SwiftShader/+/refs/heads/master/src/Pipeline/SpirvShaderControlFlow.cpp
+        return VKF_QUIRK_ROLLED_LOOPS;
     default:
         return 0;
     }

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "device/quirks.hpp"
 #include "schedule/schedule.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -143,6 +144,21 @@ TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]"
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK_THAT(std::string(message.text), ContainsSubstring("storageBuffer16BitAccess"));
     CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
+}
+
+TEST_CASE("merges keep their loops where a driver needs this", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 1, 1, 1, 4096, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.kvSplits = 4;
+    const auto rolledMerge = [&] {
+        const vkf::Variant merge = schedule(caps, problem).phases.back().variant;
+        CHECK(merge.kernel == vkf::Kernel::mergeSplits);
+        return merge.rolled;
+    };
+    CHECK_FALSE(rolledMerge());
+    caps.quirks = vkf::driverQuirks(VK_DRIVER_ID_GOOGLE_SWIFTSHADER);
+    CHECK(rolledMerge());
 }
 
 TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[schedule]") {
