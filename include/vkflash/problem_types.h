@@ -152,7 +152,9 @@ typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
  *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
  *
  * Another type is UNSUPPORTED. In q, k, v and o, a number that is no VkfType is INVALID_ARGUMENT. Tensors of other
- * types than F32 need storageBuffer16BitAccess: UNSUPPORTED without it (device).
+ * types than F32 need storageBuffer16BitAccess: UNSUPPORTED without it (device). Attention on paths scalar and
+ * key_outer takes F16 and BF16 without it, if the rows of such a tensor are whole words of 4 elements: its D or Dv and
+ * all its strides are multiples of 4. Its address is then a multiple of 8 bytes, and its rows are at most 4 MiB apart.
  *
  * Block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block are, in
  * this order:

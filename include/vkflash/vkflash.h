@@ -86,8 +86,8 @@ typedef struct VkfAppend_T* VkfAppend;   /* one append to a KV cache, ready to b
 typedef enum VkfFeatureBits VKF_INT32_ENUM {
     /* bufferDeviceAddress. Always needed. */
     VKF_FEATURE_BUFFER_DEVICE_ADDRESS = 1 << 0,
-    /* storageBuffer16BitAccess. Needed for tensors of fp16, bf16 and block types, for paths decode and standard, and
-     * for more than one key split. */
+    /* storageBuffer16BitAccess. Needed for block types, for paths decode and standard, and for more than one key split.
+     * Also needed for tensors of fp16 and bf16, but see VkfType for attention on paths scalar and key_outer. */
     VKF_FEATURE_STORAGE_16BIT = 1 << 1,
     /* subgroupSizeControl and computeFullSubgroups. Kernels then reduce by subgroup operations instead of in shared
      * memory. The device must also have shuffles, and be able to require a subgroup size, in compute shaders. */
@@ -361,7 +361,8 @@ typedef struct VkfBindings {
     VkfBinding k;
     /* Values, as VkfProblem::v says. Alignment: VkfPlanInfo::inputAlignment. */
     VkfBinding v;
-    /* Output, as VkfProblem::o says. Alignment: 4 bytes for fp32, 2 bytes for fp16 and bf16. */
+    /* Output, as VkfProblem::o says. Alignment: 4 bytes for fp32, 2 bytes for fp16 and bf16; 8 bytes for fp16 and bf16
+     * without VKF_FEATURE_STORAGE_16BIT. */
     VkfBinding o;
     /* Output. With VKF_ARRAY_LSE. fp32, dense [batch, queryHeads, queryRows]; for packed sequences [queryHeads,
      * queryRows]. Alignment: 4 bytes. */

@@ -31,7 +31,8 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     };
     for (const auto& tensor : tensors) {
         const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
-        const uint64_t alignment = tensor.role == VKF_TENSOR_O ? 1 : plan.schedule.inputAlignment;
+        const uint64_t alignment =
+            tensor.role == VKF_TENSOR_O ? plan.schedule.outputAlignment : plan.schedule.inputAlignment;
         const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand),
                         vkfStoredBytes(layout.type, layout.elements),
                         std::max(elementAlignment(layout.type), alignment)};

@@ -30,7 +30,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
         const VkfTensorLayout* layout = tensorOf(operand);
         return layout != nullptr && layout->type != VKF_TYPE_F32;
     });
-    phase.variant.storage16 = isTaken(traits.storage16, has16Bits);
+    phase.variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
     phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     phase.variant.bf16 = traits.matrices && schedule_->productType == VKF_TYPE_BF16;
     phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
@@ -81,11 +81,6 @@ void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
 void ScheduleBuilder::setWholeWords(bool wholeWords) {
     schedule_->inputAlignment = wholeWords ? loadedWordBytes : 1;
     tileConstants_[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
-}
-
-bool ScheduleBuilder::needsStorage16() const {
-    return std::any_of(problem_.layouts.begin(), problem_.layouts.end(),
-                       [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; });
 }
 
 uint64_t ScheduleBuilder::rowTiles() const {

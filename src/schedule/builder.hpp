@@ -61,7 +61,6 @@ public:
     void writeLse(Operand lse);
     uint32_t tileConstant(size_t id) const { return tileConstants_[id]; }
 
-    bool needsStorage16() const;
     // Row tiles of all heads. For packed sequences it is the number of slots, which can be higher.
     uint64_t rowTiles() const;
     uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }

@@ -9,6 +9,7 @@
 #include "schedule/item_order.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "schedule/paths.hpp"
+#include "schedule/storage16.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/amd/registers.hpp"
 #include "tiles/coopmat_tile.hpp"
@@ -28,7 +29,7 @@ bool holdsMatrices(const TunedDevice& device, const CheckedProblem& problem) {
 // The software driver llvmpipe has no matrix units, so that the portable kernel is faster there.
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
-    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && matrixObstacle(caps, problem) == nullptr &&
+    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && caps.storage16() && matrixObstacle(caps, problem) == nullptr &&
            holdsMatrices(device, problem);
 }
 
@@ -90,15 +91,8 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     Schedule made;
     made.path = chosenPath(device, problem);
     ScheduleBuilder builder(caps, problem, &made);
-    const char* needy = made.path == VKF_PATH_DECODE     ? "path decode needs"
-                        : made.path == VKF_PATH_STANDARD ? "path standard needs"
-                        : builder.needsStorage16()       ? "tensors of other types than f32 need"
-                        : p.kvSplits > 1                 ? "kvSplits over 1 needs"
-                                                         : nullptr;
-    if (needy != nullptr) {
-        if (const VkfResult result = requireStorage16(caps, needy, message); result != VKF_SUCCESS) {
-            return result;
-        }
+    if (const VkfResult result = checkStorage16(caps, problem, made.path, message); result != VKF_SUCCESS) {
+        return result;
     }
     if (builder.heads() * p.queryRows > most32) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
@@ -115,6 +109,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     if (const VkfResult result = scheduleProbabilities(caps, problem, builder, message); result != VKF_SUCCESS) {
         return result;
     }
+    alignForStorage16(caps, problem, &made);
     orderItems(caps, problem, &made);
     addTileMap(caps, problem, &made);
     addSequenceList(problem, &made);

@@ -15,6 +15,7 @@
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using vkf::test::capsOf;
 using vkf::test::matrixCaps;
 using vkf::test::problemOf;
@@ -137,13 +138,54 @@ TEST_CASE("an fp32 q is loaded in words where its rows are words of fp32", "[sch
     }
 }
 
-TEST_CASE("16-bit tensors need 16-bit storage, 32-bit ones do not", "[schedule]") {
+TEST_CASE("without 16-bit storage, 16-bit rows are whole words of four elements", "[schedule]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
-    VkfMessage message{};
-    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_BF16}), &message) == VKF_ERROR_UNSUPPORTED);
-    CHECK_THAT(std::string(message.text), ContainsSubstring("storageBuffer16BitAccess"));
-    CHECK(refusal(caps, problemOf({1, 1, 1, 8, 8, 64}), &message) == VKF_SUCCESS);
+    const VkfProblem whole = problemOf({1, 2, 1, 80, 80, 64, 0, VKF_TYPE_BF16});
+    for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER}) {
+        VkfProblem problem = whole;
+        problem.path = path;
+        const vkf::Schedule made = schedule(caps, problem);
+        CHECK(made.inputAlignment == 8);
+        CHECK(made.outputAlignment == 8);
+        for (const vkf::Phase& phase : made.phases) {
+            CHECK_FALSE(phase.variant.storage16);
+        }
+        problem.q.type = problem.k.type = problem.v.type = VKF_TYPE_F32;
+        CHECK(schedule(caps, problem).inputAlignment == 1);
+        CHECK(schedule(caps, problem).outputAlignment == 8);
+    }
+    caps.features |= VKF_FEATURE_STORAGE_16BIT;
+    CHECK(schedule(caps, whole).outputAlignment == 1);
+}
+
+TEST_CASE("what needs 16-bit storage is named", "[schedule]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
+    const auto refuse = [&](auto change, const char* words) {
+        VkfProblem problem = problemOf({1, 2, 1, 80, 80, 64, 0, VKF_TYPE_F16});
+        change(problem);
+        VkfMessage message{};
+        CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+        CHECK_THAT(std::string(message.text), StartsWith(words) && ContainsSubstring("storageBuffer16BitAccess"));
+    };
+    refuse([](VkfProblem& p) { p.headDim = p.valueDim = 66; }, "16-bit rows of q that are no multiple of 8 bytes");
+    refuse([](VkfProblem& p) { p.valueDim = 62; }, "16-bit rows of v");
+    refuse(
+        [](VkfProblem& p) {
+            p.k.rowStride = 66;
+            p.k.headStride = p.k.batchStride = 66 * 80;
+        },
+        "16-bit rows of k");
+    refuse(
+        [](VkfProblem& p) {
+            p.o.rowStride = 1 << 21;
+            p.o.headStride = 64;
+        },
+        "16-bit rows of o");
+    refuse([](VkfProblem& p) { p.k.type = VKF_TYPE_Q8_0; }, "block types need");
+    refuse([](VkfProblem& p) { p.path = VKF_PATH_COOPMAT; }, "path coopmat needs");
+    refuse([](VkfProblem& p) { p.kvSplits = 2; }, "kvSplits over 1 needs");
 }
 
 TEST_CASE("merges keep their loops where a driver needs this", "[schedule]") {
