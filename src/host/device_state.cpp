@@ -58,7 +58,7 @@ void DeviceState::takeMatrixLayouts(const DeviceOptions& options) {
 }
 
 void DeviceState::requireDevice() const {
-    if (lost_) {
+    if (lost_ || submitter_.hangs()) {
         throw Error(VKF_ERROR_DEVICE_LOST, "the device was lost in an earlier call; open a new one");
     }
 }

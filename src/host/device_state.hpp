@@ -36,7 +36,7 @@ public:
         try {
             return call();
         } catch (const Error& error) {
-            lost_ = error.result() == VKF_ERROR_DEVICE_LOST;
+            lost_ = lost_ || error.result() == VKF_ERROR_DEVICE_LOST;
             throw;
         }
     }

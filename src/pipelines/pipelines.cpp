@@ -127,8 +127,7 @@ void Pipelines::setName(VkPipeline pipeline, const std::string& name) const noex
 
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
     const std::string name = shaderName(variant);
-    const std::string label =
-        "vkflash " + name; // here, because an exception after the compilation would lose its result
+    const std::string label = "vkflash " + name; // an exception after the compilation would lose the pipeline
     const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
     if (binary == nullptr || binary->units == nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
