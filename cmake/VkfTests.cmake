@@ -59,6 +59,25 @@ function(vkf_add_test_run name tags)
   set_tests_properties(${name} PROPERTIES TIMEOUT 1800 SKIP_RETURN_CODE 4)
 endfunction()
 
+# vkf_add_swiftshader_group(<name> <Catch2 tags or test case> <full|sweep>)
+# Adds the test swiftshader_<name>: a group on SwiftShader, the Vulkan driver of Chromium, instead of the usual driver.
+# It is skipped if the variable VKFLASH_TEST_SWIFTSHADER does not name the driver. There are no whole sweeps, because the
+# driver takes seconds to compile a kernel.
+function(vkf_add_swiftshader_group name tags label)
+  set(test swiftshader_${name})
+  if(label STREQUAL "sweep")
+    vkf_add_test_run(${test} "${tags}" CONFIGURATIONS All)
+  else()
+    vkf_add_test_run(${test} "${tags}")
+  endif()
+  vkf_set_test_environment(${test} "VKFLASH_TEST_DRIVER=swiftshader")
+  # The limit ends a group whose kernel the driver does not finish compiling.
+  set_tests_properties(${test} PROPERTIES LABELS ${label} COST 100 TIMEOUT 900)
+  if(NOT label STREQUAL "sweep")
+    set_property(GLOBAL APPEND PROPERTY VKF_TEST_GROUPS ${test})
+  endif()
+endfunction()
+
 # Defines two C++ strings for a source of a test program: the path of this build's vkflash program, and the words that
 # start it, separated by "|".
 function(vkf_define_test_program source)

@@ -209,6 +209,24 @@ SCRIPT
     echo "$root/browser"
 }
 
+# Finds SwiftShader, the Vulkan driver of Chromium, for the tests on a second driver. Passes its description to the tests
+# in VKFLASH_TEST_SWIFTSHADER. Without it these tests are skipped.
+ensure_swiftshader() {
+    if [ -z "${VKFLASH_TEST_SWIFTSHADER:-}" ]; then
+        VKFLASH_TEST_SWIFTSHADER=$(find_swiftshader) || say "no SwiftShader: the tests on a second driver are skipped"
+        export VKFLASH_TEST_SWIFTSHADER
+    fi
+}
+
+find_swiftshader() {
+    local file=/usr/lib/chromium/vk_swiftshader_icd.json browser
+    if [ ! -r "$file" ]; then
+        browser=$(fetch_browser) || return 1
+        file=${browser%/*}/root$file
+    fi
+    [ -r "$file" ] && echo "$file"
+}
+
 # Prints the path of a script that starts a program with the fetched RADV: `SCRIPT PROGRAM ARGS...`. The script uses the
 # C library of the fetched release.
 fetch_radv() {

@@ -39,7 +39,7 @@ struct TinyCase {
 
 } // namespace
 
-TEST_CASE("attention in one call gives what was computed by hand", "[host][attention]") {
+TEST_CASE("attention in one call gives what was computed by hand", "[host][attention][slice]") {
     TinyCase tiny;
     std::vector<double> shares;
     const host::AttentionReport report = host::attention(test::testDevice(), tiny.problem, tiny.tensors(),
@@ -55,7 +55,7 @@ TEST_CASE("attention in one call gives what was computed by hand", "[host][atten
     CHECK(shares.back() == 1);
 }
 
-TEST_CASE("key lengths are uploaded with the tensors", "[host][attention]") {
+TEST_CASE("key lengths are uploaded with the tensors", "[host][attention][slice]") {
     TinyCase tiny;
     enable(tiny.problem, VKF_ARRAY_KEY_LENGTHS);
     const int32_t length = 1;
@@ -186,7 +186,7 @@ TEST_CASE("a problem that the library refuses is an error with its reason", "[ho
 }
 
 // L = o[0][0] of the tiny case: with p = (3/4, 1/4) of row 1 and (1/2, 1/2) of row 0, all gradients follow by hand.
-TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][gradient]") {
+TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][gradient][slice]") {
     TinyCase tiny;
     host::attention(test::testDevice(), tiny.problem, tiny.tensors());
     auto problem = make<VkfGradientProblem>();

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "pipelines/bfloat16_matrices.hpp"
+#include "pipelines/matrix_shaders.hpp"
 #include "pipelines/spirv.hpp"
-#include "support/matrix_shaders.hpp"
 
 TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
     const std::vector<uint32_t> module = {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "pipelines/bfloat16_matrices.hpp"
-#include "support/matrix_shaders.hpp"
+#include "pipelines/matrix_shaders.hpp"
 
 int main(int argc, char** argv) {
     if (argc != 2) {

@@ -9,6 +9,9 @@
 #include <random>
 #include <set>
 #include <sstream>
+
+#include "support/lacking.hpp"
+
 namespace vkf::test {
 namespace {
 
@@ -452,7 +455,8 @@ std::string Outcome::text() const {
 }
 
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data) {
-    return runCall(device, problem, makeInputs(problem, data), data.oOffset);
+    const VkfProblem possible = fitted(device, problem);
+    return runCall(device, possible, makeInputs(possible, data), data.oOffset);
 }
 
 namespace {
@@ -523,6 +527,7 @@ bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& byt
 }
 
 Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset) {
+    needSupport(device, problem);
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkf::layoutOf(problem, VKF_TENSOR_O);
     const uint64_t lseCount = has(problem, VKF_ARRAY_LSE) ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;

@@ -115,7 +115,8 @@ struct Outcome {
 };
 
 // Plans and runs the problem on the device, and compares it with the fp64 reference. Throws host::Error if the library
-// refuses.
+// refuses. A device without 16-bit storage computes the problem as `fitted` (support/lacking.hpp) changes it; with
+// given inputs, the test case is skipped instead.
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data = {});
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& inputs, uint64_t oOffset = 0);
 // Like runCall, but without a verdict, for inputs that the reference refuses.

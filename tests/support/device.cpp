@@ -25,6 +25,14 @@ std::string environment(const char* name) {
     return value != nullptr ? value : "";
 }
 
+void setEnvironment(const char* name, const std::string& value) {
+#ifdef _WIN32
+    _putenv_s(name, value.c_str());
+#else
+    setenv(name, value.c_str(), 1);
+#endif
+}
+
 void failOnMessage(const std::string& text) {
     // Catch2 accepts assertions only on the test's own thread and within a test case. Its signal handler turns an abort
     // elsewhere into a failure of the running test case.
@@ -35,8 +43,19 @@ void failOnMessage(const std::string& text) {
     FAIL_CHECK("validation message: " << text);
 }
 
+bool wantsSwiftShader() { return environment("VKFLASH_TEST_DRIVER") == "swiftshader"; }
+
+// Device names of other drivers do not have this word.
+std::string wantedDevice() { return wantsSwiftShader() ? "SwiftShader" : environment("VKFLASH_TEST_DEVICE"); }
+
+void skip(const std::string& reason) {
+    std::fprintf(stderr, "SKIPPED, NOTHING WAS TESTED: %s\n", reason.c_str());
+    SKIP(reason);
+}
+
 void skipWithoutDevice() {
-    if (!environment("VKFLASH_TEST_DEVICE").empty()) {
+    skipWithoutSwiftShader();
+    if (wantsSwiftShader() || !environment("VKFLASH_TEST_DEVICE").empty()) {
         return;
     }
     std::string reason = "there is no Vulkan device";
@@ -47,14 +66,19 @@ void skipWithoutDevice() {
     } catch (const host::Error& error) {
         reason = error.what();
     }
-    std::fprintf(stderr, "SKIPPED, NOTHING WAS TESTED: %s\n", reason.c_str());
-    SKIP(reason);
+    skip(reason);
 }
 
 class DeviceListener : public Catch::EventListenerBase {
 public:
     using EventListenerBase::EventListenerBase;
 
+    // Before the Vulkan loader reads the variable, in this process or in a program that it starts.
+    void testRunStarting(const Catch::TestRunInfo&) override {
+        if (const std::string driver = environment("VKFLASH_TEST_SWIFTSHADER"); wantsSwiftShader() && !driver.empty()) {
+            setEnvironment("VK_DRIVER_FILES", driver);
+        }
+    }
     void testCaseStarting(const Catch::TestCaseInfo&) override { testThread = std::this_thread::get_id(); }
     void testCaseEnded(const Catch::TestCaseStats&) override { testThread = {}; }
     // Destroyed here and not with the program's static objects, because some of these belong to the driver.
@@ -65,13 +89,19 @@ CATCH_REGISTER_LISTENER(DeviceListener)
 
 } // namespace
 
+void skipWithoutSwiftShader() {
+    if (wantsSwiftShader() && environment("VKFLASH_TEST_SWIFTSHADER").empty()) {
+        skip("there is no SwiftShader (./dev test takes it from Debian's chromium)");
+    }
+}
+
 bool wholeSweeps() { return environment("VKFLASH_TEST_SWEEPS") == "1"; }
 
 bool validationIsOn() { return environment("VKFLASH_TEST_VALIDATION") != "0"; }
 
 host::Device openTestDevice(host::DeviceOptions options) {
     skipWithoutDevice();
-    options.select = environment("VKFLASH_TEST_DEVICE");
+    options.select = wantedDevice();
     options.validation = validationIsOn();
     if (!options.onValidationMessage) {
         options.onValidationMessage = failOnMessage;

@@ -5,12 +5,15 @@
 // A validation message fails the test case during which it arrives, with its text. One that arrives
 // on a thread of the test's own, or outside every test case, aborts the program after printing it.
 //
-// Three environment variables, read in device.cpp and nowhere else:
-//   VKFLASH_TEST_DEVICE      number or name, as vkf::host::DeviceOptions::select; default the best
-//   VKFLASH_TEST_VALIDATION  0 = without the validation layer; default with it
-//   VKFLASH_TEST_SWEEPS      1 = whole sweeps: every case on every variation; default a part of them
+// Environment variables, read in device.cpp and nowhere else:
+//   VKFLASH_TEST_DEVICE       number or name, as vkf::host::DeviceOptions::select; default the best
+//   VKFLASH_TEST_VALIDATION   0 = without the validation layer; default with it
+//   VKFLASH_TEST_SWEEPS       1 = whole sweeps: every case on every variation; default a part of them
+//   VKFLASH_TEST_DRIVER       swiftshader = on the driver SwiftShader; default the drivers of the Vulkan loader
+//   VKFLASH_TEST_SWIFTSHADER  file that describes this driver to the Vulkan loader
 //
 // Without any Vulkan device, test cases that need one are skipped. If VKFLASH_TEST_DEVICE is set, they fail instead.
+// Test cases on SwiftShader are skipped if VKFLASH_TEST_SWIFTSHADER is not set.
 #pragma once
 
 #include <vkflash/host.hpp>
@@ -24,6 +27,9 @@ host::Device& testDevice(VkfQuirks quirks = 0, uint32_t maxSharedMemoryBytes = 0
 // A separate device for a test that needs other options. The environment sets select and validation, and
 // onValidationMessage if it is empty.
 host::Device openTestDevice(host::DeviceOptions options = {});
+
+// Skips the test case if it shall run on SwiftShader and there is none. The functions above do so too.
+void skipWithoutSwiftShader();
 
 // For a second context on the device.
 VkfContextCreateInfo contextInfo(const host::Device& device);

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/call.hpp"
+#include "support/lacking.hpp"
 #include "support/variations.hpp"
 
 namespace vkf::test {
@@ -23,7 +24,8 @@ inline void checkOn(const Variation& variation, VkfProblem problem, const Inputs
 }
 
 // Runs a case of a sweep on variationsInTurn.
-inline void checkEverywhere(const VkfProblem& problem, const Data& data = {}) {
+inline void checkEverywhere(const VkfProblem& given, const Data& data = {}) {
+    const VkfProblem problem = fitted(testDevice(), given);
     const Inputs inputs = makeInputs(problem, data);
     for (const Variation* variation : variationsInTurn(problem)) {
         checkOn(*variation, problem, inputs);

@@ -14,6 +14,7 @@
 namespace vkf::test {
 
 void needDevice() {
+    skipWithoutSwiftShader();
     static const std::optional<std::string> reason = []() -> std::optional<std::string> {
         const ProgramResult info = Workplace().run("info --json");
         const auto document = nlohmann::json::parse(info.out, nullptr, false);

@@ -10,6 +10,8 @@
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 
+#include "support/lacking.hpp"
+
 namespace vkf::test {
 
 host::Device& deviceOf(const Variation& variation) {
@@ -47,6 +49,9 @@ CATCH_REGISTER_LISTENER(TurnListener)
 } // namespace
 
 bool takes(const Variation& variation, const VkfProblem& problem) {
+    if (leavesOut(deviceOf(variation), variation.path)) {
+        return false;
+    }
     if (variation.path != VKF_PATH_COOPMAT) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;

@@ -41,7 +41,7 @@ host::Device& deviceOf(const Variation& variation);
 void apply(const Variation& variation, VkfProblem& problem);
 
 // True if a variation fits a problem. Cooperative matrices multiply 16-bit types of one kind, and not every device
-// multiplies bf16.
+// multiplies bf16 or has 16-bit storage.
 bool takes(const Variation& variation, const VkfProblem& problem);
 
 // The variations for a case of a sweep. Whole sweeps use all that support the problem. Other runs use `most` of them,

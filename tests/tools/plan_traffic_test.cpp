@@ -9,7 +9,7 @@
 
 #include "model/plan_traffic.hpp"
 #include "support/call.hpp"
-#include "support/moved.hpp"
+#include "tools/moved.hpp"
 
 namespace {
 

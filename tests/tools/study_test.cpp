@@ -11,7 +11,7 @@
 #include "model/tile_budget.hpp"
 #include "model/traffic.hpp"
 #include "support/call.hpp"
-#include "support/moved.hpp"
+#include "tools/moved.hpp"
 
 namespace {
 

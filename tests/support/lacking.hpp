@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests on devices that lack what every GPU has: 16-bit storage, and a NaN that survives exp2 (SwiftShader). Such a
+// test computes what the device can do, or is skipped. Both are printed with the reason.
+#pragma once
+
+#include <vkflash/host.hpp>
+
+namespace vkf::test {
+
+// True if the device has no 16-bit storage. A feature that DeviceOptions::withoutFeatures takes out counts as there.
+bool lacksStorage16(const host::Device& device);
+
+// Skips the test case if the device has no 16-bit storage. `what` needs it.
+void needStorage16(const host::Device& device, const char* what);
+
+// Skips the test case on a driver whose exp2 turns NaN into a number.
+void needNanInExp2(const host::Device& device);
+
+// True if the device has no 16-bit storage and the path needs it. Counts the call as left out.
+bool leavesOut(const host::Device& device, VkfPath path);
+
+// The problem as the device can do it. A device without 16-bit storage gets fp32 tensors and no key splits, where it
+// could not do the problem. Skips the test case if the device cannot do that either.
+VkfProblem fitted(const host::Device& device, const VkfProblem& problem);
+
+// Skips the test case if the device has no 16-bit storage and cannot do the problem.
+void needSupport(const host::Device& device, const VkfProblem& problem);
+
+} // namespace vkf::test
