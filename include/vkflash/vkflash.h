@@ -199,7 +199,7 @@ typedef struct VkfContextCreateInfo {
     /* Bytes of `tuning`. 0 = no tuning data. */
     size_t tuningBytes;
     /* Element layouts of the device's cooperative matrices (matrix_layout.h), [matrixLayoutCount]. Read during the call
-     * only. THE APPLICATION MUST HAVE TESTED THEM ON THIS DEVICE, as matrix_layout.h says: a wrong one gives wrong
+     * only. The application must have tested them on this device, as matrix_layout.h says: a wrong one gives wrong
      * results.
      * - Layouts of shapes with as many columns as depth take the place of the library's own for their type. Among
      *   several, the library uses the largest shape that kernels can use.
