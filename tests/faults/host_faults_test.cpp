@@ -332,6 +332,38 @@ TEST_CASE("each Vulkan call of opening a device fails once, with each of its err
     checkNothingLeft();
 }
 
+TEST_CASE("each Vulkan call of measuring element layouts fails once, with each of its errors", "[faults]") {
+    const auto measure = [] {
+        host::DeviceOptions options;
+        options.getInstanceProcAddr = faultyEntry;
+        options.layoutSource = host::LayoutSource::measured;
+        openTestDevice(options);
+    };
+    std::vector<std::string> calls;
+    {
+        const Faults faults;
+        measure();
+        calls = faults.calls();
+    }
+    // The test above has the calls before.
+    const auto first = std::find(calls.begin(), calls.end(), "vkCreateQueryPool");
+    for (auto call = first; call != calls.end(); ++call) {
+        // One error that means that the driver cannot do it, and one that ends the opening.
+        for (const VkResult error : {VK_ERROR_UNKNOWN, VK_ERROR_OUT_OF_DEVICE_MEMORY}) {
+            if (std::find(first, call, *call) != call) {
+                continue;
+            }
+            const Fault fault = faultAt(calls, static_cast<size_t>(call - calls.begin()), error);
+            INFO(textOf(fault));
+            const Faults faults(fault);
+            const Attempt tried = attempt(measure);
+            CHECK(faults.happened());
+            CHECK((tried.result == VKF_SUCCESS || tried.result == libraryResult(error)));
+            checkNothingLeft();
+        }
+    }
+}
+
 TEST_CASE("each Vulkan call of listing devices fails once, with each of its errors", "[faults]") {
     std::vector<std::string> calls;
     {

@@ -44,7 +44,9 @@ void LayoutKernel::create(const MatrixShape& shape) {
     layoutInfo.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     layoutInfo.pushConstantRangeCount = 1;
     layoutInfo.pPushConstantRanges = &range;
-    check(vk.CreatePipelineLayout(device, &layoutInfo, nullptr, &layout_), "vkCreatePipelineLayout");
+    VkPipelineLayout layout = VK_NULL_HANDLE; // undefined after a failure
+    check(vk.CreatePipelineLayout(device, &layoutInfo, nullptr, &layout), "vkCreatePipelineLayout");
+    layout_ = layout;
 
     VkShaderModuleCreateInfo moduleInfo{};
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -86,9 +88,11 @@ void LayoutKernel::createPipeline(VkShaderModule module, const MatrixShape& shap
     info.stage.pName = "main";
     info.stage.pSpecializationInfo = &specialization;
     info.layout = layout_;
+    VkPipeline pipeline = VK_NULL_HANDLE; // a failure need not leave it null
     check(state_.device().functions().CreateComputePipelines(state_.device().handle(), VK_NULL_HANDLE, 1, &info,
-                                                             nullptr, &pipeline_),
+                                                             nullptr, &pipeline),
           "vkCreateComputePipelines");
+    pipeline_ = pipeline;
 }
 
 void LayoutKernel::destroy() noexcept {
