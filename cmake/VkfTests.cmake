@@ -82,6 +82,9 @@ endfunction()
 # start it, separated by "|".
 function(vkf_define_test_program source)
   list(JOIN VKF_RUN_PREFIX "|" prefix)
+  if(WIN32) # the system, or the emulator in which the tests run
+    set(prefix "")
+  endif()
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
     "VKFLASH_TEST_PROGRAM_PREFIX=\"${prefix}\""
     "VKFLASH_TEST_PROGRAM=\"$<TARGET_FILE:vkflash_cli>\"")

@@ -7,7 +7,11 @@
 
 namespace vkf {
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+// mingw-w64 has printf of the C standard for C++. Without this name, g++ would check for the one of Microsoft's
+// library.
+#define VKF_PRINTF_FORMAT(text, first) __attribute__((format(gnu_printf, text, first)))
+#elif defined(__GNUC__)
 #define VKF_PRINTF_FORMAT(text, first) __attribute__((format(printf, text, first)))
 #else
 #define VKF_PRINTF_FORMAT(text, first)

@@ -29,10 +29,6 @@
 #ifdef __APPLE__
 #include <AvailabilityMacros.h>
 #endif
-#ifdef _WIN32
-#include <vulkan/vulkan_win32.h>
-#include <windows.h>
-#endif
 #include <vulkan/vulkan.h>
 
 #define VMA_IMPLEMENTATION
@@ -40,6 +36,7 @@
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 1
 #define VMA_STATS_STRING_ENABLED 0
+#define VMA_EXTERNAL_MEMORY_WIN32 0 // the only part of VMA that needs headers of Windows
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function" // most of VMA's functions are not called here

@@ -16,11 +16,14 @@ namespace {
 // Names of the loader, in the order in which they are tried.
 #if defined(_WIN32)
 constexpr const char* libraryNames[] = {"vulkan-1.dll"};
+constexpr const char* advice = "install the graphics driver of the device's vendor";
 #elif defined(__APPLE__)
 constexpr const char* libraryNames[] = {"libvulkan.1.dylib", "libvulkan.dylib", "/usr/local/lib/libvulkan.1.dylib",
                                         "libMoltenVK.dylib"};
+constexpr const char* advice = "install MoltenVK or the Vulkan SDK";
 #else
 constexpr const char* libraryNames[] = {"libvulkan.so.1", "libvulkan.so"};
+constexpr const char* advice = "install a graphics driver with Vulkan, or Debian's libvulkan1";
 #endif
 
 #ifdef _WIN32
@@ -55,8 +58,8 @@ void* openFirstLibrary() {
             return library;
         }
     }
-    throw Error(VKF_ERROR_UNSUPPORTED, std::string("there is no Vulkan loader on this system (") + libraryNames[0] +
-                                           "): install a graphics driver with Vulkan, or Debian's libvulkan1");
+    throw Error(VKF_ERROR_UNSUPPORTED,
+                std::string("there is no Vulkan loader on this system (") + libraryNames[0] + "): " + advice);
 }
 
 } // namespace

@@ -157,6 +157,7 @@ TEST_CASE("no keys at all give zeros and minus infinity", "[host][attention]") {
 }
 
 TEST_CASE("packed sequences are uploaded with their lengths, which are checked", "[host][attention]") {
+    test::skipWithoutDevice();
     TinyCase tiny;
     tiny.problem.batch = 2;
     enable(tiny.problem, VKF_ARRAY_CU_SEQLENS);

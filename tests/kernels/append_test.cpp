@@ -424,6 +424,7 @@ TEST_CASE("advancing adds the rows to each length and stops at the cache's end",
 }
 
 TEST_CASE("errors of an append are named", "[append]") {
+    vkf::test::skipWithoutDevice();
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfAppendProblem problem = appendOf({.batch = 2, .kvHeads = 2, .rows = 3, .keys = 20, .headDim = 64});

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "support/call.hpp"
+#include "support/device.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -76,6 +77,7 @@ void setElement(Bytes& q, uint64_t element, double value) { vkfStoreElement(VKF_
 } // namespace
 
 TEST_CASE("every kernel on matrices takes an fp32 q beside fp16", "[fp32_queries]") {
+    vkf::test::skipWithoutDevice();
     for (const OnMatrices& kernel : kernels) {
         INFO(kernel.name);
         CHECK(

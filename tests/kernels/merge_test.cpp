@@ -330,6 +330,7 @@ TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]")
 }
 
 TEST_CASE("errors of a merge are named", "[merge]") {
+    vkf::test::skipWithoutDevice();
     VkfMessage message{};
     const auto refusal = [&](auto change) {
         VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);
@@ -366,6 +367,7 @@ TEST_CASE("errors of a merge are named", "[merge]") {
 }
 
 TEST_CASE("a merge without rows records nothing", "[merge]") {
+    vkf::test::skipWithoutDevice();
     const VkfMergeProblem problem = mergeOf(2, 1, 0, 3, 8);
     vkf::Merge merge;
     REQUIRE(vkfCreateMerge(testDevice().context(), &problem, merge.put(), nullptr) == VKF_SUCCESS);

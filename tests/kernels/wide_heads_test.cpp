@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/call.hpp"
+#include "support/device.hpp"
 #include "support/dice.hpp"
 #include "support/masks.hpp"
 #include "support/variations.hpp"
@@ -207,6 +208,7 @@ TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that
 }
 
 TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[wide_heads]") {
+    vkf::test::skipWithoutDevice();
     const VkfProblem problem = latent(16, 1, 300);
     CHECK(vkf::host::Plan(largeDevice(), problem).info().productType == VKF_TYPE_F16);
     // With 16 x 16 matrices, even one row of matrices needs more memory than the small device has. So it uses plain
@@ -266,6 +268,7 @@ TEST_CASE("wide heads without keys, and with sequences without keys", "[wide_hea
 }
 
 TEST_CASE("wide heads go to path decode whatever the rows, and are refused elsewhere", "[wide_heads]") {
+    vkf::test::skipWithoutDevice();
     VkfProblem problem = latent(16, 40, 50);
     problem.path = VKF_PATH_AUTO;
     CHECK(vkf::host::Plan(largeDevice(), problem).info().path == VKF_PATH_DECODE);

@@ -12,7 +12,8 @@
 using namespace vkf::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("soak runs its three parts and gives one verdict", "[soak]") {
+TEST_CASE("soak runs its three parts and gives one verdict", "[soak][gpu]") {
+    needDevice();
     const Workplace place;
     const ProgramResult result = place.run("soak --minutes 5 --calls 48 --rows 1500 --cases 12 --seed 2");
     INFO(result.out << result.err);
@@ -24,7 +25,8 @@ TEST_CASE("soak runs its three parts and gives one verdict", "[soak]") {
     CHECK_THAT(result.out, ContainsSubstring("soak: clean after"));
 }
 
-TEST_CASE("soak ends when its time has passed", "[soak]") {
+TEST_CASE("soak ends when its time has passed", "[soak][gpu]") {
+    needDevice();
     const Workplace place;
     const ProgramResult result = place.run("soak --minutes 0.001");
     INFO(result.out << result.err);

@@ -5,6 +5,10 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
 namespace {
 
 constexpr size_t ordinary = alignof(std::max_align_t);
@@ -26,6 +30,19 @@ bool fails() noexcept {
     return failed;
 }
 
+// Windows has no aligned_alloc, and memory of its own function is not for free().
+#if defined(_WIN32)
+void* allocateAligned(size_t alignment, size_t bytes) noexcept { return _aligned_malloc(bytes, alignment); }
+void releaseAligned(void* memory) noexcept { _aligned_free(memory); }
+#else
+void* allocateAligned(size_t alignment, size_t bytes) noexcept { return std::aligned_alloc(alignment, bytes); }
+void releaseAligned(void* memory) noexcept { std::free(memory); }
+#endif
+
+void release(void* memory, std::align_val_t alignment) noexcept {
+    static_cast<size_t>(alignment) <= ordinary ? std::free(memory) : releaseAligned(memory);
+}
+
 void* allocateOrNull(size_t bytes, size_t alignment) noexcept {
     ++allocations;
     if (fails()) {
@@ -33,7 +50,7 @@ void* allocateOrNull(size_t bytes, size_t alignment) noexcept {
     }
     // aligned_alloc needs a multiple of the alignment. Both functions may return null for 0 bytes.
     const size_t rounded = (bytes / alignment + 1) * alignment;
-    return alignment <= ordinary ? std::malloc(rounded) : std::aligned_alloc(alignment, rounded);
+    return alignment <= ordinary ? std::malloc(rounded) : allocateAligned(alignment, rounded);
 }
 
 void* allocate(size_t bytes, size_t alignment = ordinary) {
@@ -65,12 +82,12 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t a) noexcept { release(memory, a); }
+void operator delete[](void* memory, std::align_val_t a) noexcept { release(memory, a); }
+void operator delete(void* memory, size_t, std::align_val_t a) noexcept { release(memory, a); }
+void operator delete[](void* memory, size_t, std::align_val_t a) noexcept { release(memory, a); }
+void operator delete(void* memory, std::align_val_t a, const std::nothrow_t&) noexcept { release(memory, a); }
+void operator delete[](void* memory, std::align_val_t a, const std::nothrow_t&) noexcept { release(memory, a); }
 
 namespace vkf::test {
 

@@ -53,22 +53,6 @@ void skip(const std::string& reason) {
     SKIP(reason);
 }
 
-void skipWithoutDevice() {
-    skipWithoutSwiftShader();
-    if (wantsSwiftShader() || !environment("VKFLASH_TEST_DEVICE").empty()) {
-        return;
-    }
-    std::string reason = "there is no Vulkan device";
-    try {
-        if (!host::listDevices().empty()) {
-            return;
-        }
-    } catch (const host::Error& error) {
-        reason = error.what();
-    }
-    skip(reason);
-}
-
 class DeviceListener : public Catch::EventListenerBase {
 public:
     using EventListenerBase::EventListenerBase;
@@ -98,6 +82,22 @@ void skipWithoutSwiftShader() {
 bool wholeSweeps() { return environment("VKFLASH_TEST_SWEEPS") == "1"; }
 
 bool validationIsOn() { return environment("VKFLASH_TEST_VALIDATION") != "0"; }
+
+void skipWithoutDevice() {
+    skipWithoutSwiftShader();
+    if (wantsSwiftShader() || !environment("VKFLASH_TEST_DEVICE").empty()) {
+        return;
+    }
+    std::string reason = "there is no Vulkan device";
+    try {
+        if (!host::listDevices().empty()) {
+            return;
+        }
+    } catch (const host::Error& error) {
+        reason = error.what();
+    }
+    skip(reason);
+}
 
 host::Device openTestDevice(host::DeviceOptions options) {
     skipWithoutDevice();

@@ -2,23 +2,15 @@
 #include "support/program.hpp"
 
 #include <algorithm>
-#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
-
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace fs = std::filesystem;
 
 namespace vkf::test {
 
 namespace {
-
-constexpr const char* outName = "captured.out";
-constexpr const char* errName = "captured.err";
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;
@@ -42,32 +34,15 @@ std::vector<std::string> commandWords() {
     return words;
 }
 
-// Everything that the child does between fork and exec. It must not return.
-[[noreturn]] void become(const fs::path& folder, const std::vector<char*>& argv, const Surroundings& surroundings) {
-    if (chdir(folder.c_str()) != 0) {
-        _exit(126);
-    }
-    const int err = open(errName, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    int out = open(outName, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    int ends[2];
-    if (surroundings.closedPipe && pipe(ends) == 0) {
-        close(ends[0]);
-        out = ends[1];
-    }
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-    execvp(argv[0], argv.data());
-    _exit(127);
-}
-
 } // namespace
 
 Workplace::Workplace() {
-    std::string pattern = (fs::temp_directory_path() / "vkflash-test-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-        throw std::runtime_error("cannot create " + pattern);
+    for (int i = 0; folder_.empty(); ++i) {
+        const fs::path candidate = fs::temp_directory_path() / ("vkflash-test-" + std::to_string(i));
+        if (fs::create_directory(candidate)) { // false if it exists, so that it belongs to another test
+            folder_ = candidate;
+        }
     }
-    folder_ = pattern;
 }
 
 Workplace::~Workplace() {
@@ -78,27 +53,12 @@ Workplace::~Workplace() {
 ProgramResult Workplace::run(const std::vector<std::string>& arguments, const Surroundings& surroundings) const {
     std::vector<std::string> words = commandWords();
     words.insert(words.end(), arguments.begin(), arguments.end());
-    return runWords(std::move(words), surroundings);
+    return runWords(words, surroundings);
 }
 
-ProgramResult Workplace::runWords(std::vector<std::string> words, const Surroundings& surroundings) const {
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (std::string& word : words) {
-        argv.push_back(word.data());
-    }
-    argv.push_back(nullptr);
-
-    const pid_t child = fork();
-    if (child == 0) {
-        become(folder_, argv, surroundings);
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child) {
-        throw std::runtime_error("cannot run " + words[0]);
-    }
-    ProgramResult result{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(outName),
-                         read(errName)};
+ProgramResult Workplace::runWords(const std::vector<std::string>& words, const Surroundings& surroundings) const {
+    const int status = runChild(folder_, words, surroundings);
+    ProgramResult result{status, read(outName), read(errName)};
     fs::remove(folder_ / outName);
     fs::remove(folder_ / errName);
     return result;
@@ -109,12 +69,12 @@ ProgramResult Workplace::run(const std::string& arguments, const Surroundings& s
 }
 
 std::string Workplace::read(const std::string& name) const {
-    std::ifstream stream(folder_ / name, std::ios::binary);
+    std::ifstream stream(*this / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 void Workplace::write(const std::string& name, const std::string& contents) const {
-    std::ofstream(folder_ / name, std::ios::binary) << contents;
+    std::ofstream(*this / name, std::ios::binary) << contents;
 }
 
 std::vector<std::string> Workplace::files() const {

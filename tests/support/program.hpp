@@ -7,16 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "support/process/child.hpp"
+#include "tensors/path_of.hpp"
+
 namespace vkf::test {
 
 struct ProgramResult {
-    int status = -1; // exit status, or 128 + the signal that ended it
+    int status = -1; // see runChild
     std::string out;
     std::string err;
-};
-
-struct Surroundings {
-    bool closedPipe = false; // stdout is a pipe that nobody reads
 };
 
 // A new empty folder, which is removed at the end. Programs run in it, so file names are short.
@@ -29,13 +28,13 @@ public:
     Workplace& operator=(Workplace&&) = delete;
     ~Workplace();
 
-    std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+    std::filesystem::path operator/(const std::string& name) const { return folder_ / tools::pathOf(name); }
     ProgramResult run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) const;
     // Runs with arguments in one text, separated by spaces.
     ProgramResult run(const std::string& arguments, const Surroundings& surroundings = {}) const;
 
-    // Runs any program, by path or by PATH. Status 127 if there is none.
-    ProgramResult runWords(std::vector<std::string> words, const Surroundings& surroundings = {}) const;
+    // Runs any program, by path or by PATH.
+    ProgramResult runWords(const std::vector<std::string>& words, const Surroundings& surroundings = {}) const;
 
     std::string read(const std::string& name) const;
     void write(const std::string& name, const std::string& contents) const;

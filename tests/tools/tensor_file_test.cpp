@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#if !defined(_WIN32)
 #include <sys/resource.h>
+#endif
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -19,6 +21,7 @@
 
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
+#include "tensors/path_of.hpp"
 #include "tensors/safetensors.hpp"
 #include "tensors/tensor_file.hpp"
 
@@ -91,7 +94,7 @@ public:
     ScratchFolder& operator=(ScratchFolder&&) = delete;
     ~ScratchFolder() { fs::remove_all(path_); }
 
-    fs::path operator/(const std::string& name) const { return path_ / name; }
+    fs::path operator/(const fs::path& name) const { return path_ / name; }
     size_t files() const {
         return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
     }
@@ -107,6 +110,7 @@ std::string contents(const fs::path& path) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+#if !defined(_WIN32)
 // While this object exists, no file of this process may grow past a size. For writing, that is like a full disk.
 class FullDisk {
 public:
@@ -128,6 +132,7 @@ private:
     rlimit before_{};
     void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
 };
+#endif
 
 } // namespace
 
@@ -355,10 +360,12 @@ TEST_CASE("a path that is no readable file is refused in words", "[files]") {
     CHECK_THROWS_WITH(loadNpy(folder / "folder.npy"), ContainsSubstring("is a directory"));
     writeFile(folder / "empty.npy", "");
     CHECK_THROWS_WITH(loadNpy(folder / "empty.npy"), ContainsSubstring("is empty"));
-    // A sparse file: it takes no space on the disk.
+    // A sparse file takes no space on the disk. Not every file system has them.
     writeFile(folder / "huge.npy", "x");
-    fs::resize_file(folder / "huge.npy", uint64_t{1} << 43);
-    CHECK_THROWS_WITH(loadNpy(folder / "huge.npy"), ContainsSubstring("limit is this machine's memory"));
+    std::error_code error;
+    fs::resize_file(folder / "huge.npy", uint64_t{1} << 43, error);
+    if (!error)
+        CHECK_THROWS_WITH(loadNpy(folder / "huge.npy"), ContainsSubstring("limit is this machine's memory"));
 }
 
 TEST_CASE("a tensor loaded from a file is the one that was written", "[files]") {
@@ -396,6 +403,20 @@ TEST_CASE("an output file appears whole on commit and not before", "[files]") {
     CHECK(folder.files() == 1);
 }
 
+TEST_CASE("a file of any name is written, replaced and read", "[files]") {
+    const ScratchFolder folder;
+    const fs::path target = folder / pathOf("\xe6\xb3\xa8\xe6\x84\x8f \xc3\xa4.npy");
+    for (const std::string data : {"0123456789abcdefghijklmn", "nmlkjihgfedcba9876543210"}) {
+        std::vector<AtomicFile> files;
+        files.emplace_back(target);
+        files[0].write(npyFile(goodDict(), data));
+        AtomicFile::commit(files);
+        const Tensor tensor = loadNpy(target);
+        CHECK(std::memcmp(tensor.bytes.data(), data.data(), data.size()) == 0);
+    }
+    CHECK(folder.files() == 1);
+}
+
 TEST_CASE("an output file that is not committed leaves nothing and changes nothing", "[files]") {
     const ScratchFolder folder;
     const fs::path target = folder / "o.npy";
@@ -428,7 +449,10 @@ TEST_CASE("of two output files neither stays if the second cannot be put in its 
 TEST_CASE("an output through a symbolic link replaces what it points to", "[files]") {
     const ScratchFolder folder;
     writeFile(folder / "real.npy", "old");
-    fs::create_symlink(folder / "real.npy", folder / "link.npy");
+    std::error_code error;
+    fs::create_symlink(folder / "real.npy", folder / "link.npy", error);
+    if (error)
+        SKIP("no symbolic links: " << error.message());
     {
         std::vector<AtomicFile> files;
         files.emplace_back(folder / "link.npy");
@@ -444,10 +468,16 @@ TEST_CASE("an output that cannot be a file is refused before the work", "[files]
     fs::create_directory(folder / "folder.npy");
     CHECK_THROWS_WITH(checkWritable(folder / "folder.npy"), ContainsSubstring("is a directory"));
     CHECK_THROWS_WITH(checkWritable(folder / "absent" / "o.npy"), ContainsSubstring("there is no folder"));
-    CHECK_THROWS_WITH(checkWritable("/dev/null"), ContainsSubstring("not a regular file"));
+#if defined(_WIN32)
+    const char* nullDevice = "NUL";
+#else
+    const char* nullDevice = "/dev/null";
+#endif
+    CHECK_THROWS_WITH(checkWritable(nullDevice), ContainsSubstring("not a regular file"));
     CHECK_NOTHROW(checkWritable(folder / "o.npy"));
 }
 
+#if !defined(_WIN32)
 TEST_CASE("a full disk leaves no output, no temporary file, and what was there before", "[files]") {
     const ScratchFolder folder;
     writeFile(folder / "lse.npy", "old");
@@ -470,3 +500,4 @@ TEST_CASE("a full disk leaves no output, no temporary file, and what was there b
     CHECK(contents(folder / "lse.npy") == "old");
     CHECK(folder.files() == 1);
 }
+#endif

@@ -8,6 +8,7 @@
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "tensors/atomic_file.hpp"
+#include "tensors/path_of.hpp"
 
 namespace vkf::tools {
 
@@ -42,7 +43,7 @@ void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions
 void checkReport(const ReportOptions& options) {
     try {
         if (!options.json.empty())
-            checkWritable(options.json);
+            checkWritable(pathOf(options.json));
     } catch (const WriteError& error) {
         failInput("--json {}: {}", options.json, error.what());
     }
@@ -63,7 +64,7 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
     document.update(body);
     try {
         std::vector<AtomicFile> files;
-        files.emplace_back(options.json);
+        files.emplace_back(pathOf(options.json));
         files[0].write(document.dump(2) + "\n");
         AtomicFile::commit(files);
     } catch (const WriteError& error) {

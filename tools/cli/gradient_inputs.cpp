@@ -2,6 +2,7 @@
 #include "cli/gradient_inputs.hpp"
 
 #include "cli/error.hpp"
+#include "tensors/path_of.hpp"
 
 namespace vkf::tools {
 
@@ -10,9 +11,9 @@ namespace {
 // Loads a .npy file, or the named tensor of a .safetensors file.
 Tensor loadEither(const FlagFile& file, const std::string& tensor) {
     try {
-        if (formatOf(file.path) == FileFormat::safetensors)
-            return std::move(loadSafetensors(file.path, {&tensor, 1})[0]);
-        return loadNpy(file.path);
+        if (formatOf(pathOf(file.path)) == FileFormat::safetensors)
+            return std::move(loadSafetensors(pathOf(file.path), {&tensor, 1})[0]);
+        return loadNpy(pathOf(file.path));
     } catch (const FormatError& error) {
         failInput("{} {}: {}", file.flag, file.path, error.what());
     }

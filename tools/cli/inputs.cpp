@@ -6,6 +6,7 @@
 
 #include "cli/error.hpp"
 #include "cli/optional_inputs.hpp"
+#include "tensors/path_of.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -115,9 +116,9 @@ void setPacked(const Inputs& inputs, VkfProblem& problem) {
 } // namespace
 
 Tensor loadArray(const FlagFile& file, const std::string& name) {
-    if (formatOf(file.path) == FileFormat::safetensors)
+    if (formatOf(pathOf(file.path)) == FileFormat::safetensors)
         failInput("{}: takes a .npy file; a .safetensors file goes to --tensors", name);
-    return named(name, [&] { return loadNpy(file.path); });
+    return named(name, [&] { return loadNpy(pathOf(file.path)); });
 }
 
 void addInputOptions(CLI::App& command, InputFiles& files) {
@@ -162,7 +163,7 @@ Inputs loadInputs(const InputFiles& files) {
         const std::string name = "--tensors " + files.tensors;
         inputs.source = name;
         const std::array<std::string, 3> wanted = {"q", "k", "v"};
-        std::vector<Tensor> tensors = named(name, [&] { return loadSafetensors(files.tensors, wanted); });
+        std::vector<Tensor> tensors = named(name, [&] { return loadSafetensors(pathOf(files.tensors), wanted); });
         inputs.q = std::move(tensors[0]);
         inputs.k = std::move(tensors[1]);
         inputs.v = std::move(tensors[2]);

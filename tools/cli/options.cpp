@@ -9,6 +9,7 @@
 
 #include "cli/error.hpp"
 #include "tensors/block_mask.hpp"
+#include "tensors/path_of.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/tuning.h"
 #include "vkflash/vkflash.hpp"
@@ -222,7 +223,7 @@ std::string loadTuning(const std::string& file) {
     if (file.empty())
         return {};
     try {
-        const std::vector<std::byte> bytes = readFile(file);
+        const std::vector<std::byte> bytes = readFile(pathOf(file));
         std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         VkfMessage message{};
         if (vkfCheckTuning(text.data(), text.size(), &message) != VKF_SUCCESS)

@@ -4,20 +4,23 @@
 #include "cli/error.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
+#include "tensors/path_of.hpp"
 #include "tensors/safetensors.hpp"
 
 namespace vkf::tools {
 
 namespace {
 
-bool sameFile(const std::string& a, const std::string& b) {
+bool sameFile(const std::string& nameA, const std::string& nameB) {
     std::error_code error;
     namespace fs = std::filesystem;
+    const fs::path a = pathOf(nameA);
+    const fs::path b = pathOf(nameB);
     return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) || fs::equivalent(a, b, error);
 }
 
 void checkOutput(const Output& output, std::span<const FlagFile> inputs) {
-    const std::optional<FileFormat> format = formatOf(output.path);
+    const std::optional<FileFormat> format = formatOf(pathOf(output.path));
     if (!format)
         failInput("{} {}: the name must end in .npy or .safetensors", output.flag, output.path);
     if (format == FileFormat::npy && output.tensor.type == ElementType::bf16)
@@ -27,7 +30,7 @@ void checkOutput(const Output& output, std::span<const FlagFile> inputs) {
         if (sameFile(output.path, input.path))
             failInput("{} {}: is the input file of {}", output.flag, output.path, input.flag);
     try {
-        checkWritable(output.path);
+        checkWritable(pathOf(output.path));
     } catch (const WriteError& error) {
         failInput("{} {}: {}", output.flag, output.path, error.what());
     }
@@ -50,7 +53,7 @@ void checkOutputs(std::span<const Output> outputs, std::span<const FlagFile> inp
         checkOutput(output, inputs);
         for (const Output& earlier : outputs.first(i))
             if (!earlier.path.empty() && sameFile(output.path, earlier.path) &&
-                formatOf(output.path) != FileFormat::safetensors)
+                formatOf(pathOf(output.path)) != FileFormat::safetensors)
                 failInput("{} {}: is also the file of {}; only a .safetensors file can hold both", output.flag,
                           output.path, earlier.flag);
     }
@@ -81,8 +84,8 @@ void writeOutputs(std::span<const Output> outputs) {
                 written[other] = true;
             }
         try {
-            files.emplace_back(output.path);
-            writeTensors(files.back(), *formatOf(output.path), together);
+            files.emplace_back(pathOf(output.path));
+            writeTensors(files.back(), *formatOf(pathOf(output.path)), together);
         } catch (const WriteError& error) {
             fail("{} {}: {}", output.flag, output.path, error.what());
         }

@@ -6,11 +6,7 @@
 
 #include <fmt/format.h>
 
-#if defined(_WIN32)
-#include <io.h>
-#else
-#include <unistd.h>
-#endif
+#include "cli/program/console.hpp"
 
 namespace vkf::tools {
 
@@ -19,14 +15,6 @@ namespace {
 constexpr std::chrono::seconds quietTime{2};
 constexpr std::chrono::milliseconds redrawTime{100};
 constexpr size_t barWidth = 32;
-
-bool stderrIsTerminal() {
-#if defined(_WIN32)
-    return _isatty(_fileno(stderr)) != 0;
-#else
-    return isatty(fileno(stderr)) != 0;
-#endif
-}
 
 } // namespace
 

@@ -3,7 +3,6 @@
 // vkflash demo: computes the sample tensors and a larger generated problem on the best device. Checks the results and
 // compares the time with the unfused computation. On a device without 16-bit storage, it computes in fp32 and leaves
 // the comparison out.
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -123,11 +122,10 @@ void convertToF32(Tensor& tensor) {
 }
 
 void showSamples(DemoDevice& on, const std::string& folder) {
-    const std::filesystem::path path(folder);
     InputFiles files;
-    files.q = (path / "q.npy").string();
-    files.k = (path / "k.npy").string();
-    files.v = (path / "v.npy").string();
+    files.q = folder + "/q.npy";
+    files.k = folder + "/k.npy";
+    files.v = folder + "/v.npy";
     Inputs inputs = loadInputs(files);
     if (!on.hasStorage16)
         for (Tensor* tensor : {&inputs.q, &inputs.k, &inputs.v})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The program `vkflash`. Each sub-command has a file of its name in this folder.
-#include "cli/program.hpp"
+#include "cli/program/program.hpp"
 #include "commands/commands.hpp"
 
 int main(int argc, char** argv) {

@@ -9,6 +9,7 @@
 #include "commands/commands.hpp"
 #include "report/page.hpp"
 #include "tensors/atomic_file.hpp"
+#include "tensors/path_of.hpp"
 
 namespace vkf::tools {
 
@@ -21,7 +22,7 @@ struct PageOptions {
 
 ResultFiles load(const std::string& folder) {
     try {
-        return loadResults(folder);
+        return loadResults(pathOf(folder));
     } catch (const ResultError& error) {
         failInput("--results {}: {}", folder, error.what());
     }
@@ -29,14 +30,14 @@ ResultFiles load(const std::string& folder) {
 
 void writePage(const PageOptions& options) {
     try {
-        checkWritable(options.output);
+        checkWritable(pathOf(options.output));
     } catch (const WriteError& error) {
         failInput("-o {}: {}", options.output, error.what());
     }
     const ResultFiles files = load(options.results);
     try {
         std::vector<AtomicFile> outputs;
-        outputs.emplace_back(options.output);
+        outputs.emplace_back(pathOf(options.output));
         outputs[0].write(reportPage(files));
         AtomicFile::commit(outputs);
     } catch (const WriteError& error) {

@@ -11,7 +11,7 @@
 
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/program.hpp"
+#include "cli/program/program.hpp"
 #include "commands/commands.hpp"
 #include "soak/soak.hpp"
 

@@ -12,6 +12,7 @@
 #include "commands/commands.hpp"
 #include "shapes/prefill_shapes.hpp"
 #include "tensors/atomic_file.hpp"
+#include "tensors/path_of.hpp"
 #include "tune/gradient_tuner.hpp"
 #include "tune/tuner.hpp"
 #include "tune/tuning_text.hpp"
@@ -93,7 +94,7 @@ void printResult(const GradientTuneResult& result) {
 void writeTuning(const std::string& path, const host::DeviceSummary& device, const std::vector<std::string>& entries) {
     try {
         std::vector<AtomicFile> files;
-        files.emplace_back(path);
+        files.emplace_back(pathOf(path));
         files[0].write(tuningText(device, entries));
         AtomicFile::commit(files);
     } catch (const WriteError& error) {
@@ -155,7 +156,7 @@ void tune(const TuneCommandOptions& options) {
     const std::vector<VkfProblem> problems = prefillProblems(options.shapes);
     try {
         if (!options.output.empty())
-            checkWritable(options.output);
+            checkWritable(pathOf(options.output));
     } catch (const WriteError& error) {
         failInput("-o {}: {}", options.output, error.what());
     }

@@ -7,11 +7,12 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #if defined(_WIN32)
 #include <io.h>
 #include <process.h>
+#include <sys/stat.h>
 #else
-#include <fcntl.h>
 #include <unistd.h>
 #endif
 
@@ -42,6 +43,26 @@ long processNumber() {
 #endif
 }
 
+// Creates a file for writing. Fails with EEXIST if there is a file of this name.
+std::FILE* createFile(const fs::path& path) {
+#if defined(_WIN32)
+    // The mode "x" is not in every C library of Windows, and only wide names can name every file.
+    const int descriptor =
+        _wopen(path.c_str(), _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+    return descriptor < 0 ? nullptr : _fdopen(descriptor, "wb");
+#else
+    return std::fopen(path.c_str(), "wbx");
+#endif
+}
+
+// The name of a file beside the target. Other running processes of this program use other names.
+fs::path temporaryName(const fs::path& target, int attempt) {
+    fs::path name = ".";
+    name += target.filename();
+    name += fmt::format(".{}-{}.tmp", processNumber(), attempt);
+    return folderOf(target) / name;
+}
+
 void syncToDisk(std::FILE* file) {
 #if defined(_WIN32)
     if (_commit(_fileno(file)) != 0)
@@ -69,6 +90,11 @@ void syncFolder([[maybe_unused]] const fs::path& folder) {
 void checkWritable(const fs::path& target) {
     std::error_code error;
     const fs::path real = resolved(target);
+#if defined(_WIN32)
+    // A name like NUL is a device in each folder. The system shows this in the full path.
+    if (fs::absolute(real).native().starts_with(LR"(\\.\)"))
+        throw WriteError("is not a regular file but a device");
+#endif
     const fs::file_status status = fs::status(real, error);
     if (fs::is_directory(status))
         throw WriteError("is a directory");
@@ -85,11 +111,9 @@ void checkWritable(const fs::path& target) {
 
 AtomicFile::AtomicFile(const fs::path& target) : target_(resolved(target)) {
     checkWritable(target_);
-    // Other running processes of this program use other names. Mode "x" refuses a name that exists.
     for (int attempt = 0; attempt < 100 && file_ == nullptr; ++attempt) {
-        temporary_ =
-            folderOf(target_) / fmt::format(".{}.{}-{}.tmp", target_.filename().string(), processNumber(), attempt);
-        file_ = std::fopen(temporary_.string().c_str(), "wbx");
+        temporary_ = temporaryName(target_, attempt);
+        file_ = createFile(temporary_);
         if (file_ == nullptr && errno != EEXIST)
             failWrite("cannot be created");
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tensors/tensor_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -14,7 +16,13 @@
 #include "tensors/npy.hpp"
 #include "tensors/safetensors.hpp"
 
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#ifndef NOMINMAX // mingw-w64 defines it for C++
+#define NOMINMAX
+#endif
+#include <windows.h>
+#else
 #include <unistd.h>
 #endif
 
@@ -32,15 +40,31 @@ constexpr std::array<ElementTraits, 7> elementTraits = {
 
 const ElementTraits& traitsOf(ElementType type) { return elementTraits.at(static_cast<size_t>(type)); }
 
-// The program refuses a file of this size or more. Reading it would use swap and slow down the machine.
 uint64_t physicalMemoryBytes() {
-#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+#if defined(_WIN32)
+    MEMORYSTATUSEX memory{};
+    memory.dwLength = sizeof(memory);
+    if (GlobalMemoryStatusEx(&memory) != 0)
+        return memory.ullTotalPhys;
+#elif defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
     const long pages = sysconf(_SC_PHYS_PAGES);
     const long pageBytes = sysconf(_SC_PAGESIZE);
     if (pages > 0 && pageBytes > 0)
         return static_cast<uint64_t>(pages) * static_cast<uint64_t>(pageBytes);
 #endif
     return UINT64_MAX;
+}
+
+// The program refuses a file of this size or more. Reading it would use swap and slow down the machine, and no array of
+// a 32-bit program can hold it.
+uint64_t memoryLimit() { return std::min<uint64_t>(physicalMemoryBytes(), PTRDIFF_MAX); }
+
+std::FILE* openToRead(const std::filesystem::path& path) {
+#if defined(_WIN32)
+    return _wfopen(path.c_str(), L"rb"); // only wide names can name every file
+#else
+    return std::fopen(path.c_str(), "rb");
+#endif
 }
 
 uint64_t readableSize(const std::filesystem::path& path) {
@@ -61,9 +85,8 @@ uint64_t readableSize(const std::filesystem::path& path) {
     const uint64_t size = std::filesystem::file_size(path, error);
     if (error)
         throw FormatError(fmt::format("cannot be read: {}", error.message()));
-    if (size >= physicalMemoryBytes())
-        throw FormatError(
-            fmt::format("has {} bytes, the limit is this machine's memory of {}", size, physicalMemoryBytes()));
+    if (size >= memoryLimit())
+        throw FormatError(fmt::format("has {} bytes, the limit is this machine's memory of {}", size, memoryLimit()));
     return size;
 }
 
@@ -105,7 +128,7 @@ std::optional<FileFormat> formatOf(const std::filesystem::path& path) {
 
 std::vector<std::byte> readFile(const std::filesystem::path& path) {
     const uint64_t size = readableSize(path);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.string().c_str(), "rb"), std::fclose);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(openToRead(path), std::fclose);
     if (!file)
         throw FormatError(fmt::format("cannot be opened: {}", std::strerror(errno)));
     try {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/error.hpp"
+#include "tensors/path_of.hpp"
 #include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
@@ -18,13 +19,14 @@ void addCompareOption(CLI::App& command, std::vector<std::string>& paths) {
 
 std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths) {
     std::vector<Comparison> comparisons;
-    for (const std::string& path : paths) {
+    for (const std::string& name : paths) {
         try {
+            const std::filesystem::path path = pathOf(name);
             const std::vector<std::byte> bytes = readFile(path);
             const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            comparisons.push_back({std::filesystem::path(path).filename().string(), parsePeerResults(text), 0});
+            comparisons.push_back({path.filename().string(), parsePeerResults(text), 0});
         } catch (const FormatError& error) {
-            failInput("--compare {}: {}", path, error.what());
+            failInput("--compare {}: {}", name, error.what());
         }
     }
     return comparisons;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "cli/program.hpp"
+#include "cli/program/program.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <span>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "cli/error.hpp"
+#include "cli/program/console.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -28,20 +29,11 @@ ExitStatus report(ExitStatus status, std::string text) {
     return status;
 }
 
-// A full disk or a closed pipe must come back as an error of the write. By default these signals end the process and
-// leave half-written files.
-void turnWriteSignalsIntoErrors() {
-#if !defined(_WIN32)
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGXFSZ, SIG_IGN);
-#endif
-}
-
 // CLI11 alone would say only that a sub-command is missing.
-void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
+void requireKnownCommand(const CLI::App& group, std::span<const std::string> words) {
     if (words.empty())
         return;
-    const std::string word = words[0];
+    const std::string& word = words[0];
     std::string names;
     for (const CLI::App* command : group.get_subcommands({})) {
         if (command->get_name() == word) {
@@ -56,7 +48,7 @@ void requireKnownCommand(const CLI::App& group, std::span<char* const> words) {
                                CLI::ExitCodes::ExtrasError);
 }
 
-int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
+int run(std::vector<std::string> words, const std::vector<AddCommand>& commands) {
     CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
@@ -64,8 +56,9 @@ int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
     for (const AddCommand& add : commands)
         add(program, action);
     try {
-        requireKnownCommand(program, std::span<char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0 ? 1 : 0));
-        program.parse(argc, argv);
+        requireKnownCommand(program, words);
+        std::reverse(words.begin(), words.end()); // the order in which CLI11 takes them
+        program.parse(std::move(words));
     } catch (const CLI::Success& answer) { // --help and --version
         program.exit(answer);
     }
@@ -99,9 +92,9 @@ ExitStatus reportException() {
 } // namespace
 
 int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands) {
-    turnWriteSignalsIntoErrors();
+    const Console console;
     try {
-        return run(argc, argv, commands);
+        return run(commandWords(argc, argv), commands);
     } catch (...) {
         return reportException();
     }
@@ -112,7 +105,7 @@ std::string versionText() {
 }
 
 std::string commandLine(int argc, char** argv) {
-    return fmt::format("vkflash {}", fmt::join(argv + 1, argv + argc, " "));
+    return fmt::format("vkflash {}", fmt::join(commandWords(argc, argv), " "));
 }
 
 } // namespace vkf::tools
