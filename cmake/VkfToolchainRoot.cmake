@@ -6,9 +6,10 @@
 #             of a newer system; its programs and drivers need the C library in the same folder
 #   cpp/      C++ libraries of this system's release; this system's compiler can link them
 #
-# Sets these variables. All are empty without vulkan/:
+# Sets these variables. Without vulkan/ all are empty, but VKF_RUN_PREFIX in a build for another system:
 #   VKF_TOOL_PREFIX       words that start a program of the folder with the folder's dynamic loader
-#   VKF_RUN_PREFIX        words that start a program of this build, so that it can use the folder's driver
+#   VKF_RUN_PREFIX        words that start a program of this build: the folder's dynamic loader, so that the program can
+#                         use the folder's driver; in a build for another system, the emulator
 #   VKF_RUN_LINK_FLAGS    linker flags for such a program
 #   VKF_RUN_ENVIRONMENT   environment variables that name driver and layers for the Vulkan loader
 set(VKFLASH_TOOLCHAIN_ROOT "" CACHE PATH "Folder of unpacked packages, see cmake/VkfToolchainRoot.cmake")
@@ -30,6 +31,12 @@ if(EXISTS "${VKFLASH_TOOLCHAIN_ROOT}/vulkan")
   list(GET VKF_DYNAMIC_LOADER 0 VKF_DYNAMIC_LOADER)
   cmake_path(GET VKF_DYNAMIC_LOADER PARENT_PATH VKF_LIBRARY_DIR)
   set(VKF_TOOL_PREFIX "${VKF_DYNAMIC_LOADER}" --library-path "${VKF_LIBRARY_DIR}")
+endif()
+
+if(CMAKE_CROSSCOMPILING)
+  # The loader and the drivers of the folder are not for the target.
+  set(VKF_RUN_PREFIX ${CMAKE_CROSSCOMPILING_EMULATOR})
+elseif(VKF_VULKAN_ROOT)
   if(VKFLASH_SANITIZE)
     # Sanitizers find no function names in a program that another program has loaded. Therefore the program itself names
     # its loader.

@@ -30,6 +30,7 @@ host::Device openTestDevice(host::DeviceOptions options = {});
 
 // Skips the test case if it shall run on SwiftShader and there is none. The functions above do so too.
 void skipWithoutSwiftShader();
+
 // Skips the running test case if there is no device. The functions above do so too, but within an assertion Catch2
 // takes a skip for a failure.
 void skipWithoutDevice();
