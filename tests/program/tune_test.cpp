@@ -119,7 +119,9 @@ TEST_CASE("tune writes tiles of the backward pass that backward and bench take",
     CHECK_THAT(tuned.out, ContainsSubstring("2 entries for kernels of the backward pass of 1 classes") &&
                               ContainsSubstring("dk, dv"));
     const std::string text = place.read("t.txt");
-    CHECK_THAT(text, ContainsSubstring("\ncoopmat-dq type=f16 masked=no headDim=32 valueDim=32 rows=46..90 ") &&
+    // The rows are those of a class, or those measured if a corner of the class was slower.
+    const std::string dq = "\ncoopmat-dq type=f16 masked=no headDim=32 valueDim=32 rows=";
+    CHECK_THAT(text, (ContainsSubstring(dq + "46..90 ") || ContainsSubstring(dq + "64 ")) &&
                          ContainsSubstring("\ncoopmat-dk-dv type=f16"));
     const auto [output, json] =
         benchReport(place, "backward --paths coopmat --runs 1 --sample-rows 2 --tuning t.txt " + shape);
