@@ -23,7 +23,10 @@ set(VKF_WARNING_ERROR_FLAGS $<IF:$<CXX_COMPILER_ID:MSVC>,/WX,-Werror>)
 
 if(VKFLASH_SANITIZE)
   set(VKF_SANITIZE_FLAGS -fsanitize=${VKFLASH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  set(VKF_SANITIZE_LINK_FLAGS ${VKF_RUN_LINK_FLAGS})
+  # Fuzzers run with this system's loader: the sanitizers of clang do not know the C library of a toolchain root.
+  if(NOT VKFLASH_FUZZ)
+    set(VKF_SANITIZE_LINK_FLAGS ${VKF_RUN_LINK_FLAGS})
+  endif()
   # Links the sanitizers statically, because a toolchain root's loader does not find the compiler's libraries.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND VKFLASH_SANITIZE MATCHES "address")
     list(APPEND VKF_SANITIZE_LINK_FLAGS -static-libasan -static-libubsan)

@@ -64,6 +64,11 @@ TUNING_BACKWARD = ("coopmat-dq " + TUNING_CLASS + "subgroups=4 ownedTiles=1 step
 
 DICT = "{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n"
 
+def command(line):
+    """One word a line, as fuzz_command_line reads it."""
+    return "\n".join(line.split()).encode()
+
+
 SEEDS = {
     "npy": {
         "f4": npy(DICT.format("<f4", False, "(2, 3)"), bytes(24)),
@@ -127,6 +132,23 @@ SEEDS = {
         "path_decode": gradient(problem(5, 5, 8, 0, path=4)),
         "longest_reach": gradient(problem(1, 0, 1, 0), head_stride=0x1555555555555555, row_stride=1),
         "long": gradient(problem(16, 16, 16, 1) + bytes(900)),
+    },
+    "command_line": {
+        "info": command("info"),
+        "help": command("bench decode --help"),
+        "version": command("--version"),
+        "run": command("run --q q.npy --k k.npy --v v.npy -o o.npy --causal --window 63,0 --softcap 30 --verify"),
+        "tensors": command("run --tensors sample.safetensors -o o.safetensors --alibi --scale 0.5 --first-keys 3"),
+        "inputs": command("run --q q.npy --k k.npy --v v.npy --bias q.npy --mask k.npy --sinks v.npy --documents q.npy "
+                          "--lengths k.npy --block-mask v.npy --mask-block 16 --dropout 0.1 --cu-seqlens-q q.npy"),
+        "backward": command("backward --q q.npy --k k.npy --v v.npy --do q.npy --dq dq.npy --dk dk.npy --dv dv.npy"),
+        "plan": command("plan --heads 32 --kv-heads 8 --rows 4096 --dim 128 --type f16 --kv-type q8_0 --explain"),
+        "verify": command("verify --rows 100 --keys 7 --random-lengths --seed 7 --path decode --precision fp32"),
+        "soak": command("soak --minutes 0.1 --parts decode,long --device 0 --quirk rolled-loops"),
+        "tune": command("tune -o tuning.txt --quick --dims 64,80 --types f16"),
+        "report": command("report --results . -o report.html"),
+        "bench": command("bench prefill --dims 128 --rows 1024,4096 --json times.json --compare q.npy"),
+        "study": command("study algorithms --rows 5 --keys 7 --causal --type bf16 --tile-rows 2 --json"),
     },
 }
 
