@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* storage16 = "storageBuffer16BitAccess, which this device lacks";
 
-// Of the running test case.
+// Counts of the running test case.
 uint32_t callsInFp32 = 0;
 uint32_t callsLeftOut = 0;
 

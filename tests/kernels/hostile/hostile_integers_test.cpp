@@ -146,7 +146,7 @@ void runHostile(Fenced& memory, const Variation& variation, uint32_t seed) {
     }
 }
 
-// The same for the backward pass. Its inputs o, lse and dout are NaN, because only addresses count here.
+// Runs calls of one backward pass. Its inputs o, lse and dout are NaN, because only addresses count here.
 void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t seed) {
     Dice dice(seed);
     Data data;
