@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests on devices that lack what every GPU has: 16-bit storage, and a NaN that survives exp2 (SwiftShader). There a test
-// computes what the device can do, or is skipped. Both are printed with the reason.
+// Tests on devices that lack what every GPU has: 16-bit storage, and a NaN that survives exp2 (SwiftShader). There a
+// test computes what the device can do, or is skipped. Both are printed with the reason.
 #pragma once
 
 #include <vkflash/host.hpp>
