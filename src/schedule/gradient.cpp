@@ -246,9 +246,9 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
 const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
     const VkfProblem& p = gradient.forward.given;
     const VkfType type = matrixType(p);
+    // The forward pass takes block types, which have no backward pass.
     if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
-        return "k and v must both be f16 or both be bf16, as q unless q is f32"; // no block types, unlike the forward
-                                                                                 // pass
+        return "k and v must both be f16 or both be bf16, as q unless q is f32";
     }
     if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
         return obstacle;

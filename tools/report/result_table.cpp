@@ -19,20 +19,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The last columns of every bench that times whole calls.
-constexpr Column lastColumns[] = {
+constexpr auto lastColumns = std::to_array<Column>({
     {"clock, MHz", "clock_mhz", CellKind::number},
     {"runs left out", "runs_left_out", CellKind::number},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
-};
+});
 
-template <size_t count> constexpr auto timedColumns(const Column (&columns)[count]) {
-    std::array<Column, count + std::size(lastColumns)> all{};
-    std::ranges::copy(lastColumns, std::ranges::copy(columns, all.begin()).out);
+// The columns of all lists, in order.
+template <typename... Lists> constexpr auto joined(const Lists&... lists) {
+    std::array<Column, (std::tuple_size_v<Lists> + ...)> all{};
+    auto to = all.begin();
+    ((to = std::ranges::copy(lists, to).out), ...);
     return all;
 }
 
-constexpr auto gridColumns = timedColumns({
+template <size_t count> constexpr auto timedColumns(const Column (&columns)[count]) {
+    return joined(std::to_array(columns), lastColumns);
+}
+
+// What a problem of a grid of shapes is, and how long it takes.
+constexpr auto gridProblem = std::to_array<Column>({
     {"type", "type"},
     {"D", "headDim"},
     {"N", "queryRows"},
@@ -42,6 +49,8 @@ constexpr auto gridColumns = timedColumns({
     {"KV heads", "kvHeads"},
     {"causal", "causal"},
     {"path", "path"},
+});
+constexpr auto gridTimes = std::to_array<Column>({
     {"median", "medianSeconds", CellKind::time},
     {"spread", "spread", CellKind::share},
     {"TFLOP/s", "teraflops", CellKind::number},
@@ -49,26 +58,17 @@ constexpr auto gridColumns = timedColumns({
     {"scratch", "scratchBytes", CellKind::bytes},
 });
 
-constexpr auto backwardColumns = timedColumns({
-    {"type", "type"},
-    {"D", "headDim"},
-    {"N", "queryRows"},
-    {"keys", "keys"},
-    {"B", "batch"},
-    {"heads", "queryHeads"},
-    {"KV heads", "kvHeads"},
-    {"causal", "causal"},
-    {"path", "path"},
+constexpr auto gridColumns = joined(gridProblem, gridTimes, lastColumns);
+
+constexpr auto gradientTiles = std::to_array<Column>({
     {"tile of dq", "rowTile"},
     {"tile of dk, dv", "keyTile"},
-    {"median", "medianSeconds", CellKind::time},
-    {"spread", "spread", CellKind::share},
-    {"TFLOP/s", "teraflops", CellKind::number},
-    {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
-    {"scratch", "scratchBytes", CellKind::bytes},
+});
+constexpr auto storedP = std::to_array<Column>({
     {"stored P would move", "storedBytes", CellKind::bytes},
     {"in this time", "storedBytesPerSecond", CellKind::bytesPerSecond},
 });
+constexpr auto backwardColumns = joined(gridProblem, gradientTiles, gridTimes, storedP, lastColumns);
 
 constexpr auto studyColumns = timedColumns({
     {"type", "type"},
