@@ -24,8 +24,10 @@ public:
     Console& operator=(Console&&) = delete;
     ~Console();
 
+#if defined(_WIN32)
 private:
-    unsigned outputCodePage_ = 0; // of the terminal on Windows before; 0 if there is none
+    unsigned outputCodePage_ = 0; // of the terminal before; 0 if there is none
+#endif
 };
 
 // Whether stderr is a terminal that can erase a line.
