@@ -30,6 +30,16 @@ VkfGradientProblem gradientProblem(const VkfProblem& forward, VkfGradients gradi
 
 constexpr VkfGradients allGradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 
+// Empties dq, dk and dv where they are not wanted.
+template <typename Outputs> void keepWanted(VkfGradients wanted, Outputs& outputs) {
+    if ((wanted & VKF_GRADIENT_Q) == 0)
+        outputs.dq = {};
+    if ((wanted & VKF_GRADIENT_K) == 0)
+        outputs.dk = {};
+    if ((wanted & VKF_GRADIENT_V) == 0)
+        outputs.dv = {};
+}
+
 VkfProblem withLse(VkfProblem forward) {
     enable(forward, VKF_ARRAY_LSE);
     return forward;
@@ -92,10 +102,7 @@ void GradientTuner::prepare(const VkfProblem& forward, const std::vector<const G
 ClockSample GradientTuner::runOnce(GradientContestant& contestant) {
     set_ = (set_ + 1) % memory_.sets();
     VkfGradientBindings bindings = memory_.bindings(set_);
-    for (const auto& [bit, binding] : {std::pair{VKF_GRADIENT_Q, &bindings.dq}, std::pair{VKF_GRADIENT_K, &bindings.dk},
-                                       std::pair{VKF_GRADIENT_V, &bindings.dv}})
-        if ((gradients_ & bit) == 0)
-            *binding = {};
+    keepWanted(gradients_, bindings);
     VkfMessage message{};
     const ClockSample sample = contestant.runs->run([&](VkCommandBuffer commands, uint32_t first, uint32_t count) {
         check(vkfCmdGradientSteps(commands, contestant.gradient.get(), &bindings, first, count, &message), message);
@@ -125,11 +132,7 @@ void GradientTuner::checkResult(const VkfProblem& forward, GradientContestant& c
     prepare(forward, {&contestant});
     runOnce(contestant);
     host::HostGradients gradients = memory_.downloadGradients(set_);
-    for (const auto& [bit, tensor] :
-         {std::pair{VKF_GRADIENT_Q, &gradients.dq}, std::pair{VKF_GRADIENT_K, &gradients.dk},
-          std::pair{VKF_GRADIENT_V, &gradients.dv}})
-        if ((gradients_ & bit) == 0)
-            *tensor = nullptr;
+    keepWanted(gradients_, gradients);
     requirePassed(verifyGradients(gradientProblem(forward, gradients_), memory_.downloadForward(set_), gradients,
                                   contestant.info, options_.sampleRows),
                   contestant.info.description);
