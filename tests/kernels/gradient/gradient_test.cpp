@@ -188,6 +188,21 @@ TEST_CASE("the backward pass on matrices takes every head dimension and fp32 ten
     }
 }
 
+// Rows of such a head dimension are not whole words of 16 bytes, so tiles arrive element by element.
+TEST_CASE("the backward pass on matrices takes odd head dimensions", "[gradient]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+            if (!vkf::test::takes(variation, problemOf({1, 1, 1, 1, 1, 8, 8, type}))) {
+                continue; // the device multiplies no bf16
+            }
+            VkfProblem forward = problemOf({3, 3, 3, 2, 70, 65, 65, type});
+            vkf::enable(forward, VKF_ARRAY_KEY_LENGTHS);
+            check(variation, forward, Data{.keyLengths = {4, 70, 1}}, true);
+        }
+    }
+}
+
 namespace {
 
 void checkLargeGradients(const Variation& variation, bool causal) {
