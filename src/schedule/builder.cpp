@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/matrix_obstacle.hpp"
+#include "schedule/item_steps.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -41,8 +42,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
         phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
     }
     phase.items = static_cast<uint32_t>(items);
-    const double affordable = stepOperations(kernel) / std::max(operations, 1.0);
-    phase.itemsPerStep = static_cast<uint32_t>(std::clamp(affordable, 1.0, static_cast<double>(caps_.maxGroupCount)));
+    phase.itemsPerStep = itemsOfStep(stepOperations(kernel), operations, caps_.maxGroupCount);
     schedule_->phases.push_back(phase);
     return VKF_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include "base/message.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "problem/strides.hpp"
+#include "schedule/item_steps.hpp"
 #include "schedule/packed_sequences.hpp"
 
 namespace vkf {
@@ -61,8 +62,7 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     phase.items = static_cast<uint32_t>(items);
     const uint64_t given = forward().given.maxStepOperations;
     const auto most = static_cast<double>(given != 0 ? given : traits.stepOperations);
-    phase.itemsPerStep = static_cast<uint32_t>(
-        std::clamp(most / std::max(operations, 1.0), 1.0, static_cast<double>(caps().maxGroupCount)));
+    phase.itemsPerStep = itemsOfStep(most, operations, caps().maxGroupCount);
     schedule_->phases.push_back(phase);
     return VKF_SUCCESS;
 }

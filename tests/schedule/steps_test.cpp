@@ -37,6 +37,12 @@ TEST_CASE("a step keeps within its budget and the device's workgroup count", "[s
     const double itemOperations = 2.0 * rows * 4096 * 256;
     problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 3.5);
     CHECK(schedule(caps, problem).phases[0].itemsPerStep == 3);
+    problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 131.5);
+    CHECK(schedule(caps, problem).phases[0].itemsPerStep == 131);
+    problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 263.5); // a wave has 132 items
+    CHECK(schedule(caps, problem).phases[0].itemsPerStep == 132);
+    problem.maxStepOperations = static_cast<uint64_t>(itemOperations * 264.5);
+    CHECK(schedule(caps, problem).phases[0].itemsPerStep == 264);
     problem.maxStepOperations = 1;
     CHECK(schedule(caps, problem).phases[0].itemsPerStep == 1);
 }

@@ -88,10 +88,12 @@ vkf::Schedule schedule(const Tuned& tuned, const VkfProblem& problem) {
 vkf::GradientSchedule gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
                                        VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
     VkfGradientProblem problem = vkf::test::gradientOf(forward, gradients);
-    for (const auto& [bit, tensor] : {std::pair{VKF_GRADIENT_Q, &problem.dq}, std::pair{VKF_GRADIENT_K, &problem.dk},
-                                      std::pair{VKF_GRADIENT_V, &problem.dv}}) {
-        tensor->type = (gradients & bit) != 0 ? tensor->type : VKF_TYPE_F32;
-    }
+    const auto typeOf = [&](VkfGradients bit, const VkfTensor& wanted) {
+        return (gradients & bit) != 0 ? wanted.type : VKF_TYPE_F32;
+    };
+    problem.dq.type = typeOf(VKF_GRADIENT_Q, problem.dq);
+    problem.dk.type = typeOf(VKF_GRADIENT_K, problem.dk);
+    problem.dv.type = typeOf(VKF_GRADIENT_V, problem.dv);
     vkf::CheckedGradient checked{};
     REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
     vkf::GradientSchedule made;

@@ -53,7 +53,7 @@ VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
     const VkfGradients all = vkf::test::allGradients(forward);
     const VkfGradients some = all & (1 + dice.below(31));
     problem.gradients = dice.oneIn(3) && some != 0 ? some : all;
-    const auto wants = [&](VkfGradientBits bit) { return (problem.gradients & bit) != 0; };
+    const auto wants = [&](VkfGradients bit) { return (problem.gradients & bit) != 0; };
     problem.hasDlse = dice.oneIn(2) ? 1 : 0;
     problem.dbiasType = wants(VKF_GRADIENT_BIAS) ? type() : VKF_TYPE_F32;
     describe(problem.dout, forward.queryHeads, forward.queryRows, valueDim);

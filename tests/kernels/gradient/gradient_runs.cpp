@@ -14,7 +14,7 @@ VkfGradients wantedBy(const VkfGradientProblem& problem) {
     return problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 }
 
-uint64_t bytesOf(const VkfGradientProblem& problem, VkfGradientBits bit, VkfGradientRole role) {
+uint64_t bytesOf(const VkfGradientProblem& problem, VkfGradients bit, VkfGradientRole role) {
     const VkfTensorLayout layout = layoutOf(problem, role);
     return (wantedBy(problem) & bit) != 0 ? vkfStoredBytes(layout.type, layout.elements) : 0;
 }

@@ -298,7 +298,7 @@ TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]"
     GradientInputs more = vkf::test::makeGradientInputs(all);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
     const vkf::test::GradientOutputs together = runGradientUnjudged(testDevice(), all, inputs, more).outputs;
-    for (const VkfGradientBits one : {VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
+    for (const VkfGradients one : {VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
         VkfGradientProblem alone = vkf::test::gradientOf(forward, one);
         const vkf::test::GradientOutputs outputs = runGradientUnjudged(testDevice(), alone, inputs, more).outputs;
         CHECK(outputs.dq == (one == VKF_GRADIENT_Q ? together.dq : std::vector<std::byte>{}));
