@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -298,7 +299,8 @@ TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]"
     GradientInputs more = vkf::test::makeGradientInputs(all);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
     const vkf::test::GradientOutputs together = runGradientUnjudged(testDevice(), all, inputs, more).outputs;
-    for (const VkfGradients one : {VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
+    for (const VkfGradients one :
+         std::initializer_list<VkfGradients>{VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
         VkfGradientProblem alone = vkf::test::gradientOf(forward, one);
         const vkf::test::GradientOutputs outputs = runGradientUnjudged(testDevice(), alone, inputs, more).outputs;
         CHECK(outputs.dq == (one == VKF_GRADIENT_Q ? together.dq : std::vector<std::byte>{}));
