@@ -65,7 +65,7 @@ public:
     explicit Captured(int stream) : stream_(stream), kept_(dup(stream)), file_(memfd_create("captured", 0)) {
         require(kept_ >= 0 && file_ >= 0 && dup2(file_, stream_) == stream_);
     }
-    std::string end() {
+    std::string end() const {
         dup2(kept_, stream_);
         close(kept_);
         std::string text(static_cast<size_t>(lseek(file_, 0, SEEK_END)), ' ');
@@ -96,6 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!isHarmless(words))
         return -1;
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words)
         argv.push_back(word.data());
     argv.push_back(nullptr);

@@ -54,6 +54,7 @@ VkfResult readVersioned(const Struct* from, Struct* to, const char* name, VkfMes
         return result;
     }
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    // The size of a null pointer was refused: NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     for (std::size_t i = sizeof(Struct); i < from->structSize; i++) {
         if (bytes[i] != 0) {
             return fail(message, VKF_ERROR_STRUCT_SIZE,

@@ -101,6 +101,7 @@ struct Gradient::State {
     VkfGradientBindings bindings = make<VkfGradientBindings>();
 
 private:
+    void keepForward();
     void createBuffers();
     void bindAll();
 };
@@ -109,11 +110,16 @@ Gradient::State::State(Device& on, const VkfGradientProblem& given) : device(on)
     VkfMessage message{};
     device.state_->remembering(
         [&] { check(vkfCreateGradient(device.context(), &given, gradient.put(), &message), message); });
-    forward = *given.problem;
-    problem.problem = &forward;
+    keepForward();
     check(vkfGetGradientInfo(gradient.get(), &info, &message), message);
     createBuffers();
     bindAll();
+}
+
+// The caller's problem of the forward pass may end before this object.
+void Gradient::State::keepForward() {
+    forward = *problem.problem;
+    problem.problem = &forward;
 }
 
 void Gradient::State::createBuffers() {

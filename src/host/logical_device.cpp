@@ -53,8 +53,6 @@ LogicalDevice::LogicalDevice(const Instance& instance, VkPhysicalDevice physical
     features_ = requirements.usableFeatures;
     chooseQueue(instance.functions());
     create(instance.functions(), requirements);
-    destroyDevice_ =
-        reinterpret_cast<PFN_vkDestroyDevice>(instance.functions().GetDeviceProcAddr(device_, "vkDestroyDevice"));
     try {
         functions_ = std::make_unique<DeviceFunctions>(instance.functions().GetDeviceProcAddr, device_);
     } catch (...) {
@@ -128,6 +126,7 @@ void LogicalDevice::create(const InstanceFunctions& vk, const VkfDeviceRequireme
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     check(vk.CreateDevice(physicalDevice_, &info, nullptr, &device_), "vkCreateDevice");
+    destroyDevice_ = reinterpret_cast<PFN_vkDestroyDevice>(vk.GetDeviceProcAddr(device_, "vkDestroyDevice"));
 }
 
 } // namespace vkf::host

@@ -167,7 +167,7 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     }
     const double columns =
         (tile.sumsHeads() ? 2.0 * p.headDim + p.valueDim : p.headDim) + (tile.sumsValues() ? p.valueDim : 0.0);
-    const double heads = p.queryHeads / p.kvHeads;
+    const uint32_t heads = p.queryHeads / p.kvHeads;
     const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
     return builder.addPairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, message);
 }

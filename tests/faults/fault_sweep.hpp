@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 
 #include "faults/faults.hpp"
 #include "support/allocations.hpp"
@@ -62,6 +63,6 @@ inline void checkMessage(const std::string& message, const std::string& words) {
 
 // Checks that nothing is left of the objects that were created through faultyEntry, and that none was destroyed that
 // does not exist.
-inline void checkNothingLeft() { CHECK(Faults::takeLeftovers() == ""); }
+inline void checkNothingLeft() { CHECK_THAT(Faults::takeLeftovers(), Catch::Matchers::IsEmpty()); }
 
 } // namespace vkf::test

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -71,7 +73,7 @@ template <typename Argument> void spoil(Argument argument, bool null) {
         using Target = std::remove_pointer_t<Argument>;
         if constexpr (std::is_scalar_v<Target> && !std::is_const_v<Target>) {
             if (argument != nullptr) {
-                std::memset(argument, null ? 0 : 0xa5, sizeof(Target));
+                std::ranges::fill(std::as_writable_bytes(std::span(argument, 1)), std::byte(null ? 0 : 0xa5));
             }
         }
     }
@@ -114,7 +116,8 @@ template <typename Handle> Handle madeUp() {
     static uint64_t number = 0;
     number += 16;
     Handle handle = VK_NULL_HANDLE;
-    std::memcpy(&handle, &number, sizeof handle);
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(&handle, 1));
+    std::memcpy(bytes.data(), &number, bytes.size());
     return handle;
 }
 

@@ -134,7 +134,7 @@ Attempt tryCall(const HostCall& call, host::Device& device, const Outputs& expec
     poisonAll(outputs);
     const Outputs poisoned = outputs;
     const uint64_t inUse = device.bytesInUse();
-    const Attempt tried = attempt([&] { call.run(device, outputs); });
+    Attempt tried = attempt([&] { call.run(device, outputs); });
     CHECK(sameBits(outputs, tried.result == VKF_SUCCESS ? expected : poisoned));
     CHECK(device.bytesInUse() == inUse);
     return tried;

@@ -3,6 +3,7 @@
 // Every fault in the C interface: each Vulkan call fails with each of its errors, each allocation fails, and each
 // function is missing. The call says so, has written nothing, and works when it is tried again.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 
 #include <array>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "support/device.hpp"
 
 using namespace vkf::test;
+using Catch::Matchers::IsEmpty;
 
 namespace {
 
@@ -221,7 +223,7 @@ TEST_CASE("a list that grows while the library reads it is read again", "[faults
     const auto countCalls = [](const std::string& function, uint64_t incomplete) {
         const Faults faults({.function = function, .call = incomplete, .result = VK_INCOMPLETE}, Compiler::madeUp);
         Application application;
-        CHECK(attempt(createContext, application).message == "");
+        CHECK_THAT(attempt(createContext, application).message, IsEmpty());
         return faults.count(function);
     };
     for (const char* list :
@@ -262,7 +264,7 @@ TEST_CASE("each allocation of the library fails once", "[faults]") {
                 CHECK(std::string(message.text) == "out of host memory");
             }
             if (failed || result != VKF_SUCCESS) {
-                CHECK(attempt(step, application).message == "");
+                CHECK_THAT(attempt(step, application).message, IsEmpty());
             }
             return failed;
         });
@@ -287,10 +289,10 @@ TEST_CASE("each function that the library needs is missing once", "[faults]") {
         CHECK(faults.happened());
         // Functions of extensions.
         if (function == "vkSetDebugUtilsObjectNameEXT") {
-            CHECK(tried.message == "");
+            CHECK_THAT(tried.message, IsEmpty());
         } else {
             CHECK(tried.result == VKF_ERROR_MISSING_FEATURE);
-            CHECK(tried.message != "");
+            CHECK_THAT(tried.message, !IsEmpty());
         }
     }
     checkNothingLeft();

@@ -2,6 +2,7 @@
 //
 // Calls of Vulkan that fail under the program `vkflash`. It ends with one line that names the call, and writes no file.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 
 #include <dlfcn.h>
 
@@ -14,6 +15,7 @@
 #include "support/program_files.hpp"
 
 using namespace vkf::test;
+using Catch::Matchers::IsEmpty;
 
 namespace {
 
@@ -82,7 +84,7 @@ TEST_CASE("a Vulkan call that fails ends the program with one line and no file",
         const ProgramResult result = runFaulty(place, fault);
         INFO(result.err);
         CHECK(result.status == 1);
-        CHECK(result.out == "");
+        CHECK_THAT(result.out, IsEmpty());
         CHECK(isOneLine(result.err));
         CHECK(result.err.find("vkflash: ") == 0);
         CHECK(result.err.find(fault.words) != std::string::npos);

@@ -139,7 +139,7 @@ std::optional<VkfMatrixLayout> measure(LayoutKernel& kernel, const MatrixShape& 
         const Size size = sizeOf(shape, matrix);
         const uint32_t elements = kernel.elementsOf(VKF_ELEMENT_MEASURED + matrix);
         // A driver may keep an element in several invocations.
-        if (uint64_t{elements} * shape.lanes != size.rows * size.columns) {
+        if (uint64_t{elements} * shape.lanes != uint64_t{size.rows} * size.columns) {
             return std::nullopt;
         }
         const auto linear = linearLayout(kernel.wordsOf(VKF_ELEMENT_MEASURED + matrix), elements, shape.lanes);
