@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/hostile/fenced.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -31,17 +32,21 @@ Fenced::Fenced(Fenced&& other) noexcept : buffer_(std::move(other.buffer_)), nex
 
 Fenced::~Fenced() { clear(); }
 
-void Fenced::clear() {
-    if (next_ != 0) {
-        allow(true, 0, next_);
+void Fenced::clear() noexcept {
+    if (next_ != 0 && mprotect(at(0), next_, PROT_READ | PROT_WRITE) != 0) {
+        std::abort(); // nobody could use or free this memory
     }
     next_ = 0;
 }
 
-// Rounds to the pages that lie within the buffer as a whole.
-void Fenced::allow(bool allowed, uint64_t first, uint64_t bytes) {
-    const uint64_t begin = wholePages(buffer_.address() + first);
-    if (mprotect(reinterpret_cast<void*>(begin), bytes, allowed ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
+// The memory begins at the first whole page of the buffer.
+std::byte* Fenced::at(uint64_t offset) const noexcept {
+    const uint64_t unused = wholePages(buffer_.address()) - buffer_.address();
+    return static_cast<std::byte*>(buffer_.mapped()) + unused + offset;
+}
+
+void Fenced::forbidPage(uint64_t first) {
+    if (mprotect(at(first), pageBytes(), PROT_NONE) != 0) {
         throw std::runtime_error("mprotect failed");
     }
 }
@@ -58,13 +63,12 @@ VkfBinding Fenced::place(const void* values, uint64_t bytes, bool atBegin) {
     if (end + 2 * pageBytes() > buffer_.size()) {
         throw std::runtime_error("the fenced memory is full");
     }
-    allow(false, next_, pageBytes());
-    allow(false, end, pageBytes());
+    forbidPage(next_);
+    forbidPage(end);
     next_ = end + pageBytes();
-    const uint64_t base = wholePages(buffer_.address());
-    binding.address = base + (atBegin ? first : end - bytes);
+    std::byte* const to = at(atBegin ? first : end - bytes);
+    binding.address = reinterpret_cast<uintptr_t>(to);
     binding.size = bytes;
-    auto* to = reinterpret_cast<void*>(binding.address);
     if (values != nullptr) {
         std::memcpy(to, values, bytes);
     } else {

@@ -27,12 +27,13 @@ public:
         return place(values.data(), values.size() * sizeof(T), atBegin);
     }
     // Frees all arrays.
-    void clear();
+    void clear() noexcept;
 
 private:
     explicit Fenced(host::Buffer buffer) : buffer_(std::move(buffer)) {}
     VkfBinding place(const void* values, uint64_t bytes, bool atBegin);
-    void allow(bool allowed, uint64_t first, uint64_t bytes);
+    std::byte* at(uint64_t offset) const noexcept;
+    void forbidPage(uint64_t first);
 
     host::Buffer buffer_;
     uint64_t next_ = 0; // first byte behind the last array's fence
