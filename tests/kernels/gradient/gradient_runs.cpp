@@ -142,10 +142,7 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
 
 GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
                             GradientInputs more, uint32_t stepsAtOnce) {
-    VkfProblem forward = *problem.problem;
-    const Outcome attention = runUnjudged(device, forward, inputs);
-    more.o = attention.o;
-    more.lse = attention.lse;
+    computeForward(*problem.problem, inputs, VKF_TYPE_F32, &more);
     poisonEmptyRows(problem, &more);
     GradientOutcome outcome = runGradientUnjudged(device, problem, inputs, more, stepsAtOnce);
     auto options = make<VkfReferenceOptions>();

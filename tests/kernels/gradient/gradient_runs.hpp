@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// One backward call under test: the forward call runs on the device first. Guards surround every buffer, outputs are
-// poisoned before the kernels run, and a verdict follows.
+// One backward call under test. Guards surround every buffer, outputs are poisoned before the kernels run, and a
+// verdict follows. The reference computes the forward pass: its kernels have tests of their own, and a third of the
+// compile time.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +35,8 @@ struct GradientOutcome {
 GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
                                     const GradientInputs& more, uint32_t stepsAtOnce = 0);
 
-// Computes o and lse on the device, runs the backward pass, and compares it with the fp64 reference. Throws host::Error
-// if the library refuses.
+// Computes o and lse by the reference, runs the backward pass on the device, and compares it with the fp64 reference.
+// Throws host::Error if the library refuses.
 GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
                             GradientInputs more, uint32_t stepsAtOnce = 0);
 
