@@ -77,7 +77,8 @@ TEST_CASE("backward computes, verifies and writes the gradients of every kind of
           "--lengths lengths.npy --alibi", "--mask mask.npy --dropout 0.25 --seed 7", "--alibi-slopes heads.npy",
           "--documents documents.npy --window 9,-1 --first-keys 3", "--block-mask blocks.npy --mask-block 16",
           "--dropout 0.5 --dropout-mask mask.npy --path scalar"}) {
-        checkDone(place, call + all + " " + flags);
+        std::string line = call;
+        checkDone(place, line.append(all).append(" ").append(flags));
         checkFile(place, "dq.npy", ElementType::f32, {2, 6, 17, 24});
         checkFile(place, "dk.npy", ElementType::f32, {2, 2, 33, 24});
         checkFile(place, "dv.npy", ElementType::f32, {2, 2, 33, 24});

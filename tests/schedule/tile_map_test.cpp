@@ -78,7 +78,7 @@ TEST_CASE("rows whose bias is a mask have tiles of their own if registers withou
     const auto check = [](uint32_t dim, uint32_t rows, const std::array<std::array<uint32_t, 4>, 3>& expected) {
         VkfProblem problem = biased(rows, 8192);
         problem.headDim = dim;
-        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        vkf::Schedule made = schedule(matrixCaps(), problem);
         REQUIRE(made.phases.size() == 6);
         for (size_t i = 0; i < expected.size(); i++) {
             const vkf::Phase& phase = made.phases[3 + i];
