@@ -126,11 +126,14 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[schedule
     CHECK(schedule.phases[3].variant.constants[VKF_ID_WRITES_DK] == 1);
     CHECK(schedule.phases[3].variant.constants[VKF_ID_WRITES_DV] == 1);
 
-    // Rows that are not whole words have no alignment to keep to.
+    // Rows that are not whole words have no alignment to keep to, and another path by default.
     problem.dout.rowStride = 67;
     problem.dout.headStride = uint64_t{67} * 512;
     problem.dout.batchStride = uint64_t{67} * 512 * 4;
+    CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
+    forward.path = VKF_PATH_COOPMAT;
     CHECK(made(caps, problem).inputAlignment == 1);
+    forward.path = VKF_PATH_AUTO;
     // The same path where llvmpipe is asked for it, but not by default.
     caps.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
     CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
