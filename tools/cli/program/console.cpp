@@ -84,8 +84,6 @@ Console::Console() {
     std::signal(SIGXFSZ, SIG_IGN);
 }
 
-Console::~Console() = default;
-
 bool stderrIsTerminal() { return isatty(fileno(stderr)) != 0; }
 
 #endif

@@ -22,11 +22,13 @@ public:
     Console(Console&&) = delete;
     Console& operator=(const Console&) = delete;
     Console& operator=(Console&&) = delete;
+#if defined(_WIN32)
     ~Console();
 
-#if defined(_WIN32)
 private:
     unsigned outputCodePage_ = 0; // of the terminal before; 0 if there is none
+#else
+    ~Console() = default;
 #endif
 };
 
