@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls of Vulkan that fail under the program `vkflash`. It ends with one line that names the call, and writes no file.
+// Calls of Vulkan and allocations that fail under the program `vkflash`. It ends with one line that names the fault,
+// and writes no file.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 
@@ -92,5 +93,33 @@ TEST_CASE("a Vulkan call that fails ends the program with one line and no file",
     }
     // A fault that does not come changes nothing.
     CHECK(runFaulty(place, {"vkQueueSubmit", 1000, VK_ERROR_DEVICE_LOST, ""}).status == 0);
+    CHECK(place.files().size() == files.size() + 2);
+}
+
+TEST_CASE("an allocation that fails ends the program with one line and no file", "[faults]") {
+    if (testDevice().summary().kind != vkf::host::DeviceKind::cpu) {
+        SKIP("the calls are those of a run on llvmpipe");
+    }
+    const Workplace place;
+    writeUsual(place);
+    const std::vector<std::string> files = place.files();
+    int failed = 0;
+    for (long allocation = 0; place.files() == files; allocation += 1 + allocation / 8) {
+        INFO("allocation " << allocation);
+        const Environment environment(
+            {{"LD_PRELOAD", VKFLASH_TEST_FAULTY_MEMORY}, {"VKFLASH_FAULTY_ALLOCATION", std::to_string(allocation)}});
+        const ProgramResult result = place.run(usual + " --lse lse.npy --device llvmpipe");
+        INFO(result.err);
+        if (result.status == 0) {
+            break; // the program made fewer allocations
+        }
+        failed++;
+        CHECK(result.status == 1);
+        CHECK_THAT(result.out, IsEmpty());
+        CHECK(isOneLine(result.err));
+        CHECK(result.err.find("vkflash: ") == 0);
+        CHECK(result.err.find("out of host memory") != std::string::npos);
+    }
+    CHECK(failed > 20);
     CHECK(place.files().size() == files.size() + 2);
 }

@@ -8,6 +8,7 @@
 #include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/ranges.h>
 
@@ -48,7 +49,7 @@ void requireKnownCommand(const CLI::App& group, std::span<const std::string> wor
                                CLI::ExitCodes::ExtrasError);
 }
 
-int run(std::vector<std::string> words, const std::vector<AddCommand>& commands) {
+int run(std::vector<std::string> words, std::initializer_list<AddCommand> commands) {
     CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
@@ -91,7 +92,7 @@ ExitStatus reportException() {
 
 } // namespace
 
-int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands) {
+int runProgram(int argc, char** argv, std::initializer_list<AddCommand> commands) {
     const Console console;
     try {
         return run(commandWords(argc, argv), commands);

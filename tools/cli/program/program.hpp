@@ -6,8 +6,8 @@
 #define VKFLASH_TOOLS_PROGRAM_HPP
 
 #include <functional>
+#include <initializer_list>
 #include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -18,8 +18,9 @@ namespace vkf::tools {
 // Adds one sub-command. The sub-command sets `action` when the command line selects it.
 using AddCommand = std::function<void(CLI::App& program, Action& action)>;
 
-// Parses the command line, runs the selected sub-command and reports what it throws. Returns the exit status.
-int runProgram(int argc, char** argv, const std::vector<AddCommand>& commands);
+// Parses the command line, runs the selected sub-command and reports what it throws. Returns the exit status. A list of
+// small functions needs no allocation, which could fail where nobody reports it.
+int runProgram(int argc, char** argv, std::initializer_list<AddCommand> commands);
 
 // "vkflash 0.4.0"
 std::string versionText();
