@@ -67,14 +67,11 @@ void GradientTuner::plan(const VkfProblem& forward, GradientContestant& contesta
     contestant.runs.emplace(clock_, contestant.info.stepCount);
 }
 
-GradientTuner::GradientContestant GradientTuner::contestant(const VkfProblem& forward, const ProblemClass* like,
-                                                            std::vector<KernelTileText> tiles) {
+GradientTuner::GradientContestant
+GradientTuner::contestant(const VkfProblem& forward, std::vector<KernelTileText> tiles, const std::string& tuning) {
     GradientContestant made;
     made.tiles = std::move(tiles);
-    std::vector<std::string> entries;
-    for (const KernelTileText& one : made.tiles)
-        entries.push_back(like->gradientEntry(one.kernel, one.tile));
-    made.context = createContext(device_, cache_, entries.empty() ? "" : tuningText(device_.summary(), entries));
+    made.context = createContext(device_, cache_, tuning);
     plan(forward, made);
     return made;
 }
@@ -84,7 +81,12 @@ std::vector<GradientTuner::GradientContestant>
 GradientTuner::contestants(const VkfProblem& forward, const ProblemClass& like, const VkfGradientInfo& builtIn) {
     const std::vector<std::vector<KernelTileText>> tiles = gradientCandidates(forward, gradients_);
     std::vector<std::optional<GradientContestant>> made(tiles.size());
-    makeAll(tiles.size(), [&](size_t i) { made[i] = contestant(forward, &like, tiles[i]); });
+    makeAll(tiles.size(), [&](size_t i) {
+        std::vector<std::string> entries;
+        for (const KernelTileText& one : tiles[i])
+            entries.push_back(like.gradientEntry(one.kernel, one.tile));
+        made[i] = contestant(forward, tiles[i], tuningText(device_.summary(), entries));
+    });
     std::vector<GradientContestant> fitting;
     for (std::optional<GradientContestant>& one : made)
         if (one->info.tuned && !haveEqualTiles(one->info, builtIn))
@@ -144,7 +146,7 @@ GradientTuneResult GradientTuner::tune(const VkfProblem& problem, VkfGradients g
     GradientTuneResult result;
     result.problem = problem;
     result.gradients = gradients;
-    GradientContestant builtIn = contestant(forward, nullptr, {});
+    GradientContestant builtIn = contestant(forward, {}, "");
     if (builtIn.info.path != VKF_PATH_COOPMAT)
         throw host::Error(
             VKF_ERROR_UNSUPPORTED,

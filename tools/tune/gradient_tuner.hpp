@@ -55,8 +55,9 @@ private:
         std::optional<StepRuns> runs;
     };
 
-    GradientContestant contestant(const VkfProblem& forward, const ProblemClass* like,
-                                  std::vector<KernelTileText> tiles);
+    // `tuning` is tuning data with the tiles. The built-in contestant has neither.
+    GradientContestant contestant(const VkfProblem& forward, std::vector<KernelTileText> tiles,
+                                  const std::string& tuning);
     void plan(const VkfProblem& forward, GradientContestant& contestant);
     std::vector<GradientContestant> contestants(const VkfProblem& forward, const ProblemClass& like,
                                                 const VkfGradientInfo& builtIn);
