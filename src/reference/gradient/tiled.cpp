@@ -56,14 +56,13 @@ public:
             for (uint32_t ofGroup = 0; ofGroup < group; ofGroup++) {
                 for (uint64_t row = 0; row < rows_.size(); row += tileRows_) { // line 9
                     addTile(kvHead * group + ofGroup,
-                            {static_cast<int64_t>(row), static_cast<int64_t>(row + tileRows_)},
-                            &dq_[size_t{ofGroup} * rows_.size() * padded(d_)]);
+                            {static_cast<int64_t>(row), static_cast<int64_t>(row + tileRows_)}, dqOf(ofGroup));
                 }
             }
             storeKeys(); // line 24
         }
         for (uint32_t ofGroup = 0; ofGroup < group; ofGroup++) {
-            storeRows(kvHead * group + ofGroup, &dq_[size_t{ofGroup} * rows_.size() * padded(d_)]); // line 26
+            storeRows(kvHead * group + ofGroup, dqOf(ofGroup)); // line 26
         }
     }
 
@@ -75,6 +74,9 @@ private:
         Real delta;
         bool empty;
     };
+
+    // There may be no rows, and no element.
+    Real* dqOf(uint32_t ofGroup) { return dq_.data() + size_t{ofGroup} * rows_.size() * padded(d_); }
 
     // Lines 10 and 19. `row` counts the rows of the sequence.
     Row loadRow(uint32_t queryHead, uint32_t row) {
