@@ -116,6 +116,7 @@ TEST_CASE("a context with measured layouts keeps scores in registers and compute
 }
 
 TEST_CASE("the quirk and the built-in source keep a device from measuring", "[host]") {
+    test::skipWithoutDevice();
     host::DeviceOptions options;
     options.layoutSource = host::LayoutSource::builtIn;
     CHECK(test::openTestDevice(options).matrixLayouts().empty());
