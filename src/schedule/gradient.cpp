@@ -276,7 +276,7 @@ bool readsWholeWords(const GradientBuilder& builder) {
 }
 
 // AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because on an H200 (NVIDIA
-// 580.159.04) two of a few hundred random calls had such rows and a dk of zeros (docs/portability.md).
+// 580.159.04) two random calls with such rows had a wrong dk (docs/portability.md).
 bool avoidsMatrices(const GradientBuilder& builder) {
     return builder.caps().driver == VK_DRIVER_ID_MESA_LLVMPIPE || !readsWholeWords(builder);
 }
