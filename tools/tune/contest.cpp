@@ -16,9 +16,9 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 // A tile whose first runs take this many times as long as the fastest tile is not run again.
 constexpr double hopeless = 1.4;
-// In the comparison of all tiles, the best one took this many times as long as the built-in one. A comparison of the
-// two alone is not needed then.
-constexpr double unlikely = 1.05;
+// In the comparison of all tiles, the best one took this many times as long as it may take to be faster than the
+// built-in one by the margin. A comparison of the two alone is not needed then.
+constexpr double unlikely = 1.08;
 
 // Runs in the order of the list, then in the reverse order, and so on. Rising or falling clocks then favour no tile.
 template <typename List, typename Function> void toAndFro(List& list, size_t round, const Function& function) {
@@ -105,8 +105,9 @@ bool Contest::isFaster(Contestant& candidate, Contestant& builtIn, double margin
 }
 
 bool Contest::isTaken(Contestant& candidate, Contestant& builtIn) {
-    return medianOf(candidate) < unlikely * medianOf(builtIn) && isFaster(candidate, builtIn, options_.margin) &&
-           isFaster(candidate, builtIn, options_.margin);
+    const double needed = 1 + options_.margin;
+    return medianOf(candidate) * needed < unlikely * medianOf(builtIn) &&
+           isFaster(candidate, builtIn, options_.margin) && isFaster(candidate, builtIn, options_.margin);
 }
 
 } // namespace vkf::tools
