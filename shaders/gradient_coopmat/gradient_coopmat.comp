@@ -263,6 +263,7 @@ void main() {
     beginFullTiles();
     if (!ALL_PARTIAL) {
         visitTiles(true); // 8 to 16
+        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is placed again
     }
     bool again = true;
     KEEP_LOOP while (again) {
