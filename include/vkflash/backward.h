@@ -42,7 +42,8 @@ typedef struct VkfGradientInfo {
     /* Number of steps, for vkfCmdGradientSteps. 0 if all outputs are empty. */
     uint32_t stepCount;
     /* Bytes of scratch memory that one call needs; 0 = none. It holds two fp32 numbers for each row of each query head,
-     * the addresses and strides of the call, and lists of packed sequences. */
+     * the addresses and strides of the call, lists of packed sequences, and what VkfGradientProblem::maxScratchBytes
+     * allows. */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;
@@ -56,6 +57,8 @@ typedef struct VkfGradientInfo {
     uint32_t sharedMemoryBytes;
     /* 1 = a tile comes from the context's tuning data; 0 = the library chose all of them. */
     uint32_t tuned;
+    /* Keys whose ds lies in scratch memory at a time (VkfGradientProblem::maxScratchBytes). 0 = ds is not stored. */
+    uint32_t bandKeys;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */
     double operations;

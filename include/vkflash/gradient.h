@@ -100,7 +100,13 @@ typedef struct VkfGradientProblem {
      * - Bytes between rows, which belong to no element, stay as they are.
      * - Other rows, heads and sequences must not overlap, else UNSUPPORTED. */
     VkfType dbiasType;
-    uint32_t reserved;     /* 0; else INVALID_ARGUMENT */
+    uint32_t reserved; /* 0; else INVALID_ARGUMENT */
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. 0 = none. Where it
+     * pays, path coopmat keeps ds of as many keys as fit there, and computes five products instead of seven. It takes
+     * 2 * queryRows bytes for each key, times the keys that workgroups have at a time: about 34,000 on path coopmat
+     * with headDim up to 128. Less memory than that changes nothing. VkfGradientInfo::bandKeys says what was chosen.
+     * The bits of the gradients depend on this number. */
+    uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */
 } VkfGradientProblem;
 

@@ -3,7 +3,7 @@
 // The table of a backward call, and the addresses of the gradients.
 //
 // Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_GRADIENT_TABLE, PLUS_INFINITY, gradientRow, itemOfSequence.
+// Provides: VKF_GRADIENT_TABLE, VKF_DQ_AGAIN, PLUS_INFINITY, gradientRow, itemOfSequence.
 #ifndef VKF_GRADIENT_TABLE_GLSL
 #define VKF_GRADIENT_TABLE_GLSL
 
@@ -15,6 +15,13 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Gra
 };
 
 #define VKF_GRADIENT_TABLE GradientTableAt(optionalInputs()).table
+
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTableAt {
+    GradientTable table;
+};
+
+// The one member that kernels change.
+#define VKF_DQ_AGAIN ChangedTableAt(optionalInputs()).table.dq_again
 
 // lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)

@@ -15,6 +15,8 @@
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 
+#include "gradient/bands.glsl"
+
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
 uvec2 seeing_rows; // rows [x, y) of the head that may see an owned key
@@ -27,28 +29,18 @@ bool turned; // the walk has turned to another head or sequence
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
 
-// Rows [x, y) that may see keys of the tile: the inverse of visibleKeys.
-uvec2 rowsThatSee() {
-    int rows = int(SEQUENCE_ROWS(item));
-    ivec2 seeing = ivec2(0, rows);
-    int first = int(key_begin);
-    int end = int(min(VKF_END_OF_KEYS, item.keys));
-    if (HAS_WINDOW) {
-        seeing = ivec2(max(first - item.offset - WINDOW_RIGHT, 0), min(end - item.offset + WINDOW_LEFT, rows));
-        if (first < int(min(FIRST_KEYS, item.keys))) {
-            seeing = ivec2(FIRST_KEYS_CAUSAL ? seeing.x : 0, rows);
-        }
-    }
-    return first < end && seeing.x < seeing.y ? uvec2(seeing) : uvec2(0);
-}
-
-// Work items count tiles of keys fastest, then KV heads, then sequences.
+// Work items count tiles of keys fastest, then KV heads, then sequences; in bands as bands.glsl says.
 void beginKeys(const uint number) {
     uint heads = VKF_GRADIENT_TABLE.kv_heads;
     uint tiles =
         PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_slot_count : (params.keys + TILE_KEYS - 1) / TILE_KEYS;
     uint head = number / tiles;
     uint tile = number - head * tiles;
+    if (STORES_DS) {
+        Band band = bandOf(number, BAND_TILES * BAND_HEADS, tiles);
+        head = band.first_head + band.rest % BAND_HEADS;
+        tile = band.number * BAND_TILES + band.rest / BAND_HEADS;
+    }
     uint sequence = head / heads;
     if (PACKED_SEQUENCES) {
         sequence = Word(add64(VKF_GRADIENT_TABLE.key_slots, multiply64(tile, 4))).value;
@@ -64,7 +56,7 @@ void beginKeys(const uint number) {
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS;
     end_head = item.head + KV_HEAD_QUERY_HEADS;
     key_begin = tile * TILE_KEYS;
-    seeing_rows = rowsThatSee();
+    seeing_rows = rowsThatSee(item, key_begin, VKF_END_OF_KEYS);
     next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
     if (seeing_rows.x >= seeing_rows.y) {
         end_head = item.head;
@@ -136,7 +128,7 @@ bool nextRowTile() {
         if (next_begin < seeing_rows.y) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if (isSeen()) {
+            if (isSeen() || STORES_DS) { // ds of every tile in between is stored
                 return true;
             }
         } else {

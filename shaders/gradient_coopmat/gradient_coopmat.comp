@@ -25,7 +25,8 @@
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
 //          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
 //          NaN, and the workgroup computes all tiles again as partial ones.
-//     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order.
+//     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
+//          that owns rows recomputes ds, or one that owns keys stores it for gradient_dq.comp (gradient/bands.glsl).
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
 // VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
@@ -53,6 +54,7 @@
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "gradient_coopmat/matrix_pairs.glsl"
+layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -77,6 +79,7 @@
 #include "gradient_coopmat/pair_matrices.glsl"
 #include "gradient_coopmat/matrix_gradients.glsl"
 #include "gradient_coopmat/special_sums.glsl"
+#include "gradient_coopmat/store_pairs.glsl"
 #include "gradient_coopmat/store_matrices.glsl"
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
@@ -121,6 +124,7 @@ void computeStep(const uint step, const bool full) {
         scaleGradients();
     }
     makeOperands();
+    storePairs(step);
     addSums(step, full); // 12, 15, 16
 }
 
@@ -132,6 +136,7 @@ void turnToTile(const uint number) {
     present_rows = number * VISITED;
     slope = slopeOf(item.head);
     present_mask_head = mask_head;
+    beginPairs();
 }
 
 // Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of calls
@@ -247,9 +252,13 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
+    if (IF_AGAIN && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.dq_again == 0)) {
+        return;
+    }
     if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
         return;
     }
+    beginBand(number);
     beginTensors();
     loadOwned(); // 6
     if (!OWNS_KEYS) {
@@ -271,10 +280,11 @@ void main() {
         visitTiles(false);
         again = sumsOverflowed();
         if (again) {
+            askForDqAgain(true);
             clearSums();
-            stop_head = 0;
             full_places = uvec2(0);
         }
     }
+    askForDqAgain(ds_factor != 1.0);
     storeSums(); // 18
 }

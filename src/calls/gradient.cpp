@@ -155,6 +155,8 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     to->call.table.slots = scratch + schedule.slots.offset;
     to->call.table.slot_count = schedule.slots.count;
     to->table.row_state = scratch + schedule.scratchStateOffset;
+    to->table.ds = scratch + schedule.dsOffset;
+    to->table.dq_sums = scratch + schedule.sumsOffset;
     to->table.key_slots = scratch + schedule.keySlots.offset;
     to->table.key_slot_count = schedule.keySlots.count;
     return VKF_SUCCESS;
@@ -266,6 +268,7 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     info.workgroupSize = schedule.tile.workgroupSize;
     info.sharedMemoryBytes = schedule.tile.sharedBytes;
     info.tuned = schedule.tuned ? 1 : 0;
+    info.bandKeys = schedule.bandKeys;
     constexpr double backward = 2.5; // five products instead of two
     info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);

@@ -6,7 +6,7 @@
 #include <vkflash/vkflash.h>
 
 #include "problem/gradient.hpp"
-#include "schedule/gradient.hpp"
+#include "schedule/gradient/gradient.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
 struct VkfGradient_T {

@@ -71,19 +71,30 @@ public:
         dispatch(params, phases_[index].items);
     }
 
-    // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases.
-    // Steps [first, last) are counted from the phase's first step.
+    // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases,
+    // and for each pass of phases that alternate. Steps [first, last) are counted from the phase's first step.
     template <typename Visit> void forEachPhase(uint32_t firstStep, uint32_t stepCount, const Visit& visit) const {
         const uint64_t end = uint64_t{firstStep} + stepCount;
-        uint64_t phaseBegin = 0;
-        for (size_t i = 0; i < phases_.size(); i++) {
-            const uint64_t phaseEnd = phaseBegin + phases_[i].steps();
-            const uint64_t first = std::max<uint64_t>(firstStep, phaseBegin);
-            const uint64_t last = std::min(end, phaseEnd);
-            if (first < last) {
-                visit(i, static_cast<uint32_t>(first - phaseBegin), static_cast<uint32_t>(last - phaseBegin));
+        uint64_t begin = 0; // of the steps of this turn of the phase
+        size_t next = 0;
+        for (size_t i = 0; i < phases_.size(); i = next) {
+            next = i + 1;
+            while (next < phases_.size() && phases_[next].alternates) {
+                next++;
             }
-            phaseBegin = phaseEnd;
+            const uint32_t turns = next - i > 1 ? phases_[i].passes : 1;
+            for (uint32_t turn = 0; turn < turns; turn++) {
+                for (size_t index = i; index < next; index++) {
+                    const uint64_t steps = phases_[index].steps() / turns;
+                    const uint64_t first = std::max<uint64_t>(firstStep, begin);
+                    const uint64_t last = std::min(end, begin + steps);
+                    if (first < last) {
+                        visit(index, static_cast<uint32_t>(turn * steps + first - begin),
+                              static_cast<uint32_t>(turn * steps + last - begin));
+                    }
+                    begin += steps;
+                }
+            }
         }
     }
 

@@ -35,7 +35,8 @@ enum class Kernel : uint32_t {
     gradientRows,
     gradientScalar,
     gradientCoopmat,
-    gradientSinks
+    gradientSinks,
+    gradientDq
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
@@ -172,6 +173,14 @@ inline constexpr std::array kernelTable = {
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::gradientSinks, .name = "gradient_sinks", .constants = ConstantFamily::problem},
+    KernelTraits{.kernel = Kernel::gradientDq,
+                 .name = "gradient_dq",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
 };
 
 constexpr bool isInOrder(const decltype(kernelTable)& table) {
@@ -183,7 +192,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::gradientSinks, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::gradientDq, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

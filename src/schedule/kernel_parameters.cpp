@@ -235,6 +235,16 @@ Constants tileConstants(const GradientMatrixTile& tile) {
     return c;
 }
 
+Constants tileConstants(const GradientDqTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_VISITED_STEPS] = tile.steps;
+    c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
+    setLayout(tile.layout, c);
+    return c;
+}
+
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
     const VkfProblem& p = problem.given;
     Constants c = ofTile;

@@ -17,6 +17,7 @@
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
 #include "tiles/decode_wide_tile.hpp"
+#include "tiles/gradient/gradient_dq_tile.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
@@ -49,6 +50,7 @@ Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
 Constants tileConstants(const GradientTile& tile);
 Constants tileConstants(const GradientMatrixTile& tile);
+Constants tileConstants(const GradientDqTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reference/gradient_cases.hpp"
-#include "schedule/gradient.hpp"
+#include "schedule/gradient/gradient.hpp"
 #include "support/described_device.hpp"
 #include "support/masks.hpp"
 
@@ -185,6 +185,44 @@ TEST_CASE("a million-token causal backward pass is split into steps of the defau
         const uint64_t states = uint64_t{4} * (1U << 20) * 2 * sizeof(float);
         CHECK(schedule.scratchBytes >= states);
         CHECK(schedule.scratchBytes < states + 4096);
+    }
+}
+
+// D = 128, 8 heads of 8192 keys, tiles of 128 keys: 512 workgroups, each with 2 MiB of ds.
+TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "[schedule]") {
+    using vkf::Kernel;
+    VkfProblem forward = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
+    forward.path = VKF_PATH_COOPMAT;
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const uint64_t without = made(vkf::test::matrixCaps(), problem).scratchBytes;
+    const struct {
+        uint64_t mebibytes;
+        uint32_t bandKeys;
+        uint32_t passes;
+    } cases[] = {{200, 0, 1}, {600, 33 * 128, 2}, {300, 16 * 128, 4}, {2000, 8192, 1}};
+    for (const auto& one : cases) {
+        INFO(one.mebibytes << " MiB");
+        problem.maxScratchBytes = one.mebibytes << 20;
+        const vkf::GradientSchedule schedule = made(vkf::test::matrixCaps(), problem);
+        CHECK(schedule.bandKeys == one.bandKeys);
+        CHECK(schedule.scratchBytes <= without + problem.maxScratchBytes + 4096);
+        if (one.bandKeys == 0) {
+            CHECK(schedule.scratchBytes == without);
+            continue;
+        }
+        CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
+                                                 Kernel::gradientDq, Kernel::gradientCoopmat});
+        const vkf::Phase& store = schedule.phases[2];
+        const vkf::Phase& dq = schedule.phases[3];
+        const vkf::Phase& again = schedule.phases[4];
+        CHECK(store.passes == one.passes);
+        CHECK(store.items == one.passes * 8 * (one.bandKeys / 128));
+        CHECK(dq.passes == one.passes);
+        CHECK(dq.items == one.passes * 8 * 8192 / 256);
+        CHECK(dq.alternates);
+        CHECK(again.variant.constants[VKF_ID_IF_AGAIN] == 1);
+        CHECK_FALSE(again.joins);
+        CHECK_FALSE(again.alternates);
     }
 }
 

@@ -14,7 +14,7 @@
 #include <vkflash/vkflash.hpp>
 
 #include "kernels/gradient/gradient_runs.hpp"
-#include "schedule/gradient.hpp"
+#include "schedule/gradient/gradient.hpp"
 #include "schedule/schedule.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"

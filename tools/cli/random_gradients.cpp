@@ -6,9 +6,11 @@
 
 namespace vkf::tools {
 
-RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed) : problem(make<VkfGradientProblem>()) {
+RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes)
+    : problem(make<VkfGradientProblem>()) {
     problem.problem = &forward;
     problem.hasDlse = 1;
+    problem.maxScratchBytes = scratchBytes;
     problem.dout = forward.o;
     problem.dq = forward.q;
     problem.dk = forward.k;

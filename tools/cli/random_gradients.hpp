@@ -15,8 +15,9 @@ struct RandomGradients {
     VkfGradientProblem problem;
     std::vector<std::byte> dout, dlse, dq, dk, dv;
 
-    // `forward` must outlive this object. Throws host::Error if the library refuses its backward pass.
-    RandomGradients(const VkfProblem& forward, uint64_t seed);
+    // `forward` must outlive this object. `scratchBytes`: VkfGradientProblem::maxScratchBytes. Throws host::Error if
+    // the library refuses the backward pass.
+    RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes);
 
     // Pointers into this object. dq, dk and dv hold NaN until a call writes them.
     host::HostGradients pointers();

@@ -27,12 +27,13 @@ struct VerifyOptions {
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
     bool backward = false;
+    uint32_t scratch = 0; // MiB
 };
 
 // A refusal names the flag.
-void makeGradients(const VkfProblem& problem, uint64_t seed, std::optional<RandomGradients>& gradients) {
+void makeGradients(const VerifyOptions& options, const VkfProblem& problem, std::optional<RandomGradients>& gradients) {
     try {
-        gradients.emplace(problem, seed);
+        gradients.emplace(problem, options.seed, uint64_t{options.scratch} << 20);
     } catch (const host::Error& error) {
         failInput("--backward: {}", error.what());
     }
@@ -64,7 +65,7 @@ void verify(const VerifyOptions& options) {
     VkfProblem forward = problem;
     std::optional<RandomGradients> gradients;
     if (options.backward) {
-        makeGradients(problem, options.seed, gradients);
+        makeGradients(options, problem, gradients);
         forward.path = VKF_PATH_AUTO;
     }
     host::Device device = openDevice(options.device);
@@ -107,6 +108,8 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->add_flag("--backward", options->backward,
                       "also compute and check the backward pass with random gradients of o and lse; --path is then its "
                       "path");
+    command->add_option("--scratch", options->scratch,
+                        "MiB of scratch memory that the backward pass may use to save work (default: 0)");
     command->callback([options, &action] { action = [options] { verify(*options); }; });
 }
 

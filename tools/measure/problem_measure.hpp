@@ -23,6 +23,8 @@ struct MeasureOptions {
     uint32_t sampleRows = 16;
     // Share of open blocks, if the problem has a block mask.
     double blockDensity = 1;
+    // Scratch memory that a backward pass may use to save work.
+    uint64_t scratchBytes = 0;
 };
 
 // Adds --runs, --seconds and --sample-rows.

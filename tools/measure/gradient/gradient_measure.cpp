@@ -26,6 +26,7 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     problem.dq = forward.q;
     problem.dk = forward.k;
     problem.dv = forward.v;
+    problem.maxScratchBytes = options.scratchBytes;
     VkfMessage message{};
     Gradient gradient;
     require(vkfCreateGradient(device.context(), &problem, gradient.put(), &message), message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "schedule/gradient_builder.hpp"
+#include "schedule/gradient/gradient_builder.hpp"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace vkf {
 namespace {
 
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
-bool hasWholeWords(const CheckedGradient& gradient, const GradientMatrixTile& tile) {
+template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
     const VkfTensorLayout& dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT);
     return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
            byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
@@ -54,7 +54,7 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     phase.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     if (traits.matrices) {
         phase.variant.bf16 = schedule_->productType == VKF_TYPE_BF16;
-        phase.variant.exchange = schedule_->matrix.exchanged;
+        phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
         phase.variant.subgroups = true;
         phase.variant.subgroupSize = caps().subgroupSize;
     }
@@ -67,21 +67,27 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     return VKF_SUCCESS;
 }
 
-template <KernelTile Tile>
-VkfResult GradientBuilder::addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
-                                    double operations, VkfMessage* message) {
+std::array<GradientBuilder::Tensor, 4> GradientBuilder::pairTensors() const {
+    const CheckedProblem& p = forward();
+    return {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
+             {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
+             {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
+             {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}};
+}
+
+template <KernelTile Tile> void GradientBuilder::showTile(const Tile& tile) {
     TileShape& shown = schedule_->tile;
     shown.workgroupSize = std::max(shown.workgroupSize, tile.workgroupSize());
     shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
+}
+
+template <KernelTile Tile>
+VkfResult GradientBuilder::addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
+                                    double operations, VkfMessage* message) {
+    showTile(tile);
     constants[VKF_ID_WRITES_DK] = tile.owner == GradientOwner::keys && tile.sumsHeads() ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = tile.owner == GradientOwner::keys && tile.sumsValues() ? 1 : 0;
-    const CheckedProblem& p = forward();
-    return add(kernel, constants,
-               {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
-                 {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
-                 {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
-                 {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}},
-               items, operations, message);
+    return add(kernel, constants, pairTensors(), items, operations, message);
 }
 
 VkfResult GradientBuilder::addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message) {
@@ -99,6 +105,15 @@ VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t ite
     return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
 }
 
+VkfResult GradientBuilder::addDq(const GradientDqTile& tile, uint64_t items, double operations, VkfMessage* message) {
+    showTile(tile);
+    Constants constants = tileConstants(tile);
+    const bool wholeWords = hasWholeWords(gradient_, tile);
+    constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
+    return add(Kernel::gradientDq, constants, pairTensors(), items, operations, message);
+}
+
 void GradientBuilder::setMatrices(const MatrixLayout& layout) {
     schedule_->matrix = layout;
     schedule_->productType = matrixType(forward().given);
@@ -108,11 +123,9 @@ void GradientBuilder::reserveState(uint64_t rows) {
     schedule_->scratchStateOffset = schedule_->reserveScratch(rows * 2 * sizeof(float));
 }
 
-void GradientBuilder::joinGradients(size_t first) {
-    for (size_t i = first; i < schedule_->phases.size(); i++) {
-        schedule_->phases[i].joins = hasGradient_;
-        hasGradient_ = true;
-    }
+void GradientBuilder::joinGradients() {
+    lastPhase().joins = hasGradient_;
+    hasGradient_ = true;
 }
 
 // Adds a phase that lists the sequences of slots before all others.

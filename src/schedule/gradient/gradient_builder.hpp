@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "schedule/gradient.hpp"
+#include "schedule/gradient/gradient.hpp"
 #include "schedule/kernel_parameters.hpp"
 
 namespace vkf {
@@ -42,18 +42,23 @@ public:
     VkfResult addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message);
     VkfResult addPairs(const GradientMatrixTile& tile, uint64_t items, double operations, VkfMessage* message);
 
+    // Adds the kernel that makes dq from stored ds.
+    VkfResult addDq(const GradientDqTile& tile, uint64_t items, double operations, VkfMessage* message);
+
     // The phases that follow are on cooperative matrices, if their kernels are.
     void setMatrices(const MatrixLayout& layout);
 
     // Reserves the state of so many rows in the scratch memory.
     void reserveState(uint64_t rows);
-    // Lets the phases from number `first` on, which write gradients, run beside those before them.
-    void joinGradients(size_t first);
+    // Lets the last phase, which writes a gradient, run beside the gradients before it.
+    void joinGradients();
     // Adds the phases that run before all others, and reserves scratch memory for them. Removes all phases if none
     // writes a gradient.
     void finish();
 
 private:
+    std::array<Tensor, 4> pairTensors() const;
+    template <KernelTile Tile> void showTile(const Tile& tile);
     template <KernelTile Tile>
     VkfResult addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                        VkfMessage* message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "schedule/gradient.hpp"
+#include "schedule/gradient/gradient.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,8 @@
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
-#include "schedule/gradient_builder.hpp"
+#include "schedule/gradient/gradient_bands.hpp"
+#include "schedule/gradient/gradient_builder.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
@@ -139,10 +140,19 @@ const MatrixLayout* matricesOf(GradientBuilder& builder) {
     return builder.schedule().path == VKF_PATH_COOPMAT ? &builder.schedule().matrix : nullptr;
 }
 
-// Adds the phase that writes dq, if it is wanted.
-VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
+// Whether a gradient is wanted and has elements.
+bool writes(const GradientBuilder& builder, VkfGradientBits bit, VkfGradientRole role) {
     const CheckedGradient& gradient = builder.gradient();
-    if (!gradient.wants(VKF_GRADIENT_Q) || gradient.layout(VKF_GRADIENT_TENSOR_DQ).elements == 0) {
+    return gradient.wants(bit) && gradient.layout(role).elements != 0;
+}
+
+bool writesDq(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ); }
+bool writesDk(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK); }
+bool writesDv(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV); }
+
+// Adds the phase that writes dq and computes scores and dp again, if dq is wanted.
+VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
+    if (!writesDq(builder)) {
         return VKF_SUCCESS;
     }
     const GradientTileProblem problem = tileProblem(builder, GradientOwner::rows, true, false);
@@ -172,32 +182,107 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     return builder.addPairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, message);
 }
 
-template <KernelTile Tile>
-VkfResult addAllKeys(GradientBuilder& builder, const std::vector<Tile>& tiles, VkfMessage* message) {
-    VkfResult result = VKF_SUCCESS;
-    for (const Tile& tile : tiles) {
-        result = result == VKF_SUCCESS ? addKeys(builder, tile, message) : result;
+// Lets the phase of `tile`, the last one, store ds, and adds the phase that makes dq from it.
+VkfResult addStoredDq(GradientBuilder& builder, const GradientMatrixTile& tile, const GradientDqTile& dqTile,
+                      const GradientBands& bands, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    GradientSchedule& schedule = builder.schedule();
+    const auto setBands = [&](Phase& phase) {
+        phase.passes = bands.passes;
+        phase.variant.constants[VKF_ID_BAND_TILES] = bands.tiles;
+        phase.variant.constants[VKF_ID_BAND_HEADS] = bands.heads;
+    };
+    Phase& store = builder.lastPhase();
+    store.items = bands.passes * bands.heads * bands.tiles;
+    setBands(store);
+    schedule.bandKeys = bands.tiles * tile.keys();
+    schedule.dsOffset = schedule.reserveScratch(bands.dsBytes);
+    schedule.sumsOffset = schedule.reserveScratch(bands.sumsBytes);
+    const uint64_t items =
+        uint64_t{bands.passes} * bands.heads * (p.queryHeads / p.kvHeads) * tilesOf(p.queryRows, dqTile.rows());
+    const double operations = 2.0 * dqTile.rows() * std::min(schedule.bandKeys, p.keys) * p.headDim;
+    const VkfResult result = builder.addDq(dqTile, items, operations, message);
+    if (result == VKF_SUCCESS) {
+        Phase& phase = builder.lastPhase();
+        setBands(phase);
+        phase.variant.constants[VKF_ID_BAND_TILE_ROWS] = tile.rows();
+        phase.variant.constants[VKF_ID_BAND_TILE_KEYS] = tile.keys();
+        phase.alternates = true;
     }
     return result;
 }
 
-// Adds the phase that writes dk and dv, or a phase for each.
-VkfResult addKeyPhases(GradientBuilder& builder, VkfMessage* message) {
-    const CheckedGradient& gradient = builder.gradient();
-    const auto writes = [&](VkfGradientBits bit, VkfGradientRole role) {
-        return gradient.wants(bit) && gradient.layout(role).elements != 0;
-    };
-    const bool dk = writes(VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK);
-    const bool dv = writes(VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV);
-    if (!dk && !dv) {
-        return VKF_SUCCESS;
+// Adds the phases that write dq, dk and dv, where ds stays in scratch memory from dk to dq. The phase that computes ds
+// again comes last: it has to, if ds did not fit its type (VKF_DQ_AGAIN).
+VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& tiles, const GradientDqTile& dqTile,
+                   const GradientBands& bands, VkfMessage* message) {
+    VkfResult result = addKeys(builder, tiles[0], message);
+    if (result == VKF_SUCCESS) {
+        builder.joinGradients();
+        result = addStoredDq(builder, tiles[0], dqTile, bands, message);
     }
-    const GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, dk, dv);
-    const MatrixLayout* matrices = matricesOf(builder);
-    const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
-    return matrices != nullptr
-               ? addAllKeys(builder, chooseKeyMatrixTiles(builder.device(), *matrices, problem, packed), message)
-               : addAllKeys(builder, chooseKeyTiles(builder.caps(), problem), message);
+    if (result == VKF_SUCCESS && tiles.size() > 1) {
+        result = addKeys(builder, tiles[1], message);
+        builder.joinGradients();
+    }
+    if (result == VKF_SUCCESS) {
+        result = addRowPhase(builder, message);
+    }
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
+        builder.schedule().rowTileText = dqTile.text(1);
+    }
+    return result;
+}
+
+template <KernelTile Tile>
+VkfResult addRowsAndKeys(GradientBuilder& builder, const std::vector<Tile>& keyTiles, VkfMessage* message) {
+    VkfResult result = addRowPhase(builder, message);
+    if (result == VKF_SUCCESS && writesDq(builder)) {
+        builder.joinGradients();
+    }
+    for (const Tile& tile : keyTiles) {
+        if (result == VKF_SUCCESS) {
+            result = addKeys(builder, tile, message);
+        }
+        if (result == VKF_SUCCESS) {
+            builder.joinGradients();
+        }
+    }
+    return result;
+}
+
+// Adds the phases that write dq, dk and dv: one for dq, one for dk and dv or one each.
+VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
+    const bool dk = writesDk(builder);
+    const MatrixLayout& matrices = builder.schedule().matrix;
+    std::vector<GradientMatrixTile> keyTiles;
+    if (dk || writesDv(builder)) {
+        const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
+        keyTiles = chooseKeyMatrixTiles(builder.device(), matrices,
+                                        tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
+    }
+    if (dk && writesDq(builder) && builder.gradient().given.maxScratchBytes != 0 && keyTiles[0].workgroupSize() != 0) {
+        const GradientDqTile dqTile = chooseGradientDqTile(builder.caps(), matrices, builder.forward().given.headDim);
+        const GradientBands bands = chooseGradientBands(builder.gradient(), keyTiles[0], dqTile);
+        if (bands.heads != 0) {
+            return addBands(builder, keyTiles, dqTile, bands, message);
+        }
+    }
+    return addRowsAndKeys(builder, keyTiles, message);
+}
+
+VkfResult addPairs(GradientBuilder& builder, VkfMessage* message) {
+    if (matricesOf(builder) != nullptr) {
+        return addMatrixPairs(builder, message);
+    }
+    const bool dk = writesDk(builder);
+    const bool dv = writesDv(builder);
+    std::vector<GradientTile> keyTiles;
+    if (dk || dv) {
+        keyTiles = chooseKeyTiles(builder.caps(), tileProblem(builder, GradientOwner::keys, dk, dv));
+    }
+    return addRowsAndKeys(builder, keyTiles, message);
 }
 
 // Adds the phase that writes dbias.
@@ -222,7 +307,11 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over 4294967295 tiles of %u rows and %u keys",
                     tile.rows(), tile.keys());
     }
-    return builder.addPairs(tile, items * keyTiles, operations, message);
+    const VkfResult result = builder.addPairs(tile, items * keyTiles, operations, message);
+    if (result == VKF_SUCCESS) {
+        builder.joinGradients();
+    }
+    return result;
 }
 
 // Adds the phase that writes dsinks.
@@ -239,6 +328,9 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
                                            {Operand::none, nullptr, ""},
                                            {Operand::scratchState, nullptr, "scratch"}}},
                                          p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, message);
+    if (result == VKF_SUCCESS) {
+        builder.joinGradients();
+    }
     return result;
 }
 
@@ -320,10 +412,8 @@ VkfResult makeGradientSchedule(const TunedDevice& device, const CheckedGradient&
     }
     fillTable(gradient, &made);
     VkfResult result = addState(builder, message);
-    for (const auto add : {addRowPhase, addKeyPhases, addBias, addSinks}) {
-        const size_t before = made.phases.size();
+    for (const auto add : {addPairs, addBias, addSinks}) {
         result = result == VKF_SUCCESS ? add(builder, message) : result;
-        builder.joinGradients(before);
     }
     if (result != VKF_SUCCESS) {
         return result;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Stores ds of a band for gradient_dq.comp (gradient/bands.glsl). A matrix of ds has owned keys as rows.
+//
+// A ds past the largest fp16 has a factor here (matrix_gradients.glsl), which gradient_dq.comp does not know. The kernel
+// of dq then computes all of dq again.
+//
+// Needs: gradient_coopmat/pair_state.glsl, gradient/walk.glsl, gradient/gradient_table.glsl.
+// Provides: beginBand, beginPairs, storePairs, askForDqAgain.
+#ifndef VKF_STORE_PAIRS_GLSL
+#define VKF_STORE_PAIRS_GLSL
+
+layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer StoredPairs {
+    uvec4 word[];
+};
+
+uint stored_head; // number of the walk's KV head among those of its pass
+uint stored_key;  // the subgroup's first key, counted from the first key of the band
+uint stored_word; // where the ds of this key and of the present tile begins
+
+void beginBand(const uint number) {
+    if (STORES_DS) {
+        uint rest = number % (BAND_TILES * BAND_HEADS);
+        stored_head = rest % BAND_HEADS;
+        stored_key = rest / BAND_HEADS * TILE_KEYS + ownedFirst();
+    }
+}
+
+// The walk's tile becomes the present one.
+void beginPairs() {
+    if (STORES_DS) {
+        uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;
+        uint key = head * (BAND_TILES * TILE_KEYS) + stored_key;
+        stored_word = key * (VKF_DS_ROWS(params.query_rows) / 8) + item.row_begin / 8;
+    }
+}
+
+// Stores ds of a step. If two subgroups have the same keys, the first one stores.
+void storePairs(const uint step) {
+    if (!STORES_DS || !NEEDS_DP) {
+        return;
+    }
+    if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
+        uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
+        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+            UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
+                coopMatStore(operand_tile[(OWNED_TILES + r) * STEP_DEPTHS + depth],
+                             StoredPairs(VKF_GRADIENT_TABLE.ds).word,
+                             stored_word + r * MATRIX_ROWS * row_words + step * STEP / 8 + depth * DEPTH_WORDS,
+                             row_words, gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+    }
+}
+
+void askForDqAgain(const bool needed) {
+    if (STORES_DS && needed) {
+        VKF_DQ_AGAIN = 1;
+    }
+}
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+//
+// The backward pass that keeps ds in scratch memory, a band of keys at a time (VkfGradientProblem::maxScratchBytes).
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "kernels/gradient/gradient_runs.hpp"
+#include "support/device.hpp"
+#include "support/masks.hpp"
+#include "support/variations.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace {
+
+using vkf::test::Data;
+using vkf::test::GradientCase;
+using vkf::test::GradientInputs;
+using vkf::test::GradientOutcome;
+using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+// The variations of path coopmat, which differ in the element layout of matrices.
+constexpr uint32_t matrixVariations[] = {4, 5};
+
+constexpr uint64_t plenty = uint64_t{1} << 30;
+
+GradientOutcome run(const Variation& variation, const VkfGradientProblem& problem, const Data& data = {},
+                    double doutMagnitude = 1.0) {
+    const Inputs inputs = vkf::test::makeInputs(*problem.problem, data);
+    return runGradient(deviceOf(variation), problem, inputs,
+                       vkf::test::makeGradientInputs(problem, data.seed, doutMagnitude));
+}
+
+// More workgroups than a pass has: a head has `keys` of them that matter, and 40 heads have bands of their own.
+VkfProblem manyBands(VkfType type) { return problemOf({10, 8, 4, 70, 460, 16, 24, type}); }
+
+// So much that two passes of a wave fit, and no more.
+uint64_t bytesOfAWave(uint32_t rows) { return uint64_t{160} * 64 * 2 * 2 * ((rows + 255) / 256 * 256); }
+
+} // namespace
+
+TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_bands]") {
+    uint32_t count = 0;
+    uint32_t inBands = 0;
+    for (const GradientCase& one : vkf::test::gradientCases()) {
+        const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
+        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+            const Variation& variation = vkf::test::variations[number];
+            vkf::test::Shape shape = one.shape;
+            shape.type = type;
+            if (!vkf::test::takes(variation, problemOf(shape))) {
+                shape.type = VKF_TYPE_F16; // the device multiplies no bf16
+            }
+            Data data;
+            VkfProblem forward = problemOf(shape);
+            one.change(forward, data);
+            apply(variation, forward);
+            VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+            problem.hasDlse = one.hasDlse ? 1 : 0;
+            problem.maxScratchBytes = plenty;
+            const GradientOutcome outcome = run(variation, problem, data);
+            INFO(one.name << " on " << variation.name << ": " << outcome.text());
+            CHECK(outcome.passed());
+            const bool leavesHoles = vkf::has(forward, VKF_ARRAY_CU_SEQLENS) ||
+                                     vkf::has(forward, VKF_ARRAY_BLOCK_MASK) || forward.window.firstKeys != 0;
+            const bool empty = outcome.info.stepCount == 0;
+            CHECK((outcome.info.bandKeys != 0) == (!leavesHoles && !empty));
+            inBands += outcome.info.bandKeys != 0 ? 1 : 0;
+        }
+    }
+    CHECK(inBands > count / 2);
+}
+
+TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        for (const bool causal : {false, true}) {
+            VkfProblem forward = manyBands(VKF_TYPE_F16);
+            forward.causal = causal ? 1 : 0;
+            apply(variation, forward);
+            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            problem.maxScratchBytes = bytesOfAWave(forward.queryRows);
+            const GradientOutcome outcome = run(variation, problem);
+            INFO(outcome.text());
+            CHECK(outcome.passed());
+            CHECK(outcome.info.bandKeys != 0);
+            CHECK(outcome.info.bandKeys < forward.keys);
+            CHECK(outcome.info.scratchBytes > outcome.info.bandKeys * 2);
+            CHECK(outcome.info.scratchBytes < problem.maxScratchBytes + 1000000);
+        }
+    }
+}
+
+TEST_CASE("bands give the same bits on every run and for any steps", "[gradient_bands]") {
+    const Variation& variation = vkf::test::variations[4];
+    VkfProblem forward = manyBands(VKF_TYPE_F16);
+    forward.causal = 1;
+    apply(variation, forward);
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    problem.maxScratchBytes = bytesOfAWave(forward.queryRows);
+    const Inputs inputs = vkf::test::makeInputs(forward, Data{});
+    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    vkf::test::computeForward(forward, inputs, VKF_TYPE_F16, &more);
+    vkf::host::Device& device = deviceOf(variation);
+    const GradientOutcome first = runGradientUnjudged(device, problem, inputs, more);
+    CHECK(runGradientUnjudged(device, problem, inputs, more).outputs == first.outputs);
+    forward.maxStepOperations = 3000000;
+    const GradientOutcome stepped = runGradientUnjudged(device, problem, inputs, more, 3);
+    CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
+    CHECK(stepped.outputs == first.outputs);
+}
+
+// Less scratch memory than a pass needs changes nothing, and gradients that need no ds twice store none.
+TEST_CASE("ds is kept only where it saves work", "[gradient_bands]") {
+    const Variation& variation = vkf::test::variations[4];
+    VkfProblem forward = manyBands(VKF_TYPE_F16);
+    apply(variation, forward);
+    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const GradientOutcome without = run(variation, problem);
+    CHECK(without.info.bandKeys == 0);
+    problem.maxScratchBytes = 4096;
+    const GradientOutcome little = run(variation, problem);
+    CHECK(little.info.bandKeys == 0);
+    CHECK(little.outputs == without.outputs);
+    CHECK(little.info.scratchBytes == without.info.scratchBytes);
+    problem.maxScratchBytes = plenty;
+    VkfGradientProblem some = problem;
+    some.gradients = VKF_GRADIENT_Q | VKF_GRADIENT_V;
+    some.dk = {};
+    CHECK(run(variation, some).info.bandKeys == 0);
+    some = problem;
+    some.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;
+    some.dq = {};
+    CHECK(run(variation, some).info.bandKeys == 0);
+}
+
+// ds does not fit fp16, or an infinite k may not reach rows that do not see it. The kernel that computes ds again takes
+// over on the device.
+TEST_CASE("dq is computed again where stored ds cannot give it", "[gradient_bands]") {
+    for (const uint32_t number : matrixVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        for (const bool causal : {false, true}) {
+            VkfProblem forward = problemOf({1, 2, 1, causal ? 100U : 256U, causal ? 120U : 64U, 32, 0, VKF_TYPE_F16});
+            forward.causal = causal ? 1 : 0;
+            forward.scale = 1e-4F;
+            apply(variation, forward);
+            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
+            problem.maxScratchBytes = plenty;
+            Data data;
+            data.magnitude = 40.0;
+            const GradientOutcome outcome = run(variation, problem, data, 10000.0);
+            INFO((causal ? "causal, " : "full, ") << outcome.text());
+            CHECK(outcome.info.bandKeys != 0);
+            CHECK(outcome.passed());
+        }
+        VkfProblem forward = problemOf({1, 2, 1, 64, 64, 16, 0, VKF_TYPE_F16});
+        forward.causal = 1;
+        apply(variation, forward);
+        VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        problem.maxScratchBytes = plenty;
+        Inputs inputs = vkf::test::makeInputs(forward, Data{});
+        vkfStoreElement(VKF_TYPE_F16, inputs.k.data(), uint64_t{50} * 16 + 3, std::numeric_limits<double>::infinity());
+        const GradientOutcome outcome =
+            runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+        INFO("an infinite k: " << outcome.text());
+        CHECK(outcome.info.bandKeys != 0);
+        CHECK(outcome.passed());
+    }
+}
