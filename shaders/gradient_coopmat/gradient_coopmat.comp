@@ -280,7 +280,6 @@ void main() {
         visitTiles(false);
         again = sumsOverflowed();
         if (again) {
-            askForDqAgain(true);
             clearSums();
             full_places = uvec2(0);
         }

@@ -224,6 +224,13 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK_FALSE(again.joins);
         CHECK_FALSE(again.alternates);
     }
+    // ds that only one kernel needs is not stored.
+    problem.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;
+    problem.dq = {};
+    CHECK(made(vkf::test::matrixCaps(), problem).bandKeys == 0);
+    problem.gradients = VKF_GRADIENT_Q | VKF_GRADIENT_V;
+    problem.dk = {};
+    CHECK(made(vkf::test::matrixCaps(), problem).bandKeys == 0);
 }
 
 TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[schedule]") {

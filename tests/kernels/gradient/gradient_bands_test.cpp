@@ -68,7 +68,7 @@ TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_ba
             CHECK(outcome.passed());
             const bool leavesHoles = vkf::has(forward, VKF_ARRAY_CU_SEQLENS) ||
                                      vkf::has(forward, VKF_ARRAY_BLOCK_MASK) || forward.window.firstKeys != 0;
-            const bool empty = outcome.info.stepCount == 0;
+            const bool empty = forward.batch == 0 || forward.queryRows == 0 || forward.keys == 0;
             CHECK((outcome.info.bandKeys != 0) == (!leavesHoles && !empty));
             inBands += outcome.info.bandKeys != 0 ? 1 : 0;
         }
@@ -77,7 +77,7 @@ TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_ba
 }
 
 TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::inTurn({4, 5})) {
         const Variation& variation = vkf::test::variations[number];
         for (const bool causal : {false, true}) {
             VkfProblem forward = manyBands(VKF_TYPE_F16);
@@ -113,30 +113,6 @@ TEST_CASE("bands give the same bits on every run and for any steps", "[gradient_
     const GradientOutcome stepped = runGradientUnjudged(device, problem, inputs, more, 3);
     CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
     CHECK(stepped.outputs == first.outputs);
-}
-
-// Less scratch memory than a pass needs changes nothing, and gradients that need no ds twice store none.
-TEST_CASE("ds is kept only where it saves work", "[gradient_bands]") {
-    const Variation& variation = vkf::test::variations[4];
-    VkfProblem forward = manyBands(VKF_TYPE_F16);
-    apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
-    const GradientOutcome without = run(variation, problem);
-    CHECK(without.info.bandKeys == 0);
-    problem.maxScratchBytes = 4096;
-    const GradientOutcome little = run(variation, problem);
-    CHECK(little.info.bandKeys == 0);
-    CHECK(little.outputs == without.outputs);
-    CHECK(little.info.scratchBytes == without.info.scratchBytes);
-    problem.maxScratchBytes = plenty;
-    VkfGradientProblem some = problem;
-    some.gradients = VKF_GRADIENT_Q | VKF_GRADIENT_V;
-    some.dk = {};
-    CHECK(run(variation, some).info.bandKeys == 0);
-    some = problem;
-    some.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;
-    some.dq = {};
-    CHECK(run(variation, some).info.bandKeys == 0);
 }
 
 // ds does not fit fp16, or an infinite k may not reach rows that do not see it. The kernel that computes ds again takes
