@@ -57,7 +57,7 @@ typedef struct VkfGradientInfo {
     uint32_t sharedMemoryBytes;
     /* 1 = a tile comes from the context's tuning data; 0 = the library chose all of them. */
     uint32_t tuned;
-    /* Keys whose ds lies in scratch memory at a time (VkfGradientProblem::maxScratchBytes). 0 = ds is not stored. */
+    /* Keys of a band, whose ds lies in scratch memory (VkfGradientProblem::maxScratchBytes). 0 = ds is not stored. */
     uint32_t bandKeys;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */

@@ -101,11 +101,15 @@ typedef struct VkfGradientProblem {
      * - Other rows, heads and sequences must not overlap, else UNSUPPORTED. */
     VkfType dbiasType;
     uint32_t reserved; /* 0; else INVALID_ARGUMENT */
-    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. 0 = none. Where it
-     * pays, path coopmat keeps ds of as many keys as fit there, and computes five products instead of seven. It takes
-     * 2 * queryRows bytes for each key, times the keys that workgroups have at a time: about 34,000 on path coopmat
-     * with headDim up to 128. Less memory than that changes nothing. VkfGradientInfo::bandKeys says what was chosen.
-     * The bits of the gradients depend on this number. */
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. 0 = none. On path
+     * coopmat, ds of a band of keys then stays there, and the call computes five products instead of seven. With
+     * headDim or valueDim over 128, p stays there too.
+     *
+     * - A band needs 2 bytes for each pair of a key and a row, 4 with p. It has at least as many keys, counted over
+     *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for some effect,
+     *   and four times as many are used. Less than a band needs changes nothing, and so do packed sequences, block
+     *   masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
+     * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */
 } VkfGradientProblem;

@@ -3,7 +3,7 @@
 // The table of a backward call, and the addresses of the gradients.
 //
 // Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_GRADIENT_TABLE, VKF_DQ_AGAIN, PLUS_INFINITY, gradientRow, itemOfSequence.
+// Provides: VKF_GRADIENT_TABLE, VKF_SUMS_AGAIN, PLUS_INFINITY, gradientRow, itemOfSequence.
 #ifndef VKF_GRADIENT_TABLE_GLSL
 #define VKF_GRADIENT_TABLE_GLSL
 
@@ -21,7 +21,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 };
 
 // The one member that kernels change.
-#define VKF_DQ_AGAIN ChangedTableAt(optionalInputs()).table.dq_again
+#define VKF_SUMS_AGAIN ChangedTableAt(optionalInputs()).table.sums_again
 
 // lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)

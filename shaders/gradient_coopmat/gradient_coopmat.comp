@@ -26,7 +26,7 @@
 //          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
 //          NaN, and the workgroup computes all tiles again as partial ones.
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
-//          that owns rows recomputes ds, or one that owns keys stores it for gradient_dq.comp (gradient/bands.glsl).
+//          that owns rows recomputes ds, or one that owns keys stores it for gradient_sums.comp (gradient/bands.glsl).
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
 // VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
@@ -252,7 +252,7 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
-    if (IF_AGAIN && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.dq_again == 0)) {
+    if (IF_AGAIN && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.sums_again == 0)) {
         return;
     }
     if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
@@ -284,6 +284,6 @@ void main() {
             full_places = uvec2(0);
         }
     }
-    askForDqAgain(ds_factor != 1.0);
+    askForSumsAgain(ds_factor != 1.0);
     storeSums(); // 18
 }

@@ -111,7 +111,7 @@ void rescaleSums() {
 
 // Multiplies the ds of a step by the factor, which first becomes small enough for them.
 void scaleGradients() {
-    if (MATRICES_ARE_BF16 || !NEEDS_DP) {
+    if (MATRICES_ARE_BF16 || !SUMS_HEADS) {
         return;
     }
     KEEP_LOOP while (mustRescale()) {
@@ -128,7 +128,7 @@ void scaleGradients() {
 // sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
 // same result.
 bool sumsOverflowed() {
-    if (MATRICES_ARE_BF16 || !NEEDS_DP || full_places.x >= full_places.y) {
+    if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_places.x >= full_places.y) {
         return false;
     }
     bool finite = true;

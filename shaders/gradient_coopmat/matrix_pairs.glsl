@@ -20,6 +20,7 @@ layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
 layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
 layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1; // 1 or 2
+layout(constant_id = VKF_ID_STORES_P) const bool STORES_P = false; // it makes no sums, and stores p and ds
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
 layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
@@ -32,7 +33,7 @@ const bool OWNS_BIAS = false;
 // What the kernel computes besides the scores: dp, and sums over what it visits.
 const bool SUMS_HEADS = !OWNS_KEYS || WRITES_DK; // dk or dq, of HEAD_DIM columns
 const bool SUMS_VALUES = OWNS_KEYS && WRITES_DV; // dv, of VALUE_DIM columns
-const bool NEEDS_DP = SUMS_HEADS;
+const bool NEEDS_DP = SUMS_HEADS || STORES_P;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;

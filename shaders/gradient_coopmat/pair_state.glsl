@@ -48,7 +48,7 @@ LeftMatrix value_tile[OWNED_TILES * VALUE_DEPTHS];
 // The sums: dv of OWNED_TILES x VALUE_COLUMNS matrices, then dk or dq of OWNED_TILES x HEAD_COLUMNS matrices.
 const uint FIRST_HEAD_SUM = OWNED_TILES * VALUE_COLUMNS;
 const uint SUMS = OWNED_TILES * (VALUE_COLUMNS + HEAD_COLUMNS);
-ResultMatrix sum_tile[SUMS];
+ResultMatrix sum_tile[SUMS > 0 ? SUMS : 1];
 
 // The factor of ds in the sums of dk or dq, a power of two. It is 1, unless a ds exceeded the largest fp16.
 float ds_factor;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Stores ds of a band for gradient_dq.comp (gradient/bands.glsl). A matrix of ds has owned keys as rows.
+// Stores ds, or p and ds, of a band for gradient_sums.comp (gradient/bands.glsl). A matrix has owned keys as rows.
 //
-// A ds past the largest fp16 has a factor here (matrix_gradients.glsl), which gradient_dq.comp does not know. The kernel
-// of dq then computes all of dq again.
+// If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
+// gradient_sums.comp does not know. Kernels that store nothing then compute all sums again.
 //
 // Needs: gradient_coopmat/pair_state.glsl, gradient/walk.glsl, gradient/gradient_table.glsl.
-// Provides: beginBand, beginPairs, storePairs, askForDqAgain.
+// Provides: beginBand, beginPairs, storePairs, askForSumsAgain.
 #ifndef VKF_STORE_PAIRS_GLSL
 #define VKF_STORE_PAIRS_GLSL
 
@@ -35,27 +35,34 @@ void beginPairs() {
     }
 }
 
-// Stores ds of a step. If two subgroups have the same keys, the first one stores.
+// Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
+// matrices in memory if a function that it does not inline uses them.
+#define VKF_STORE_OPERANDS(operands, pairs)                                                                         \
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                  \
+        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                  \
+            coopMatStore(operand_tile[((operands) + r) * STEP_DEPTHS + depth], StoredPairs(pairs).word,              \
+                         stored_word + r * MATRIX_ROWS * row_words + step * STEP / 8 + depth * DEPTH_WORDS,          \
+                         row_words, gl_CooperativeMatrixLayoutRowMajor);                                             \
+        }                                                                                                            \
+    }
+
+// Stores ds of a step, and p. If two subgroups have the same keys, the first one stores.
 void storePairs(const uint step) {
     if (!STORES_DS || !NEEDS_DP) {
         return;
     }
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
         uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
-        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
-            UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
-                coopMatStore(operand_tile[(OWNED_TILES + r) * STEP_DEPTHS + depth],
-                             StoredPairs(VKF_GRADIENT_TABLE.ds).word,
-                             stored_word + r * MATRIX_ROWS * row_words + step * STEP / 8 + depth * DEPTH_WORDS,
-                             row_words, gl_CooperativeMatrixLayoutRowMajor);
-            }
+        if (STORES_P) {
+            VKF_STORE_OPERANDS(0, VKF_GRADIENT_TABLE.p)
         }
+        VKF_STORE_OPERANDS(OWNED_TILES, VKF_GRADIENT_TABLE.ds)
     }
 }
 
-void askForDqAgain(const bool needed) {
+void askForSumsAgain(const bool needed) {
     if (STORES_DS && needed) {
-        VKF_DQ_AGAIN = 1;
+        VKF_SUMS_AGAIN = 1;
     }
 }
 

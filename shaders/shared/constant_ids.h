@@ -143,14 +143,15 @@
 #define VKF_ID_TWO_STAGES 97         /* bool: shared memory has two visited tiles */
 #define VKF_ID_DEPTH_SUBGROUPS 98    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
-/* Bands of keys, whose ds lies in scratch memory (gradient/bands.glsl). */
+/* Bands of keys, whose ds or p and ds lie in scratch memory (gradient/bands.glsl). */
 #define VKF_ID_BAND_TILES 99         /* tiles of keys in a band; 0 = ds is not stored */
 #define VKF_ID_BAND_HEADS 100        /* KV heads whose bands are computed at the same time; a divisor of all of them */
 #define VKF_ID_BAND_TILE_ROWS 101    /* rows of a tile of the kernel that stores ds */
 #define VKF_ID_BAND_TILE_KEYS 102    /* keys of such a tile */
-#define VKF_ID_IF_AGAIN 103          /* bool: the kernel does nothing unless dq must be computed again */
+#define VKF_ID_STORES_P 103          /* bool: p is stored too, and other kernels make all sums */
+#define VKF_ID_IF_AGAIN 104          /* bool: the kernel does nothing unless sums must be computed again */
 
-#define VKF_ID_COUNT 104
+#define VKF_ID_COUNT 105
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -67,8 +67,9 @@ struct GradientTable {
     Uint bias_rows;
     Float scale;          /* of q k^T */
     Address ds;           /* ds of a band, with VKF_ID_BAND_TILES */
+    Address p;            /* p of a band, with VKF_ID_STORES_P */
     Address dq_sums;      /* the sums of dq over the bands so far, in fp32 */
-    Uint dq_again;        /* the device sets it to 1 if ds of some band cannot give dq */
+    Uint sums_again;      /* the device sets it to 1 if p and ds of some band cannot give the sums */
     Uint padding;
 };
 
@@ -77,13 +78,15 @@ struct GradientTable {
 #define VKF_OWNS_KEYS 1 /* keys; it visits query rows and writes dk and dv, or one of them */
 #define VKF_OWNS_BIAS 2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
 
-/* ds of a band in scratch memory: 16-bit elements [query heads of the band, keys of the band, VKF_DS_ROWS]. So a tile
- * of rows is complete there, if its size divides VKF_DS_UNIT. */
+/* ds or p of a band in scratch memory: 16-bit elements [query heads of the band, keys of the band, VKF_DS_ROWS]. A tile
+ * of rows is complete there, because its size divides VKF_DS_UNIT. */
 #define VKF_DS_UNIT 256
 #define VKF_DS_ROWS(rows) (((rows) + VKF_DS_UNIT - 1) / VKF_DS_UNIT * VKF_DS_UNIT)
 
-/* Shared memory of gradient_dq.comp, in 16-byte words: a step of ds and one of k. Rows are padded as in tile_memory.h. */
-#define VKF_DQ_STEP_WORDS(keys, rows, k_row_words) ((keys) * ((rows) / 8 + 1 + (k_row_words)))
+/* Shared memory of gradient_sums.comp, in 16-byte words: pairs of a step, and visited rows of `row_words` words. Rows are
+ * padded as in tile_memory.h. */
+#define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                   \
+    (((owns_keys) ? (owned) * ((step) / 8 + 1) : (step) * ((owned) / 8 + 1)) + (step) * (row_words))
 
 /* Shared memory of gradient_scalar.comp, in 16-byte words. `owned` and `visited` are the rows or keys of a tile,
  * `chunk_dim4` the columns of a chunk in fours, `chunk_visited` the rows of a chunk, `columns4` the columns of a sum

@@ -156,6 +156,7 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     to->call.table.slot_count = schedule.slots.count;
     to->table.row_state = scratch + schedule.scratchStateOffset;
     to->table.ds = scratch + schedule.dsOffset;
+    to->table.p = scratch + schedule.pOffset;
     to->table.dq_sums = scratch + schedule.sumsOffset;
     to->table.key_slots = scratch + schedule.keySlots.offset;
     to->table.key_slot_count = schedule.keySlots.count;

@@ -47,7 +47,7 @@ public:
         for (uint32_t step = first; step < last; step++) {
             const uint32_t pass = step / stepsPerPass;
             const uint32_t stepOfPass = step % stepsPerPass;
-            if (stepOfPass == 0 && pass > 0) {
+            if (stepOfPass == 0 && pass > 0 && !(phase.alternates && phase.joins)) {
                 barrier();
             }
             const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;

@@ -36,7 +36,7 @@ enum class Kernel : uint32_t {
     gradientScalar,
     gradientCoopmat,
     gradientSinks,
-    gradientDq
+    gradientSums
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
@@ -173,8 +173,8 @@ inline constexpr std::array kernelTable = {
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::gradientSinks, .name = "gradient_sinks", .constants = ConstantFamily::problem},
-    KernelTraits{.kernel = Kernel::gradientDq,
-                 .name = "gradient_dq",
+    KernelTraits{.kernel = Kernel::gradientSums,
+                 .name = "gradient_sums",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
@@ -192,7 +192,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::gradientDq, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::gradientSums, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

@@ -235,9 +235,10 @@ Constants tileConstants(const GradientMatrixTile& tile) {
     return c;
 }
 
-Constants tileConstants(const GradientDqTile& tile) {
+Constants tileConstants(const GradientSumTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
     c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;

@@ -17,8 +17,8 @@
 #include "tiles/decode_matrix_tile.hpp"
 #include "tiles/decode_tile.hpp"
 #include "tiles/decode_wide_tile.hpp"
-#include "tiles/gradient/gradient_dq_tile.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
+#include "tiles/gradient/gradient_sum_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
@@ -50,7 +50,7 @@ Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
 Constants tileConstants(const GradientTile& tile);
 Constants tileConstants(const GradientMatrixTile& tile);
-Constants tileConstants(const GradientDqTile& tile);
+Constants tileConstants(const GradientSumTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);

@@ -59,7 +59,8 @@ struct Phase {
     uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
     bool joins = false; // runs at the same time as the phase before it
-    // Takes turns with the phase before it, which has as many passes: a pass of that phase, then one of this phase.
+    // Takes turns with the phase before it, which has as many passes: a pass of that phase, then one of this phase. If
+    // it joins, its passes run at the same time as those of that phase.
     bool alternates = false;
 
     uint32_t itemsPerPass() const { return items / passes; }

@@ -173,7 +173,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
                                                       "gradient_sinks",
                                                       "gradient_coopmat_subgroups_storage16",
                                                       "gradient_coopmat_exchange_subgroups_storage16",
-                                                      "gradient_dq_subgroups_storage16"};
+                                                      "gradient_sums_subgroups_storage16"};
 
 } // namespace
 

@@ -211,7 +211,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
             continue;
         }
         CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
-                                                 Kernel::gradientDq, Kernel::gradientCoopmat});
+                                                 Kernel::gradientSums, Kernel::gradientCoopmat});
         const vkf::Phase& store = schedule.phases[2];
         const vkf::Phase& dq = schedule.phases[3];
         const vkf::Phase& again = schedule.phases[4];

@@ -162,7 +162,10 @@ VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
                : addRows(builder, chooseGradientTile(builder.caps(), problem), message);
 }
 
-// Adds a phase that writes dk, dv or both.
+bool needsDp(const GradientTile& tile) { return tile.sumsHeads(); }
+bool needsDp(const GradientMatrixTile& tile) { return tile.sumsHeads() || tile.storesP; }
+
+// Adds a phase that writes dk, dv or both, or that stores p and ds.
 template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
     if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
         return result;
@@ -175,63 +178,128 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     if (packed) {
         builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
     }
-    const double columns =
-        (tile.sumsHeads() ? 2.0 * p.headDim + p.valueDim : p.headDim) + (tile.sumsValues() ? p.valueDim : 0.0);
+    const double columns = p.headDim + (needsDp(tile) ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
+                           (tile.sumsValues() ? p.valueDim : 0.0);
     const uint32_t heads = p.queryHeads / p.kvHeads;
     const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
     return builder.addPairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, message);
 }
 
-// Lets the phase of `tile`, the last one, store ds, and adds the phase that makes dq from it.
-VkfResult addStoredDq(GradientBuilder& builder, const GradientMatrixTile& tile, const GradientDqTile& dqTile,
-                      const GradientBands& bands, VkfMessage* message) {
+// The tiles of kernels that take turns, band by band. `dk` and `dv` have no workgroup unless `store` stores p.
+struct BandTiles {
+    GradientMatrixTile store;
+    GradientSumTile dq, dk, dv;
+};
+
+// Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
+constexpr uint32_t widestFused = 128;
+
+BandTiles bandTiles(const GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles,
+                    const MatrixLayout& layout) {
     const VkfProblem& p = builder.forward().given;
-    GradientSchedule& schedule = builder.schedule();
-    const auto setBands = [&](Phase& phase) {
-        phase.passes = bands.passes;
-        phase.variant.constants[VKF_ID_BAND_TILES] = bands.tiles;
-        phase.variant.constants[VKF_ID_BAND_HEADS] = bands.heads;
+    const auto sum = [&](GradientOwner owner, uint32_t dim) {
+        return chooseGradientSumTile(builder.caps(), layout, owner, dim);
     };
-    Phase& store = builder.lastPhase();
-    store.items = bands.passes * bands.heads * bands.tiles;
-    setBands(store);
-    schedule.bandKeys = bands.tiles * tile.keys();
-    schedule.dsOffset = schedule.reserveScratch(bands.dsBytes);
-    schedule.sumsOffset = schedule.reserveScratch(bands.sumsBytes);
-    const uint64_t items =
-        uint64_t{bands.passes} * bands.heads * (p.queryHeads / p.kvHeads) * tilesOf(p.queryRows, dqTile.rows());
-    const double operations = 2.0 * dqTile.rows() * std::min(schedule.bandKeys, p.keys) * p.headDim;
-    const VkfResult result = builder.addDq(dqTile, items, operations, message);
-    if (result == VKF_SUCCESS) {
-        Phase& phase = builder.lastPhase();
-        setBands(phase);
-        phase.variant.constants[VKF_ID_BAND_TILE_ROWS] = tile.rows();
-        phase.variant.constants[VKF_ID_BAND_TILE_KEYS] = tile.keys();
+    if (std::max(p.headDim, p.valueDim) <= widestFused) {
+        return {keyTiles[0], sum(GradientOwner::rows, p.headDim), {}, {}};
+    }
+    GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, false, false);
+    problem.storesP = true;
+    return {chooseGradientMatrixTile(builder.device(), layout, problem), sum(GradientOwner::rows, p.headDim),
+            sum(GradientOwner::keys, p.headDim),
+            writesDv(builder) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{}};
+}
+
+// Whether the sums that `store` leaves to others have a tile that fits the device.
+bool hasAllSums(const GradientBuilder& builder, const BandTiles& tiles) {
+    return !tiles.store.storesP ||
+           (tiles.dk.workgroupSize() != 0 && (!writesDv(builder) || tiles.dv.workgroupSize() != 0));
+}
+
+void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase& phase) {
+    Constants& constants = phase.variant.constants;
+    phase.passes = bands.passes;
+    constants[VKF_ID_BAND_TILES] = bands.tiles;
+    constants[VKF_ID_BAND_HEADS] = bands.heads;
+    if (phase.variant.kernel == Kernel::gradientSums) {
+        constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
+        constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
         phase.alternates = true;
+    } else {
+        constants[VKF_ID_STORES_P] = store.storesP ? 1 : 0;
+        phase.items = bands.passes * bands.heads * bands.tiles;
+    }
+}
+
+// Adds the phase that sums over the pairs of a band.
+VkfResult addSumPhase(GradientBuilder& builder, const GradientSumTile& tile, bool writesDv, const GradientBands& bands,
+                      const GradientMatrixTile& store, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    const bool keys = tile.owner == GradientOwner::keys;
+    const uint32_t heads = p.queryHeads / p.kvHeads;
+    const uint32_t bandKeys = builder.schedule().bandKeys;
+    const uint64_t tiles = keys ? tilesOf(bandKeys, tile.keys()) : heads * tilesOf(p.queryRows, tile.rows());
+    const uint64_t visited = keys ? uint64_t{heads} * p.queryRows : std::min(bandKeys, p.keys);
+    const double operations = 2.0 * tile.owned() * static_cast<double>(visited) * tile.dim;
+    const VkfResult result =
+        builder.addSums(tile, writesDv, uint64_t{bands.passes} * bands.heads * tiles, operations, message);
+    if (result == VKF_SUCCESS) {
+        setBands(bands, store, builder.lastPhase());
+        builder.lastPhase().joins = keys;
     }
     return result;
 }
 
-// Adds the phases that write dq, dk and dv, where ds stays in scratch memory from dk to dq. The phase that computes ds
-// again comes last: it has to, if ds did not fit its type (VKF_DQ_AGAIN).
-VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& tiles, const GradientDqTile& dqTile,
-                   const GradientBands& bands, VkfMessage* message) {
-    VkfResult result = addKeys(builder, tiles[0], message);
+// Adds the phases that store ds, or p and ds, and those that make sums from them.
+VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const GradientBands& bands,
+                        VkfMessage* message) {
+    GradientSchedule& schedule = builder.schedule();
+    const uint64_t stored = tiles.store.storesP ? bands.pairBytes / 2 : bands.pairBytes;
+    schedule.bandKeys = bands.tiles * tiles.store.keys();
+    schedule.dsOffset = schedule.reserveScratch(stored);
+    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(stored) : 0;
+    schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
+    VkfResult result = addKeys(builder, tiles.store, message);
     if (result == VKF_SUCCESS) {
-        builder.joinGradients();
-        result = addStoredDq(builder, tiles[0], dqTile, bands, message);
-    }
-    if (result == VKF_SUCCESS && tiles.size() > 1) {
-        result = addKeys(builder, tiles[1], message);
+        setBands(bands, tiles.store, builder.lastPhase());
         builder.joinGradients();
     }
+    for (const GradientSumTile* tile : {&tiles.dq, &tiles.dk, &tiles.dv}) {
+        if (result == VKF_SUCCESS && tile->workgroupSize() != 0) {
+            result = addSumPhase(builder, *tile, tile == &tiles.dv, bands, tiles.store, message);
+        }
+    }
+    return result;
+}
+
+// The last phase does nothing unless the device asks for sums again.
+void runIfAgain(GradientBuilder& builder, bool joins) {
+    builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
+    builder.lastPhase().joins = joins;
+}
+
+// Adds the phases that write dq, dk and dv, where ds, or p and ds, stay in scratch memory. Phases that keep them to
+// themselves come last: they have to, if stored ones cannot give the sums (VKF_SUMS_AGAIN).
+VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, const BandTiles& tiles,
+                   const GradientBands& bands, VkfMessage* message) {
+    VkfResult result = addBandPhases(builder, tiles, bands, message);
+    if (result == VKF_SUCCESS && !tiles.store.storesP && keyTiles.size() > 1) {
+        result = addKeys(builder, keyTiles[1], message); // dv, while the last dq is made
+        builder.joinGradients();
+    }
+    const std::string keyTileText = builder.schedule().keyTileText;
     if (result == VKF_SUCCESS) {
         result = addRowPhase(builder, message);
+        runIfAgain(builder, false);
     }
-    if (result == VKF_SUCCESS) {
-        builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
-        builder.schedule().rowTileText = dqTile.text(1);
+    for (const GradientMatrixTile& tile : keyTiles) {
+        if (result == VKF_SUCCESS && tiles.store.storesP) {
+            result = addKeys(builder, tile, message);
+            runIfAgain(builder, true);
+        }
     }
+    builder.schedule().keyTileText = keyTileText;
+    builder.schedule().rowTileText = tiles.dq.text(1);
     return result;
 }
 
@@ -263,10 +331,10 @@ VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
                                         tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
     }
     if (dk && writesDq(builder) && builder.gradient().given.maxScratchBytes != 0 && keyTiles[0].workgroupSize() != 0) {
-        const GradientDqTile dqTile = chooseGradientDqTile(builder.caps(), matrices, builder.forward().given.headDim);
-        const GradientBands bands = chooseGradientBands(builder.gradient(), keyTiles[0], dqTile);
-        if (bands.heads != 0) {
-            return addBands(builder, keyTiles, dqTile, bands, message);
+        const BandTiles tiles = bandTiles(builder, keyTiles, matrices);
+        const GradientBands bands = chooseGradientBands(builder.gradient(), tiles.store, tiles.dq);
+        if (bands.heads != 0 && hasAllSums(builder, tiles)) {
+            return addBands(builder, keyTiles, tiles, bands, message);
         }
     }
     return addRowsAndKeys(builder, keyTiles, message);

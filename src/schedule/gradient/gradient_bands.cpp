@@ -16,18 +16,18 @@ constexpr uint64_t mostWaves = 4;
 constexpr uint64_t usualHeads = 8;
 
 struct Sizes {
-    uint64_t heads;    // KV heads of all sequences
-    uint64_t tiles;    // of keys, of a head
-    uint64_t dsBytes;  // of a tile
-    uint64_t sumBytes; // of a KV head
+    uint64_t heads;     // KV heads of all sequences
+    uint64_t tiles;     // of keys, of a head
+    uint64_t pairBytes; // of a tile, of p or ds
+    uint64_t sumBytes;  // of dq of a KV head
 };
 
-Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& keyTile, const GradientDqTile& dqTile) {
+Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
     const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
-    const uint64_t rowTiles = (uint64_t{p.queryRows} + dqTile.rows() - 1) / dqTile.rows();
-    return {uint64_t{p.batch} * p.kvHeads, (uint64_t{p.keys} + keyTile.keys() - 1) / keyTile.keys(),
-            queryHeads * keyTile.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
-            queryHeads * rowTiles * dqTile.rows() * dqTile.columns() * sizeof(float)};
+    const uint64_t rowTiles = (uint64_t{p.queryRows} + sum.rows() - 1) / sum.rows();
+    return {uint64_t{p.batch} * p.kvHeads, (uint64_t{p.keys} + store.keys() - 1) / store.keys(),
+            queryHeads * store.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
+            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float)};
 }
 
 // The smallest divisor of `number` that is not smaller than `least`; `number` itself if there is no other.
@@ -39,36 +39,38 @@ uint64_t divisorFrom(uint64_t least, uint64_t number) {
     return std::min(divisor, number);
 }
 
-GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups) {
+// `stored`: 2 for p and ds, else 1.
+GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored) {
     const uint64_t heads = divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, usualHeads), sizes.heads);
     const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
     return {static_cast<uint32_t>(heads), static_cast<uint32_t>(tiles),
-            static_cast<uint32_t>(sizes.heads / heads * bands), heads * tiles * sizes.dsBytes,
+            static_cast<uint32_t>(sizes.heads / heads * bands), stored * heads * tiles * sizes.pairBytes,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
 
 // Whether the kernel that owns keys stores ds for all rows that may see one of them.
-bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& keyTile) {
+bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
     return !has(forward.given, VKF_ARRAY_CU_SEQLENS) && !has(forward.given, VKF_ARRAY_BLOCK_MASK) &&
-           forward.firstKeys() == 0 && VKF_DS_UNIT % keyTile.rows() == 0;
+           forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
 }
 
 } // namespace
 
-GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& keyTile,
-                                  const GradientDqTile& dqTile) {
+GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
+                                  const GradientSumTile& sum) {
     const VkfProblem& p = gradient.forward.given;
-    if (!fillsBands(gradient.forward, keyTile) || dqTile.workgroupSize() == 0) {
+    if (!fillsBands(gradient.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
         return {};
     }
-    const Sizes sizes = sizesOf(p, keyTile, dqTile);
+    const Sizes sizes = sizesOf(p, store, sum);
     const uint64_t all = sizes.heads * sizes.tiles;
     constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
     const uint64_t allowed = std::min(gradient.given.maxScratchBytes, mostBytes);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
-        const GradientBands bands = bandsOf(sizes, std::min(waves * multiprocessors, all));
-        if (bands.bytes() <= allowed && uint64_t{bands.passes} * bands.heads * bands.tiles <= UINT32_MAX) {
+        const GradientBands bands = bandsOf(sizes, std::min(waves * multiprocessors, all), store.storesP ? 2 : 1);
+        if (bands.pairBytes + bands.sumBytes <= allowed &&
+            uint64_t{bands.passes} * bands.heads * bands.tiles <= UINT32_MAX) {
             return bands;
         }
     }

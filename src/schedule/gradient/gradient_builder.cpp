@@ -105,13 +105,15 @@ VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t ite
     return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
 }
 
-VkfResult GradientBuilder::addDq(const GradientDqTile& tile, uint64_t items, double operations, VkfMessage* message) {
+VkfResult GradientBuilder::addSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
+                                   VkfMessage* message) {
     showTile(tile);
     Constants constants = tileConstants(tile);
     const bool wholeWords = hasWholeWords(gradient_, tile);
     constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
     schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
-    return add(Kernel::gradientDq, constants, pairTensors(), items, operations, message);
+    constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
+    return add(Kernel::gradientSums, constants, pairTensors(), items, operations, message);
 }
 
 void GradientBuilder::setMatrices(const MatrixLayout& layout) {

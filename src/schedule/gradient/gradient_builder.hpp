@@ -42,8 +42,9 @@ public:
     VkfResult addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message);
     VkfResult addPairs(const GradientMatrixTile& tile, uint64_t items, double operations, VkfMessage* message);
 
-    // Adds the kernel that makes dq from stored ds.
-    VkfResult addDq(const GradientDqTile& tile, uint64_t items, double operations, VkfMessage* message);
+    // Adds the kernel that makes dq, dk or dv from stored p and ds.
+    VkfResult addSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
+                      VkfMessage* message);
 
     // The phases that follow are on cooperative matrices, if their kernels are.
     void setMatrices(const MatrixLayout& layout);

@@ -66,7 +66,8 @@ uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, la
 GradientMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const GradientTileProblem& problem) {
     return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedTiles,
             candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
-            problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout};
+            problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout,
+            problem.storesP};
 }
 
 TunedKernel kernelOf(const GradientTileProblem& problem) {
@@ -87,7 +88,7 @@ uint64_t workgroupsOf(const GradientMatrixTile& tile, const GradientTileProblem&
 void considerEntries(const TunedDevice& device, const MatrixLayout& layout, const GradientTileProblem& problem,
                      TileSearch<TilePlan<GradientMatrixTile>>& search) {
     for (const TuningEntry& entry : device.tuning) {
-        if (!isAbout(entry, kernelOf(problem), problem.call)) {
+        if (problem.storesP || !isAbout(entry, kernelOf(problem), problem.call)) {
             continue;
         }
         const TunedGradientTile& t = entry.gradient;
@@ -102,7 +103,9 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
     }
 }
 
-bool needsDp(const GradientMatrixTile& tile) { return tile.owner != GradientOwner::keys || tile.headSums; }
+bool needsDp(const GradientMatrixTile& tile) {
+    return tile.owner != GradientOwner::keys || tile.headSums || tile.storesP;
+}
 
 } // namespace
 

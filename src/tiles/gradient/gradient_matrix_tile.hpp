@@ -26,7 +26,8 @@ struct GradientMatrixTile {
     bool headSums = false;  // dq or dk
     bool valueSums = false; // dv
     bool dropout = false;
-    bool tuned = false; // tuning data chose the tile
+    bool storesP = false; // it stores p and ds, and makes no sums
+    bool tuned = false;   // tuning data chose the tile
 
     bool sumsHeads() const { return headSums; }
     bool sumsValues() const { return valueSums; }

@@ -26,7 +26,8 @@ struct GradientTileProblem {
     uint32_t owned = 0;      // rows or keys of a typical sequence
     uint64_t heads = 0;      // that own rows or keys, of all sequences
     bool dropout = false;
-    TileProblem call{}; // the forward call on path coopmat, which tuning data is about
+    TileProblem call{};   // the forward call on path coopmat, which tuning data is about
+    bool storesP = false; // path coopmat: the kernel stores p and ds, and makes no sums
 };
 
 // How the kernel spreads a tile over a workgroup. shaders/gradient/pair_products.glsl explains the numbers.

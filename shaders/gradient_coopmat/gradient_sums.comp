@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+//
+// Sums from p and ds in scratch memory, on cooperative matrices. gradient_coopmat.comp stored them for one band of keys
+// (gradient/bands.glsl). These are its lines 12, 15 and 16:
+//
+//     a workgroup that owns query rows of a head       dq += scale ds k        over the keys of the band
+//     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of the KV head's query heads
+//                                                      dv = p^T dout
+//
+// A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_TILES x MATRIX_ROWS
+// of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A step in
+// shared memory:
+//
+//     pairs     p or ds as in scratch memory: a row has one key, its columns are query rows. A workgroup that owns rows
+//               loads left operands from it by columns.
+//     visited   STEP rows of k, q or dout
+//
+// The next step is on its way to registers while matrices multiply this one. Device memory limits the kernel: each sum
+// reads 2 bytes for a pair of a row and a key.
+//
+// Sums of dq over earlier bands come from scratch memory in fp32. They go back there until the last band that some row
+// of the tile sees. Infinity and NaN in k, q or dout make sums infinite or NaN even where p and ds are 0, and so does a
+// ds past the largest fp16. Then the kernels that keep p and ds to themselves take over (VKF_SUMS_AGAIN).
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_vote : require
+
+#define VKF_VOTES
+#include "common/compilers.glsl"
+#include "matrix/matrix_extensions.glsl"
+#include "shared/gradient_params.h"
+#define VKF_PUSH_CONSTANTS GradientParams
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
+#include "common/params.glsl"
+#include "matrix/matrix_layout.glsl"
+
+layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
+layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false; // a workgroup that owns keys: dv, else dk
+layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
+layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
+layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1;
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DK) const uint TYPE_DK = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DV) const uint TYPE_DV = VKF_STORED_F32;
+layout(constant_id = VKF_ID_BAND_TILE_ROWS) const uint BAND_TILE_ROWS = 1;
+layout(constant_id = VKF_ID_BAND_TILE_KEYS) const uint BAND_TILE_KEYS = 1;
+
+const bool OWNS_KEYS = OWNER == VKF_OWNS_KEYS;
+const uint SUMS_DIM = OWNS_KEYS && WRITES_DV ? VALUE_DIM : HEAD_DIM;
+const uint TYPE_VISITED = !OWNS_KEYS ? TYPE_K : WRITES_DV ? TYPE_DOUT : TYPE_Q;
+const uint TYPE_SUMS = !OWNS_KEYS ? TYPE_DQ : WRITES_DV ? TYPE_DV : TYPE_DK;
+const uint VISITED_TENSOR = !OWNS_KEYS ? VKF_K : WRITES_DV ? VKF_DOUT : VKF_Q;
+
+const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
+const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
+const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
+const uint COLUMN_TILES = VKF_GRADIENT_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
+const uint COLUMNS = DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
+const uint STEP = VISITED_STEPS * MATRIX_DEPTH;
+const uint TILE_ROWS = OWNS_KEYS ? STEP : OWNED;
+
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "scores/dropout.glsl"
+#include "matrix/half_rows.glsl"
+#include "matrix/query_words.glsl"
+#include "gradient/gradient_table.glsl"
+#include "gradient/bands.glsl"
+
+const uint BAND_KEYS = BAND_TILES * BAND_TILE_KEYS;
+const uint PAIR_WORDS = (OWNS_KEYS ? STEP : OWNED) / 8; // words of a key in a step
+const uint VISITED_WORDS = (SUMS_DIM + 7) / 8;
+// Words from row to row in shared memory. The padding puts neighbouring rows into different banks.
+const uint PAIR_ROW = PAIR_WORDS + 1;
+const uint VISITED_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
+const uint VISITED_STAGE = (OWNS_KEYS ? OWNED : STEP) * PAIR_ROW;
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
+
+const uint PAIR_PLACES = OWNED * STEP / 8;
+const uint VISITED_PLACES = STEP * VISITED_WORDS;
+const uint PAIR_FETCHES = (PAIR_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+
+shared uvec4 stage[VKF_MAX_WORDS(VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW), SUBGROUPS * MATRIX_WORDS)];
+
+uvec4 fetched_pairs[PAIR_FETCHES];
+uvec4 fetched_visited[VISITED_FETCHES];
+ResultMatrix sum_tile[OWNED_TILES * COLUMN_TILES];
+
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
+    uvec4 word[];
+};
+
+uint thread, subgroup;
+Item item;         // with the first query head that the workgroup takes
+uint band_head;    // number of this head among the query heads of the pass
+uint band_begin;   // keys of the band
+uint band_end;
+uint owned_begin;  // first owned row or key
+HalfRows visited;  // of the first head
+
+// Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
+// back, because under a causal mask these have most to do. Returns the number of the band.
+uint beginItem(const uint number) {
+    uint kv_heads = VKF_GRADIENT_TABLE.kv_heads;
+    uint heads = OWNS_KEYS ? BAND_HEADS : BAND_HEADS * KV_HEAD_QUERY_HEADS;
+    uint tiles = ((OWNS_KEYS ? BAND_KEYS : params.query_rows) + OWNED - 1) / OWNED;
+    Band band = bandOf(number, heads * tiles, (params.keys + BAND_TILE_KEYS - 1) / BAND_TILE_KEYS);
+    uint head = band.rest % heads;
+    uint tile = band.rest / heads;
+    band_begin = band.number * BAND_KEYS;
+    band_end = band_begin + BAND_KEYS;
+    band_head = OWNS_KEYS ? head * KV_HEAD_QUERY_HEADS : head;
+    uint kv_head = band.first_head + band_head / KV_HEAD_QUERY_HEADS;
+    item = itemOfSequence(kv_head / kv_heads);
+    item.kv_head = kv_head % kv_heads;
+    item.head = item.kv_head * KV_HEAD_QUERY_HEADS + band_head % KV_HEAD_QUERY_HEADS;
+    owned_begin = OWNS_KEYS ? band_begin + tile * OWNED : (tiles - 1 - tile) * OWNED;
+    item.row_begin = OWNS_KEYS ? 0 : owned_begin;
+    uint count = OWNS_KEYS && VISITED_TENSOR != VKF_K ? SEQUENCE_ROWS(item) : item.keys;
+    visited = halfRowsOf(!OWNS_KEYS ? params.k : WRITES_DV ? params.dout : params.q, VISITED_TENSOR, item, count);
+    return band.number;
+}
+
+// Eight rows of p or ds of a key, of head number `head` of the workgroup; zeros where the pass stored none.
+uvec4 pairWord(const uint head, const uint key, const uint row) {
+    uint tile = key / BAND_TILE_KEYS * BAND_TILE_KEYS;
+    uvec2 seeing = rowsThatSee(item, tile, tile + BAND_TILE_KEYS);
+    bool stored = key < band_end && row >= seeing.x / BAND_TILE_ROWS * BAND_TILE_ROWS &&
+                  row < (seeing.y + BAND_TILE_ROWS - 1) / BAND_TILE_ROWS * BAND_TILE_ROWS;
+    uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
+    uint place = (band_head + head) * BAND_KEYS + min(key, band_end - 1) - band_begin;
+    uvec2 pairs = OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
+    uvec4 word = Words(pairs).word[place * row_words + min(row / 8, row_words - 1)];
+    return stored ? word : uvec4(0);
+}
+
+// Eight elements of a visited row; zeros where it does not exist. It does not call wordOrZero, because chains of calls
+// must be short (docs/tuning.md, "Chains of calls").
+uvec4 visitedWord(const uint head, const uint row, const uint column) {
+    HalfRows rows = visited;
+    if (OWNS_KEYS) {
+        rows.address = add64(rows.address, strideOffset(head, params.head_stride[VISITED_TENSOR]));
+    }
+    uvec2 address = halfRowAddress(rows, min(row, rows.count - 1));
+    uint dim = row < rows.count ? SUMS_DIM : 0;
+    if (TYPE_VISITED == VKF_STORED_F32) {
+        return roundedRowWord(address, dim != 0 ? column : SUMS_DIM, SUMS_DIM, WHOLE_WORDS);
+    }
+    if (!WHOLE_WORDS) {
+        return gatherHalves(address, column, dim);
+    }
+    uvec4 word = Words(address).word[column / 8]; // VISITED_WORDS words exist
+    return dim != 0 ? word : uvec4(0);
+}
+
+void fetchStep(const uint head, const uint begin) {
+    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
+        uint place = min(i * WORKGROUP_SIZE + thread, PAIR_PLACES - 1);
+        uint key = (OWNS_KEYS ? owned_begin : begin) + place / PAIR_WORDS;
+        uint row = (OWNS_KEYS ? begin : owned_begin) + place % PAIR_WORDS * 8;
+        fetched_pairs[i] = pairWord(head, key, row);
+    }
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
+        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);
+        fetched_visited[i] = visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);
+    }
+}
+
+void forgetStep() {
+    FORGET(fetched_pairs, 0, PAIR_FETCHES, uvec4(0))
+    FORGET(fetched_visited, 0, VISITED_FETCHES, uvec4(0))
+}
+
+void placeStep() {
+    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (PAIR_PLACES % WORKGROUP_SIZE == 0 || place < PAIR_PLACES) {
+            stage[place / PAIR_WORDS * PAIR_ROW + place % PAIR_WORDS] = fetched_pairs[i];
+        }
+    }
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {
+            stage[VISITED_STAGE + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] = fetched_visited[i];
+        }
+    }
+}
+
+// The first owned row or key of the subgroup in its tile, and its first column.
+uint subgroupOwned() {
+    return subgroup / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
+}
+
+uint subgroupColumn() {
+    return subgroup % DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
+}
+
+void multiplyStep() {
+    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
+        LeftMatrix pairs[OWNED_TILES];
+        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+            uint owned = subgroupOwned() + r * MATRIX_ROWS;
+            if (OWNS_KEYS) {
+                coopMatLoad(pairs[r], stage, owned * PAIR_ROW + d * MATRIX_DEPTH / 8, PAIR_ROW,
+                            gl_CooperativeMatrixLayoutRowMajor);
+            } else {
+                coopMatLoad(pairs[r], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,
+                            gl_CooperativeMatrixLayoutColumnMajor);
+            }
+        }
+        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
+            RightMatrix factors;
+            coopMatLoad(factors, stage,
+                        VISITED_STAGE + d * MATRIX_DEPTH * VISITED_ROW + (subgroupColumn() + c * MATRIX_COLUMNS) / 8,
+                        VISITED_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+                sum_tile[r * COLUMN_TILES + c] =
+                    coopMatMulAdd(pairs[r], factors, sum_tile[r * COLUMN_TILES + c]);
+            }
+        }
+    }
+}
+
+// Adds the products with visited rows or keys [begin, end) of `heads` heads. The steps of all heads are one loop: sums
+// that pass through two loops cost NVIDIA's compiler a move of each sum in every step.
+void addVisited(const uint begin, const uint end, const uint heads) {
+    uint steps = (end - begin + STEP - 1) / STEP; // of a head
+    uint count = heads * steps;
+    fetchStep(0, begin);
+    KEEP_LOOP for (uint i = 0; UNIFORM_BY_VOTE(i < count); i++) {
+        placeStep();
+        barrier();
+        uint next = i + 1;
+        IF_KEEPING_LOADS_HERE(next < count) {
+            uint head = OWNS_KEYS ? next / steps : 0;
+            fetchStep(head, begin + (next - head * steps) * STEP);
+        } else {
+            forgetStep();
+        }
+        multiplyStep();
+        barrier(); // the readers of the step are done
+    }
+}
+
+// The sums of the workgroup's rows over earlier bands: rows of COLUMNS numbers.
+Sums earlierSums() {
+    uint row_tiles = (params.query_rows + OWNED - 1) / OWNED;
+    uint tile = band_head * row_tiles + owned_begin / OWNED;
+    return Sums(add64(VKF_GRADIENT_TABLE.dq_sums, multiply64(tile, OWNED * COLUMNS * 4)));
+}
+
+uint wordOfSum(const uint r, const uint c) {
+    return ((subgroupOwned() + r * MATRIX_ROWS) * COLUMNS + subgroupColumn() + c * MATRIX_COLUMNS) / 4;
+}
+
+void beginSums(const bool first) {
+    UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+        sum_tile[i] = ResultMatrix(0.0);
+    }
+    if (!OWNS_KEYS && !first) {
+        Sums sums = earlierSums();
+        UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+            coopMatLoad(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+}
+
+void keepSums() {
+    Sums sums = earlierSums();
+    UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+        coopMatStore(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
+                     gl_CooperativeMatrixLayoutRowMajor);
+    }
+}
+
+// Stores four columns of an owned row or key.
+void storeSum(const uint owned, const uint column, const vec4 sum) {
+    if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
+        VKF_SUMS_AGAIN = 1;
+    }
+    uvec2 address;
+    if (!OWNS_KEYS) {
+        address = gradientRow(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, owned);
+    } else if (WRITES_DV) {
+        address = gradientRow(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, owned);
+    } else {
+        address = gradientRow(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, owned);
+    }
+    float factor = OWNS_KEYS && WRITES_DV ? scaledByDropout(1.0) : VKF_GRADIENT_TABLE.scale;
+    storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum * factor);
+}
+
+// The loops are those of standard_output_coopmat.comp, for its reasons.
+void storeSums() {
+    uint begin = subgroup * MATRIX_WORDS;
+    uint end = OWNS_KEYS ? min(band_end, params.keys) : params.query_rows;
+    KEEP_LOOP for (uint matrix = 0; matrix < OWNED_TILES * COLUMN_TILES; matrix++) {
+        UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+            if (i == matrix) {
+                coopMatStore(sum_tile[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        uint first = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS;
+        uint first_column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS;
+        KEEP_LOOP for (uint place = thread % LANES; place < MATRIX_WORDS; place += LANES) {
+            uint owned = first + place / (MATRIX_COLUMNS / 4);
+            uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
+            if (owned < end && column < SUMS_DIM) {
+                storeSum(owned, column, uintBitsToFloat(stage[begin + place]));
+            }
+        }
+        subgroupBarrier();
+    }
+}
+
+// dq of a tile of rows: bands [first, last] have keys that some row of the tile may see.
+void sumOverKeys(const uint band) {
+    uvec2 seen = uvec2(max(tileMask(item).any, ivec2(0)));
+    bool sees = seen.x < seen.y;
+    uint first = sees ? seen.x / BAND_KEYS : 0;
+    uint last = sees ? (seen.y - 1) / BAND_KEYS : 0;
+    if (UNIFORM_BY_VOTE(band < first || band > last)) {
+        return;
+    }
+    beginSums(UNIFORM_BY_VOTE(band == first));
+    if (UNIFORM_BY_VOTE(sees)) {
+        uint begin = max(seen.x, band_begin);
+        addVisited(begin - (begin - band_begin) % STEP, min(seen.y, band_end), 1);
+    }
+    if (UNIFORM_BY_VOTE(band == last)) {
+        storeSums();
+    } else {
+        keepSums();
+    }
+}
+
+// dk or dv of a tile of keys, which lie in one band.
+void sumOverRows() {
+    if (UNIFORM_BY_VOTE(owned_begin >= min(band_end, params.keys))) {
+        return;
+    }
+    uvec2 seeing = rowsThatSee(item, owned_begin, min(owned_begin + OWNED, band_end));
+    beginSums(true);
+    if (UNIFORM_BY_VOTE(seeing.x < seeing.y)) {
+        addVisited(seeing.x / 8 * 8, seeing.y, KV_HEAD_QUERY_HEADS);
+    }
+    storeSums();
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    uint band = beginItem(params.first_item + gl_WorkGroupID.x);
+    if (OWNS_KEYS) {
+        sumOverRows();
+    } else {
+        sumOverKeys(band);
+    }
+}

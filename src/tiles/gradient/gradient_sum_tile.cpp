@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "tiles/gradient/gradient_sum_tile.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "shared/gradient_params.h"
+#include "shared/tile_memory.h"
+#include "tiles/kernel_tile.hpp"
+#include "tiles/objections.hpp"
+#include "tiles/tuning_file.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t wordBytes = 16;
+// More registers than this spill where an invocation has 255, as in gradient_matrix_tile.cpp.
+constexpr uint32_t mostRegisters = 232;
+
+struct Candidate {
+    uint32_t subgroups;
+    uint32_t ownedTiles;
+    uint32_t steps;
+    uint32_t depthSubgroups;
+    uint32_t mostDim;
+};
+
+// Best first, for 16 x 16 matrices. 256 rows or keys read the others half as often as 128. The sums of a subgroup fill
+// 128 registers.
+constexpr std::array candidates = {
+    Candidate{4, 4, 2, 1, 64},  Candidate{8, 2, 2, 1, 128}, Candidate{8, 2, 2, 2, 256}, Candidate{8, 1, 2, 2, 256},
+    Candidate{4, 1, 1, 2, 256}, Candidate{2, 1, 1, 2, 256}, Candidate{1, 1, 1, 1, 256},
+};
+
+} // namespace
+
+uint32_t GradientSumTile::columns() const {
+    return VKF_GRADIENT_SHARE(dim, layout.columns, depthSubgroups) * depthSubgroups * layout.columns;
+}
+
+uint32_t GradientSumTile::sharedBytes() const {
+    const uint32_t row = VKF_GRADIENT_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
+    const uint32_t output = subgroups * layout.rows * layout.columns / 4;
+    const bool ownsKeys = owner == GradientOwner::keys;
+    return VKF_MAX_WORDS(VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row), output) * wordBytes;
+}
+
+uint32_t GradientSumTile::registers() const {
+    const auto fetches = [this](uint32_t words) { return (visited() * words + workgroupSize() - 1) / workgroupSize(); };
+    const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
+    const uint32_t columnTiles = VKF_GRADIENT_SHARE(dim, layout.columns, depthSubgroups);
+    return ownedTiles * (columnTiles * layout.elements() + operand) +
+           4 * (fetches(owned() / 8) + fetches((dim + 7) / 8));
+}
+
+std::string GradientSumTile::text(uint32_t /*splits*/) const {
+    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
+}
+
+GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim) {
+    static_assert(KernelTile<GradientSumTile>);
+    for (const Candidate& c : candidates) {
+        const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
+        const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
+                                             spillsRegisters(tile.registers(), mostRegisters)});
+        if (objection.reason == VKF_TILE_SUITS && VKF_DS_UNIT % tile.owned() == 0) {
+            return tile;
+        }
+    }
+    return {};
+}
+
+} // namespace vkf
