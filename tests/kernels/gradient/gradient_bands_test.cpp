@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "kernels/gradient/gradient_runs.hpp"
 #include "support/device.hpp"
@@ -71,7 +71,8 @@ void checkFeature(const GradientCase& one, const Variation& variation, VkfType t
 
 TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_bands]") {
     uint32_t count = 0;
-    for (const GradientCase& one : vkf::test::eachNth(vkf::test::gradientCases(), 3)) {
+    const auto cases = vkf::test::gradientCases();
+    for (const GradientCase& one : vkf::test::eachNth(std::vector(cases.begin(), cases.end()), 3)) {
         const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
         for (const uint32_t number : vkf::test::inTurn({4, 5})) {
             checkFeature(one, vkf::test::variations[number], type);
