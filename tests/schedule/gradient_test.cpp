@@ -224,6 +224,19 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK_FALSE(again.joins);
         CHECK_FALSE(again.alternates);
     }
+    // Whatever the sizes are, the numbers do not overflow, and no search takes long.
+    for (const vkf::test::Shape& shape : {vkf::test::Shape{4294967291U, 1, 1, 1, 1, 8, 0, VKF_TYPE_F16},
+                                          vkf::test::Shape{1, 65535, 1, 60000, 4000000000U, 256, 0, VKF_TYPE_F16}}) {
+        VkfProblem large = problemOf(shape);
+        large.path = VKF_PATH_COOPMAT;
+        VkfGradientProblem ofLarge = vkf::test::gradientOf(large);
+        ofLarge.maxScratchBytes = UINT64_MAX;
+        vkf::GradientSchedule schedule;
+        VkfMessage message{};
+        if (make(vkf::test::matrixCaps(), ofLarge, &schedule, &message) == VKF_SUCCESS) {
+            CHECK(schedule.scratchBytes < uint64_t{1} << 40);
+        }
+    }
     // ds that only one kernel needs is not stored.
     problem.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;
     problem.dq = {};

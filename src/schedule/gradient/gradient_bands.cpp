@@ -30,20 +30,27 @@ Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const Gradie
             queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float)};
 }
 
-// The smallest divisor of `number` that is not smaller than `least`; `number` itself if there is no other.
+// The smallest divisor of `number` that is not smaller than `least`; `number` itself if none is near.
 uint64_t divisorFrom(uint64_t least, uint64_t number) {
-    uint64_t divisor = std::max<uint64_t>(least, 1);
-    while (divisor < number && number % divisor != 0) {
-        divisor++;
+    constexpr uint64_t near = 1024;
+    for (uint64_t divisor = std::max<uint64_t>(least, 1); divisor < std::min(least + near, number); divisor++) {
+        if (number % divisor == 0) {
+            return divisor;
+        }
     }
-    return std::min(divisor, number);
+    return number;
 }
 
+// The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
 // `stored`: 2 for p and ds, else 1.
-GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored) {
+GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, uint64_t allowedBytes) {
     const uint64_t heads = divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, usualHeads), sizes.heads);
     const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
+    const uint64_t ofHead = stored * tiles * sizes.pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX) {
+        return {};
+    }
     return {static_cast<uint32_t>(heads), static_cast<uint32_t>(tiles),
             static_cast<uint32_t>(sizes.heads / heads * bands), stored * heads * tiles * sizes.pairBytes,
             bands == 1 ? 0 : heads * sizes.sumBytes};
@@ -68,9 +75,9 @@ GradientBands chooseGradientBands(const CheckedGradient& gradient, const Gradien
     constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
     const uint64_t allowed = std::min(gradient.given.maxScratchBytes, mostBytes);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
-        const GradientBands bands = bandsOf(sizes, std::min(waves * multiprocessors, all), store.storesP ? 2 : 1);
-        if (bands.pairBytes + bands.sumBytes <= allowed &&
-            uint64_t{bands.passes} * bands.heads * bands.tiles <= UINT32_MAX) {
+        const uint64_t workgroups = std::min(waves * multiprocessors, all);
+        const GradientBands bands = bandsOf(sizes, workgroups, store.storesP ? 2 : 1, allowed);
+        if (bands.heads != 0) {
             return bands;
         }
     }
