@@ -45,7 +45,13 @@ vec2 withinF16(const vec2 x) {
 
 // Two fp16, rounded as the device rounds.
 uint packF16(const vec2 x) {
+#ifdef VKF_STORAGE_16BIT
     return packHalf2x16(withinF16(x));
+#else // SwiftShader, which lacks 16-bit storage, packs infinity as a NaN: its fraction is not 0
+    bvec2 infinite = equal(abs(x), vec2(uintBitsToFloat(0x7f800000u)));
+    uvec2 fraction = mix(uvec2(0), uvec2(0x3ffu, 0x3ff0000u), infinite);
+    return packHalf2x16(withinF16(x)) & ~(fraction.x | fraction.y);
+#endif
 }
 
 // Two bf16, rounded to nearest, ties to even. A value that would round past the largest bf16 loses its lower bits

@@ -4,8 +4,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <cstddef>
+#include <limits>
 #include <string>
+#include <vector>
 
+#include "kernels/append_runs.hpp"
+#include "reference/gradient_cases.hpp"
 #include "support/call.hpp"
 #include "support/device.hpp"
 
@@ -22,6 +27,14 @@ vkf::host::Device deviceWithout16BitStorage() {
     return vkf::test::openTestDevice(options);
 }
 
+// A device without 16-bit storage takes fp32, and refuses other types with these words.
+template <typename Check> void checkRefused(const char* words, const Check& check) {
+    VkfMessage message{};
+    CHECK(check(VKF_TYPE_F32, &message) == VKF_SUCCESS);
+    CHECK(check(VKF_TYPE_BF16, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == words);
+}
+
 } // namespace
 
 TEST_CASE("16-bit rows that are whole words need no 16-bit storage", "[storage16][slice]") {
@@ -36,6 +49,12 @@ TEST_CASE("16-bit rows that are whole words need no 16-bit storage", "[storage16
     VkfProblem problem = problemOf({2, 4, 2, 37, 70, 64, 0, VKF_TYPE_F16});
     problem.causal = 1;
     check(problem);
+    Data infinite;
+    infinite.edit = [](auto&, auto&, std::vector<std::byte>& v) {
+        vkfStoreElement(VKF_TYPE_F16, v.data(), 3 * 64 + 5, std::numeric_limits<double>::infinity());
+        vkfStoreElement(VKF_TYPE_F16, v.data(), 4 * 64 + 6, -std::numeric_limits<double>::infinity());
+    };
+    check(problem, infinite);
 
     // Tensors of three types, rows outermost, with gaps and a D that fills no tile.
     problem = problemOf({2, 4, 2, 37, 70, 40, 24, VKF_TYPE_BF16});
@@ -58,15 +77,41 @@ TEST_CASE("16-bit rows that are whole words need no 16-bit storage", "[storage16
 TEST_CASE("without 16-bit storage, other 16-bit addresses are refused in words", "[storage16][slice]") {
     vkf::host::Device device = deviceWithout16BitStorage();
     VkfProblem problem = problemOf({1, 1, 1, 8, 8, 64, 0, VKF_TYPE_F16});
-    Data data;
-    data.oOffset = 2; // elements
+    constexpr uint64_t offset = 2; // elements
     std::string refusal;
     try {
-        runCall(device, problem, data);
+        runCall(device, problem, vkf::test::makeInputs(problem, {}), offset);
     } catch (const vkf::host::Error& error) {
         refusal = error.what();
     }
     CHECK_THAT(refusal, ContainsSubstring("the address of o") && ContainsSubstring("is not aligned to 8 bytes"));
     problem.o.type = VKF_TYPE_F32;
-    CHECK(runCall(device, problem, data).passed());
+    CHECK(runCall(device, problem, vkf::test::makeInputs(problem, {}), offset).passed());
+}
+
+TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit tensors are refused in words",
+          "[storage16][slice]") {
+    const vkf::host::Device device = deviceWithout16BitStorage();
+    checkRefused("tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device",
+                 [&](VkfType type, VkfMessage* message) {
+                     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16});
+                     forward.v.type = type;
+                     const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+                     return vkfCheckGradientSupport(device.context(), &problem, message);
+                 });
+    checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device",
+                 [&](VkfType type, VkfMessage* message) {
+                     auto problem = vkf::make<VkfMergeProblem>();
+                     problem.parts = problem.batch = problem.heads = problem.rows = problem.dim = 2;
+                     problem.o.type = type;
+                     vkf::Merge merge;
+                     return vkfCreateMerge(device.context(), &problem, merge.put(), message);
+                 });
+    checkRefused("types other than f32 need storageBuffer16BitAccess, which is not enabled on this device",
+                 [&](VkfType type, VkfMessage* message) {
+                     VkfAppendProblem problem = vkf::test::appendOf({.rows = 2, .keys = 8, .headDim = 16});
+                     problem.v.type = type;
+                     vkf::Append append;
+                     return vkfCreateAppend(device.context(), &problem, append.put(), message);
+                 });
 }
