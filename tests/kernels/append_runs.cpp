@@ -5,6 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/lacking.hpp"
+
 namespace vkf::test {
 namespace {
 
@@ -103,6 +105,17 @@ VkfAppendProblem appendOf(const AppendShape& shape) {
     problem.headDim = shape.headDim;
     problem.arrays = VKF_ARRAY_NEW_LENGTHS;
     return problem;
+}
+
+VkfAppendProblem fittedAppend(const VkfAppendProblem& problem) {
+    VkfAppendProblem made = problem;
+    if (wantsFp32(testDevice(),
+                  {made.newK.type, made.newV.type, made.k.type, made.v.type, made.q.type, made.rotatedQ.type})) {
+        for (VkfTensor* tensor : {&made.newK, &made.newV, &made.k, &made.v, &made.q, &made.rotatedQ}) {
+            tensor->type = VKF_TYPE_F32;
+        }
+    }
+    return made;
 }
 
 AppendLayouts layoutsOf(const VkfAppendProblem& problem) {

@@ -44,6 +44,9 @@ struct AppendShape {
 // One that writes newLengths too.
 VkfAppendProblem appendOf(const AppendShape& shape);
 
+// The append as the device can do it: a device without 16-bit storage gets fp32 tensors.
+VkfAppendProblem fittedAppend(const VkfAppendProblem& problem);
+
 struct AppendLayouts {
     VkfTensorLayout newK, newV, k, v, q, rotatedQ;
 };

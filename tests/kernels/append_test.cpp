@@ -20,6 +20,7 @@
 #include "kernels/append_runs.hpp"
 #include "shared/append_params.h"
 #include "support/device.hpp"
+#include "support/lacking.hpp"
 
 namespace {
 
@@ -31,6 +32,7 @@ using vkf::test::Bytes;
 using vkf::test::bytesOf;
 using vkf::test::check;
 using vkf::test::Filled;
+using vkf::test::fittedAppend;
 using vkf::test::layoutsOf;
 using vkf::test::QueryPlace;
 using vkf::test::runDevice;
@@ -232,6 +234,7 @@ TEST_CASE("random appends write the bytes of the reference, and no other, the sa
         if (seed % 2 != 0 && vkf::has(p, VKF_ARRAY_QUERIES)) {
             p.rotatedQ.type = storedTypes[random() % 3];
         }
+        p = fittedAppend(p);
         INFO("seed " << seed << ": " << describe(p));
         const AppendInputs inputs = randomInputs(p, random);
         const AppendResults results = runDevice(p, inputs);
@@ -271,9 +274,8 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
 
 TEST_CASE("angles are as exact at position sixteen million as at the first", "[append]") {
     VkfAppendProblem p = appendOf({.batch = 4, .kvHeads = 1, .rows = 3, .keys = 1U << 24, .headDim = 128});
-    p.paging = {1U << 20, 16, 1};
+    p.paging = {1U << 10, 1U << 14, 1}; // the one page has no row of these sequences
     vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
-    p.k.type = p.v.type = VKF_TYPE_Q4_0; // the one page has no row of these sequences
     p.rotary.pairs = VKF_ROTARY_HALVES;
     p.queryHeads = 2;
     vkf::enable(p, VKF_ARRAY_QUERIES);
@@ -292,6 +294,9 @@ TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp1
     std::mt19937_64 random(9);
     for (const VkfType from : storedTypes) {
         for (const VkfType to : storedTypes) {
+            if (vkf::test::leavesOut(testDevice(), {from, to})) {
+                continue;
+            }
             VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 256, .keys = 256, .headDim = 256});
             p.newK.type = p.newV.type = from;
             p.k.type = p.v.type = to;
@@ -312,6 +317,7 @@ TEST_CASE("any fp32 becomes the fp16, bf16 or fp32 of the reference, and any fp1
 }
 
 TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bit", "[append]") {
+    vkf::test::needStorage16(testDevice(), "an append to block types");
     std::mt19937_64 random(3);
     for (const BlockRange& range : blockRanges) {
         VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 2, .rows = 512, .keys = 512, .headDim = 64});
@@ -330,6 +336,7 @@ TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bi
 }
 
 TEST_CASE("codes lie in a block where its format says", "[append]") {
+    vkf::test::needStorage16(testDevice(), "an append to block types");
     for (const VkfType type : {VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
         VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 1, .headDim = 32});
         p.k.type = p.v.type = type;
@@ -366,6 +373,7 @@ TEST_CASE("codes lie in a block where its format says", "[append]") {
 }
 
 TEST_CASE("codes of iq4_nl count through their numbers, and lie where those of q4_0 lie", "[append]") {
+    vkf::test::needStorage16(testDevice(), "an append to block types");
     constexpr std::array numbers = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 1, .headDim = 32});
     p.k.type = p.v.type = VKF_TYPE_IQ4_NL;

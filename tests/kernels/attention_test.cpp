@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/call.hpp"
+#include "support/lacking.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -235,6 +236,9 @@ std::vector<Case> casesOfSplits(VkfType type) {
 void runAll(const vkf::test::Variation& variation, const std::vector<Case>& list) {
     vkf::host::Device& device = vkf::test::deviceOf(variation);
     for (Case c : list) {
+        if (vkf::test::leavesOut(device, variation.path)) {
+            continue;
+        }
         apply(variation, c.problem);
         // If several sections had one name, only the first would run.
         DYNAMIC_SECTION(variation.name << ", " << c.name << ": " << vkf::test::describe(c.problem)) {

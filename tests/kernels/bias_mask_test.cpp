@@ -186,6 +186,9 @@ TEST_CASE("tiles that a bias closes are skipped, and a bias of 0 is not multipli
     for (const uint32_t variation : {0U, 4U, 5U}) {
         const Variation& chosen = vkf::test::variations[variation];
         vkf::host::Device& device = vkf::test::deviceOf(chosen);
+        if (vkf::test::leavesOut(device, chosen.path)) {
+            continue;
+        }
         INFO(chosen.name);
         VkfProblem problem = halfClosed(chosen, 2, 256, 512);
         if (!makesMap(device, problem)) { // a GPU makes maps only of long biases

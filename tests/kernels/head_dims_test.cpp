@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/call.hpp"
+#include "support/lacking.hpp"
 #include "support/masks.hpp"
 #include "support/variations.hpp"
 
@@ -91,6 +92,7 @@ TEST_CASE("the head dimensions of models beside every type of k and v, on the au
 
 TEST_CASE("the head dimensions of models beside every type of k and v, on matrices", "[head_dims]") {
     vkf::host::Device& device = vkf::test::testDevice();
+    vkf::test::needStorage16(device, "path coopmat");
     for (const Case& c : vkf::test::eachNth(casesOf(narrow, fewAndMany), 11, 1)) {
         VkfProblem problem = problemFor(c.dims, c.type, c.rows);
         problem.path = VKF_PATH_COOPMAT;

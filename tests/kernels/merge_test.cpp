@@ -240,13 +240,14 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
 }
 
 TEST_CASE("a NaN in a partial result that counts reaches only its row", "[merge][slice]") {
-    vkf::test::needNanInExp2(testDevice());
     const VkfMergeProblem p = mergeOf(3, 1, 1, 2, 4);
     Parts parts{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
     parts.lse[2] = NAN; // partial result 1, row 0
     const Merged merged = runMerge(p, parts);
-    CHECK(std::isnan(merged.lse[0]));
-    CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 0)));
+    if (!vkf::test::losesNan(testDevice())) {
+        CHECK(std::isnan(merged.lse[0]));
+        CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 0)));
+    }
     CHECK(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 4) == 0.0);
     CHECK(merged.lse[1] == Catch::Approx(std::log(3.0F)).epsilon(1e-6));
 }

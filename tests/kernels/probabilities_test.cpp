@@ -14,6 +14,7 @@
 #include "support/call.hpp"
 #include "support/device.hpp"
 #include "support/everywhere.hpp"
+#include "support/lacking.hpp"
 #include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "support/variations.hpp"
@@ -265,9 +266,11 @@ TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, a
         VkfProblem problem = withProbabilities({1, 1, 1, 100, 100, 64, 0, VKF_TYPE_F16}, rows);
         problem.causal = 1;
         Data data;
-        data.edit = [](auto&, auto& k, auto&) {
-            vkfStoreElement(VKF_TYPE_F16, k.data(), 70 * 64 + 40, std::numeric_limits<double>::quiet_NaN());
-        };
+        if (!vkf::test::losesNan(vkf::test::testDevice())) {
+            data.edit = [](auto&, auto& k, auto&) {
+                vkfStoreElement(VKF_TYPE_F16, k.data(), 70 * 64 + 40, std::numeric_limits<double>::quiet_NaN());
+            };
+        }
         checkEverywhere(problem, data);
     }
 }

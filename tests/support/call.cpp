@@ -455,7 +455,10 @@ std::string Outcome::text() const {
 }
 
 Outcome runCall(host::Device& device, const VkfProblem& problem, const Data& data) {
-    const VkfProblem possible = fitted(device, problem);
+    VkfProblem possible = fitted(device, problem);
+    if (data.oOffset % 4 != 0 && wantsFp32(device, {possible.o.type})) {
+        possible.o.type = VKF_TYPE_F32; // 16-bit rows would begin within a word
+    }
     return runCall(device, possible, makeInputs(possible, data), data.oOffset);
 }
 

@@ -16,10 +16,13 @@ namespace vkf::test {
 namespace {
 
 constexpr const char* storage16 = "storageBuffer16BitAccess, which this device lacks";
+constexpr const char* lostNan = "no check of NaN, because exp2 of SwiftShader turns it into a number";
 
 // Counts of the running test case.
 uint32_t callsInFp32 = 0;
+uint32_t callsUnsplit = 0;
 uint32_t callsLeftOut = 0;
+bool nanLeftOut = false;
 
 void skip(const std::string& reason) {
     std::fprintf(stderr, "SKIPPED, NOT TESTED ON THIS DEVICE: %s\n", reason.c_str());
@@ -30,11 +33,20 @@ class LackingListener : public Catch::EventListenerBase {
 public:
     using EventListenerBase::EventListenerBase;
 
-    void testCaseStarting(const Catch::TestCaseInfo& /*info*/) override { callsInFp32 = callsLeftOut = 0; }
+    void testCaseStarting(const Catch::TestCaseInfo& /*info*/) override {
+        callsInFp32 = callsUnsplit = callsLeftOut = 0;
+        nanLeftOut = false;
+    }
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
-        if (callsInFp32 + callsLeftOut != 0) {
-            std::fprintf(stderr, "NOT ALL TESTED ON THIS DEVICE: %s: %u calls in fp32, %u left out; both need %s\n",
-                         stats.testInfo->name.c_str(), callsInFp32, callsLeftOut, storage16);
+        const char* const name = stats.testInfo->name.c_str();
+        if (callsInFp32 + callsUnsplit + callsLeftOut != 0) {
+            std::fprintf(stderr,
+                         "NOT ALL TESTED ON THIS DEVICE: %s: %u calls in fp32, %u without key splits, %u left out; all "
+                         "need %s\n",
+                         name, callsInFp32, callsUnsplit, callsLeftOut, storage16);
+        }
+        if (nanLeftOut) {
+            std::fprintf(stderr, "NOT ALL TESTED ON THIS DEVICE: %s: %s\n", name, lostNan);
         }
     }
 };
@@ -44,6 +56,24 @@ CATCH_REGISTER_LISTENER(LackingListener)
 bool isSupported(const host::Device& device, const VkfProblem& problem, VkfMessage* message = nullptr) {
     return vkfCheckSupport(device.context(), &problem, message) == VKF_SUCCESS;
 }
+
+// True if the device refuses the problem for want of 16-bit storage. The message says so.
+bool needsStorage16(const host::Device& device, const VkfProblem& problem, VkfMessage* message) {
+    return lacksStorage16(device) && !isSupported(device, problem, message) &&
+           std::string(message->text).find("storageBuffer16BitAccess") != std::string::npos;
+}
+
+VkfProblem unsplit(VkfProblem problem) {
+    problem.kvSplits = std::min(problem.kvSplits, 1U);
+    return problem;
+}
+
+// True if one of the types is not fp32.
+bool hasOthers(std::initializer_list<VkfType> types) {
+    return std::ranges::any_of(types, [](VkfType type) { return type != VKF_TYPE_F32; });
+}
+
+void setFp32(VkfProblem& problem) { problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F32; }
 
 } // namespace
 
@@ -55,10 +85,16 @@ void needStorage16(const host::Device& device, const char* what) {
     }
 }
 
-void needNanInExp2(const host::Device& device) {
+bool losesNan(const host::Device& device) {
     // Exp2 in src/Pipeline/ShaderCore.cpp limits its argument with Min and Max, which drop a NaN.
-    if (device.summary().name.find("SwiftShader") != std::string::npos) {
-        skip("exp2 of SwiftShader turns NaN into a number");
+    const bool loses = device.summary().driverId == VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+    nanLeftOut = nanLeftOut || loses;
+    return loses;
+}
+
+void needNan(const host::Device& device) {
+    if (losesNan(device)) {
+        skip(lostNan);
     }
 }
 
@@ -69,24 +105,58 @@ bool leavesOut(const host::Device& device, VkfPath path) {
     return leaves;
 }
 
+bool leavesOut(const host::Device& device, std::initializer_list<VkfType> types) {
+    const bool leaves = lacksStorage16(device) && hasOthers(types);
+    callsLeftOut += leaves ? 1 : 0;
+    return leaves;
+}
+
+bool wantsFp32(const host::Device& device, std::initializer_list<VkfType> types) {
+    const bool wants = lacksStorage16(device) && hasOthers(types);
+    callsInFp32 += wants ? 1 : 0;
+    return wants;
+}
+
 VkfProblem fitted(const host::Device& device, const VkfProblem& problem) {
     if (!lacksStorage16(device) || isSupported(device, problem)) {
         return problem;
     }
-    VkfProblem made = problem;
-    made.kvSplits = std::min(problem.kvSplits, 1U);
-    if (!isSupported(device, made)) {
-        made.q.type = made.k.type = made.v.type = made.o.type = VKF_TYPE_F32;
+    VkfProblem made = unsplit(problem);
+    if (isSupported(device, made)) {
+        callsUnsplit++;
+        return made;
     }
+    setFp32(made);
     needSupport(device, made);
     callsInFp32++;
     return made;
 }
 
+std::optional<VkfProblem> fittedToInputs(const host::Device& device, const VkfProblem& problem) {
+    VkfMessage message{};
+    if (!needsStorage16(device, problem, &message)) {
+        return problem;
+    }
+    VkfProblem made = unsplit(problem);
+    if (needsStorage16(device, made, &message)) {
+        callsLeftOut++;
+        return std::nullopt;
+    }
+    callsUnsplit++;
+    return made;
+}
+
+VkfProblem fittedBackward(const host::Device& device, const VkfProblem& forward) {
+    VkfProblem made = forward;
+    if (wantsFp32(device, {forward.q.type, forward.k.type, forward.v.type, forward.o.type})) {
+        setFp32(made);
+    }
+    return made;
+}
+
 void needSupport(const host::Device& device, const VkfProblem& problem) {
     VkfMessage message{};
-    if (lacksStorage16(device) && !isSupported(device, problem, &message) &&
-        std::string(message.text).find("storageBuffer16BitAccess") != std::string::npos) {
+    if (needsStorage16(device, problem, &message)) {
         skip(message.text);
     }
 }

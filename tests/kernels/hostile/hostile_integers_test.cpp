@@ -16,6 +16,7 @@
 #include "reference/gradient_cases.hpp"
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/lacking.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -63,6 +64,9 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation) {
     VkfProblem p = vkf::test::randomProblem(dice, data, packed ? together(shape, lengths) : shape);
     if (dice.oneIn(2) || variation.path == VKF_PATH_COOPMAT) {
         p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;
+    }
+    if (vkf::test::wantsFp32(deviceOf(variation), {p.q.type, p.k.type, p.v.type, p.o.type})) {
+        p.q.type = p.k.type = p.v.type = p.o.type = VKF_TYPE_F32;
     }
     if (packed) {
         vkf::test::setPacked(p, data, lengths.rows, lengths.keys);
@@ -121,6 +125,9 @@ void makeHostile(Dice& dice, Inputs& inputs) {
 
 // Runs calls of one plan. The seed reproduces them.
 void runHostile(Fenced& memory, const Variation& variation, uint32_t seed) {
+    if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+        return;
+    }
     Dice dice(seed);
     Data data;
     data.seed = seed;
@@ -148,6 +155,9 @@ void runHostile(Fenced& memory, const Variation& variation, uint32_t seed) {
 
 // Runs calls of one backward pass. Its inputs o, lse and dout are NaN, because only addresses count here.
 void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t seed) {
+    if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+        return;
+    }
     Dice dice(seed);
     Data data;
     data.seed = seed;
@@ -210,7 +220,7 @@ VkfAppendProblem hostileAppend(Dice& dice) {
 
 void runHostileAppend(Fenced& memory, uint32_t seed) {
     Dice dice(seed);
-    const VkfAppendProblem problem = hostileAppend(dice);
+    const VkfAppendProblem problem = vkf::test::fittedAppend(hostileAppend(dice));
     const vkf::test::AppendLayouts layout = vkf::test::layoutsOf(problem);
     const uint64_t pages = vkf::has(problem, VKF_ARRAY_BLOCK_TABLE) ? problem.paging.maxPages : 0;
     vkf::Append append;
