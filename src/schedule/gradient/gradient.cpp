@@ -10,6 +10,7 @@
 #include "problem/strides.hpp"
 #include "schedule/gradient/gradient_bands.hpp"
 #include "schedule/gradient/gradient_builder.hpp"
+#include "schedule/gradient/gradient_pairs.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
@@ -20,17 +21,6 @@ namespace {
 
 constexpr uint32_t stateWorkgroupSize = 128; // Vulkan guarantees this many invocations
 constexpr uint32_t mostStateLanes = 32;
-
-uint64_t tilesOf(uint64_t count, uint32_t tile) { return (count + tile - 1) / tile; }
-
-// The most rows of a head that may see a tile of so many keys.
-double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
-    const double rows = longestRowsOf(problem.given);
-    const bool narrow = problem.windowLeft >= 0 && problem.windowRight >= 0 && problem.firstKeys() == 0;
-    return narrow ? std::min(rows, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) +
-                                       1.0 + tileKeys)
-                  : rows;
-}
 
 // Number of sequences, heads or rows of dbias that differ.
 uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
@@ -93,216 +83,6 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     return result;
 }
 
-GradientTileProblem tileProblem(const GradientBuilder& builder, GradientOwner owner, bool sumsHeads, bool sumsValues) {
-    const VkfProblem& p = builder.forward().given;
-    const bool keys = owner == GradientOwner::keys;
-    return {owner,
-            p.headDim,
-            p.valueDim,
-            sumsHeads,
-            sumsValues,
-            keys ? typicalKeys(p) : typicalRows(p),
-            uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
-            hasDropout(p),
-            vkf::tileProblem(VKF_PATH_COOPMAT, builder.forward())};
-}
-
-// Fails where no tile fits the device.
-template <KernelTile Tile>
-VkfResult requireTile(const GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
-    return tile.workgroupSize() != 0
-               ? VKF_SUCCESS
-               : fail(message, VKF_ERROR_UNSUPPORTED,
-                      "the backward pass of headDim %u and valueDim %u needs more than the device's %u bytes of shared "
-                      "memory",
-                      p.headDim, p.valueDim, builder.caps().maxSharedMemoryBytes);
-}
-
-// Adds the phase that writes dq.
-template <KernelTile Tile> VkfResult addRows(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
-    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
-        return result;
-    }
-    builder.schedule().rowTileText = tile.text(1);
-    const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
-    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
-        builder.schedule().slots = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
-    }
-    const double operations =
-        2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
-    return builder.addPairs(tile, tiles * builder.heads(), operations, message);
-}
-
-// The matrices of the chosen path; none on path scalar.
-const MatrixLayout* matricesOf(GradientBuilder& builder) {
-    return builder.schedule().path == VKF_PATH_COOPMAT ? &builder.schedule().matrix : nullptr;
-}
-
-// Whether a gradient is wanted and has elements.
-bool writes(const GradientBuilder& builder, VkfGradientBits bit, VkfGradientRole role) {
-    const CheckedGradient& gradient = builder.gradient();
-    return gradient.wants(bit) && gradient.layout(role).elements != 0;
-}
-
-bool writesDq(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ); }
-bool writesDk(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK); }
-bool writesDv(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV); }
-
-// Adds the phase that writes dq and computes scores and dp again, if dq is wanted.
-VkfResult addRowPhase(GradientBuilder& builder, VkfMessage* message) {
-    if (!writesDq(builder)) {
-        return VKF_SUCCESS;
-    }
-    const GradientTileProblem problem = tileProblem(builder, GradientOwner::rows, true, false);
-    const MatrixLayout* matrices = matricesOf(builder);
-    return matrices != nullptr
-               ? addRows(builder, chooseGradientMatrixTile(builder.device(), *matrices, problem), message)
-               : addRows(builder, chooseGradientTile(builder.caps(), problem), message);
-}
-
-bool needsDp(const GradientTile& tile) { return tile.sumsHeads(); }
-bool needsDp(const GradientMatrixTile& tile) { return tile.sumsHeads() || tile.storesP; }
-
-// Adds a phase that writes dk, dv or both, or that stores p and ds.
-template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
-    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
-        return result;
-    }
-    const VkfProblem& p = builder.forward().given;
-    std::string& shown = builder.schedule().keyTileText;
-    shown += (shown.empty() ? "" : "; ") + tile.text(1);
-    const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
-    const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
-    if (packed) {
-        builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
-    }
-    const double columns = p.headDim + (needsDp(tile) ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
-                           (tile.sumsValues() ? p.valueDim : 0.0);
-    const uint32_t heads = p.queryHeads / p.kvHeads;
-    const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
-    return builder.addPairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, message);
-}
-
-// The tiles of kernels that take turns, band by band. `dk` and `dv` have no workgroup unless `store` stores p.
-struct BandTiles {
-    GradientMatrixTile store;
-    GradientSumTile dq, dk, dv;
-};
-
-// Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
-constexpr uint32_t widestFused = 128;
-
-BandTiles bandTiles(const GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles,
-                    const MatrixLayout& layout) {
-    const VkfProblem& p = builder.forward().given;
-    const auto sum = [&](GradientOwner owner, uint32_t dim) {
-        return chooseGradientSumTile(builder.caps(), layout, owner, dim);
-    };
-    if (std::max(p.headDim, p.valueDim) <= widestFused) {
-        return {keyTiles[0], sum(GradientOwner::rows, p.headDim), {}, {}};
-    }
-    GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, false, false);
-    problem.storesP = true;
-    return {chooseGradientMatrixTile(builder.device(), layout, problem), sum(GradientOwner::rows, p.headDim),
-            sum(GradientOwner::keys, p.headDim),
-            writesDv(builder) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{}};
-}
-
-// Whether the sums that `store` leaves to others have a tile that fits the device.
-bool hasAllSums(const GradientBuilder& builder, const BandTiles& tiles) {
-    return !tiles.store.storesP ||
-           (tiles.dk.workgroupSize() != 0 && (!writesDv(builder) || tiles.dv.workgroupSize() != 0));
-}
-
-void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase& phase) {
-    Constants& constants = phase.variant.constants;
-    phase.passes = bands.passes;
-    constants[VKF_ID_BAND_TILES] = bands.tiles;
-    constants[VKF_ID_BAND_HEADS] = bands.heads;
-    if (phase.variant.kernel == Kernel::gradientSums) {
-        constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
-        constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
-        phase.alternates = true;
-    } else {
-        constants[VKF_ID_STORES_P] = store.storesP ? 1 : 0;
-        phase.items = bands.passes * bands.heads * bands.tiles;
-    }
-}
-
-// Adds the phase that sums over the pairs of a band.
-VkfResult addSumPhase(GradientBuilder& builder, const GradientSumTile& tile, bool writesDv, const GradientBands& bands,
-                      const GradientMatrixTile& store, VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
-    const bool keys = tile.owner == GradientOwner::keys;
-    const uint32_t heads = p.queryHeads / p.kvHeads;
-    const uint32_t bandKeys = builder.schedule().bandKeys;
-    const uint64_t tiles = keys ? tilesOf(bandKeys, tile.keys()) : heads * tilesOf(p.queryRows, tile.rows());
-    const uint64_t visited = keys ? uint64_t{heads} * p.queryRows : std::min(bandKeys, p.keys);
-    const double operations = 2.0 * tile.owned() * static_cast<double>(visited) * tile.dim;
-    const VkfResult result =
-        builder.addSums(tile, writesDv, uint64_t{bands.passes} * bands.heads * tiles, operations, message);
-    if (result == VKF_SUCCESS) {
-        setBands(bands, store, builder.lastPhase());
-        builder.lastPhase().joins = keys;
-    }
-    return result;
-}
-
-// Adds the phases that store ds, or p and ds, and those that make sums from them.
-VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const GradientBands& bands,
-                        VkfMessage* message) {
-    GradientSchedule& schedule = builder.schedule();
-    const uint64_t stored = tiles.store.storesP ? bands.pairBytes / 2 : bands.pairBytes;
-    schedule.bandKeys = bands.tiles * tiles.store.keys();
-    schedule.dsOffset = schedule.reserveScratch(stored);
-    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(stored) : 0;
-    schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
-    VkfResult result = addKeys(builder, tiles.store, message);
-    if (result == VKF_SUCCESS) {
-        setBands(bands, tiles.store, builder.lastPhase());
-        builder.joinGradients();
-    }
-    for (const GradientSumTile* tile : {&tiles.dq, &tiles.dk, &tiles.dv}) {
-        if (result == VKF_SUCCESS && tile->workgroupSize() != 0) {
-            result = addSumPhase(builder, *tile, tile == &tiles.dv, bands, tiles.store, message);
-        }
-    }
-    return result;
-}
-
-// The last phase does nothing unless the device asks for sums again.
-void runIfAgain(GradientBuilder& builder, bool joins) {
-    builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
-    builder.lastPhase().joins = joins;
-}
-
-// Adds the phases that write dq, dk and dv, where ds, or p and ds, stay in scratch memory. Phases that keep them to
-// themselves come last: they have to, if stored ones cannot give the sums (VKF_SUMS_AGAIN).
-VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, const BandTiles& tiles,
-                   const GradientBands& bands, VkfMessage* message) {
-    VkfResult result = addBandPhases(builder, tiles, bands, message);
-    if (result == VKF_SUCCESS && !tiles.store.storesP && keyTiles.size() > 1) {
-        result = addKeys(builder, keyTiles[1], message); // dv, while the last dq is made
-        builder.joinGradients();
-    }
-    const std::string keyTileText = builder.schedule().keyTileText;
-    if (result == VKF_SUCCESS) {
-        result = addRowPhase(builder, message);
-        runIfAgain(builder, false);
-    }
-    for (const GradientMatrixTile& tile : keyTiles) {
-        if (result == VKF_SUCCESS && tiles.store.storesP) {
-            result = addKeys(builder, tile, message);
-            runIfAgain(builder, true);
-        }
-    }
-    builder.schedule().keyTileText = keyTileText;
-    builder.schedule().rowTileText = tiles.dq.text(1);
-    return result;
-}
-
 template <KernelTile Tile>
 VkfResult addRowsAndKeys(GradientBuilder& builder, const std::vector<Tile>& keyTiles, VkfMessage* message) {
     VkfResult result = addRowPhase(builder, message);
@@ -311,7 +91,7 @@ VkfResult addRowsAndKeys(GradientBuilder& builder, const std::vector<Tile>& keyT
     }
     for (const Tile& tile : keyTiles) {
         if (result == VKF_SUCCESS) {
-            result = addKeys(builder, tile, message);
+            result = addKeyPhase(builder, tile, message);
         }
         if (result == VKF_SUCCESS) {
             builder.joinGradients();
@@ -330,14 +110,9 @@ VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
         keyTiles = chooseKeyMatrixTiles(builder.device(), matrices,
                                         tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
     }
-    if (dk && writesDq(builder) && builder.gradient().given.maxScratchBytes != 0 && keyTiles[0].workgroupSize() != 0) {
-        const BandTiles tiles = bandTiles(builder, keyTiles, matrices);
-        const GradientBands bands = chooseGradientBands(builder.gradient(), tiles.store, tiles.dq);
-        if (bands.heads != 0 && hasAllSums(builder, tiles)) {
-            return addBands(builder, keyTiles, tiles, bands, message);
-        }
-    }
-    return addRowsAndKeys(builder, keyTiles, message);
+    bool inBands = false;
+    const VkfResult result = addBands(builder, keyTiles, &inBands, message);
+    return inBands || result != VKF_SUCCESS ? result : addRowsAndKeys(builder, keyTiles, message);
 }
 
 VkfResult addPairs(GradientBuilder& builder, VkfMessage* message) {
@@ -361,7 +136,7 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
     }
     const GradientTile tile =
         chooseGradientTile(builder.caps(), tileProblem(builder, GradientOwner::bias, false, false));
-    if (const VkfResult result = requireTile(builder, tile, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = requireTile(builder, tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
     const shared::GradientTable& table = builder.schedule().table;

@@ -2,12 +2,23 @@
 #include "schedule/gradient/gradient_bands.hpp"
 
 #include <algorithm>
+#include <string>
 
+#include "schedule/gradient/gradient_pairs.hpp"
 #include "shared/gradient_params.h"
+#include "tiles/gradient/gradient_sum_tile.hpp"
 #include "tiles/occupancy.hpp"
 
 namespace vkf {
 namespace {
+
+struct GradientBands {
+    uint32_t heads = 0;     // KV heads of a pass, of all sequences; 0 = nothing is stored
+    uint32_t tiles = 0;     // tiles of keys in a band
+    uint32_t passes = 0;    // of all heads and bands
+    uint64_t pairBytes = 0; // of ds, and of p where it is stored
+    uint64_t sumBytes = 0;  // of sums of dq; 0 if a band has all keys
+};
 
 // Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
 constexpr uint64_t mostWaves = 4;
@@ -62,8 +73,8 @@ bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) 
            forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
 }
 
-} // namespace
-
+// The bands that fit VkfGradientProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
+// device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
 GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
                                   const GradientSumTile& sum) {
     const VkfProblem& p = gradient.forward.given;
@@ -82,6 +93,139 @@ GradientBands chooseGradientBands(const CheckedGradient& gradient, const Gradien
         }
     }
     return {};
+}
+
+// The tiles of kernels that take turns, band by band. `dk` and `dv` have no workgroup unless `store` stores p.
+struct BandTiles {
+    GradientMatrixTile store;
+    GradientSumTile dq, dk, dv;
+};
+
+// Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
+constexpr uint32_t widestFused = 128;
+
+BandTiles bandTiles(const GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles,
+                    const MatrixLayout& layout) {
+    const VkfProblem& p = builder.forward().given;
+    const auto sum = [&](GradientOwner owner, uint32_t dim) {
+        return chooseGradientSumTile(builder.caps(), layout, owner, dim);
+    };
+    if (std::max(p.headDim, p.valueDim) <= widestFused) {
+        return {keyTiles[0], sum(GradientOwner::rows, p.headDim), {}, {}};
+    }
+    GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, false, false);
+    problem.storesP = true;
+    return {chooseGradientMatrixTile(builder.device(), layout, problem), sum(GradientOwner::rows, p.headDim),
+            sum(GradientOwner::keys, p.headDim),
+            writesDv(builder) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{}};
+}
+
+// Whether the sums that `store` leaves to others have a tile that fits the device.
+bool hasAllSums(const GradientBuilder& builder, const BandTiles& tiles) {
+    return !tiles.store.storesP ||
+           (tiles.dk.workgroupSize() != 0 && (!writesDv(builder) || tiles.dv.workgroupSize() != 0));
+}
+
+void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase& phase) {
+    Constants& constants = phase.variant.constants;
+    phase.passes = bands.passes;
+    constants[VKF_ID_BAND_TILES] = bands.tiles;
+    constants[VKF_ID_BAND_HEADS] = bands.heads;
+    if (phase.variant.kernel == Kernel::gradientSums) {
+        constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
+        constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
+        phase.alternates = true;
+    } else {
+        constants[VKF_ID_STORES_P] = store.storesP ? 1 : 0;
+        phase.items = bands.passes * bands.heads * bands.tiles;
+    }
+}
+
+// Adds the phase that sums over the pairs of a band.
+VkfResult addSumPhase(GradientBuilder& builder, const GradientSumTile& tile, bool writesDv, const GradientBands& bands,
+                      const GradientMatrixTile& store, VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    const bool keys = tile.owner == GradientOwner::keys;
+    const uint32_t heads = p.queryHeads / p.kvHeads;
+    const uint32_t bandKeys = builder.schedule().bandKeys;
+    const uint64_t tiles = keys ? tilesOf(bandKeys, tile.keys()) : heads * tilesOf(p.queryRows, tile.rows());
+    const uint64_t visited = keys ? uint64_t{heads} * p.queryRows : std::min(bandKeys, p.keys);
+    const double operations = 2.0 * tile.owned() * static_cast<double>(visited) * tile.dim;
+    const VkfResult result =
+        builder.addSums(tile, writesDv, uint64_t{bands.passes} * bands.heads * tiles, operations, message);
+    if (result == VKF_SUCCESS) {
+        setBands(bands, store, builder.lastPhase());
+        builder.lastPhase().joins = keys;
+    }
+    return result;
+}
+
+// Adds the phases that store ds, or p and ds, and those that make sums from them.
+VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const GradientBands& bands,
+                        VkfMessage* message) {
+    GradientSchedule& schedule = builder.schedule();
+    const uint64_t stored = tiles.store.storesP ? bands.pairBytes / 2 : bands.pairBytes;
+    schedule.bandKeys = bands.tiles * tiles.store.keys();
+    schedule.dsOffset = schedule.reserveScratch(stored);
+    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(stored) : 0;
+    schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
+    VkfResult result = addKeyPhase(builder, tiles.store, message);
+    if (result == VKF_SUCCESS) {
+        setBands(bands, tiles.store, builder.lastPhase());
+        builder.joinGradients();
+    }
+    for (const GradientSumTile* tile : {&tiles.dq, &tiles.dk, &tiles.dv}) {
+        if (result == VKF_SUCCESS && tile->workgroupSize() != 0) {
+            result = addSumPhase(builder, *tile, tile == &tiles.dv, bands, tiles.store, message);
+        }
+    }
+    return result;
+}
+
+// The last phase does nothing unless the device asks for sums again.
+void runIfAgain(GradientBuilder& builder, bool joins) {
+    builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
+    builder.lastPhase().joins = joins;
+}
+
+// Adds the phases that write dq, dk and dv, where ds, or p and ds, stay in scratch memory. Phases that keep them to
+// themselves come last: they have to, if stored ones cannot give the sums (VKF_SUMS_AGAIN).
+VkfResult addAll(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, const BandTiles& tiles,
+                 const GradientBands& bands, VkfMessage* message) {
+    VkfResult result = addBandPhases(builder, tiles, bands, message);
+    if (result == VKF_SUCCESS && !tiles.store.storesP && keyTiles.size() > 1) {
+        result = addKeyPhase(builder, keyTiles[1], message); // dv, while the last dq is made
+        builder.joinGradients();
+    }
+    const std::string keyTileText = builder.schedule().keyTileText;
+    if (result == VKF_SUCCESS) {
+        result = addRowPhase(builder, message);
+        runIfAgain(builder, false);
+    }
+    for (const GradientMatrixTile& tile : keyTiles) {
+        if (result == VKF_SUCCESS && tiles.store.storesP) {
+            result = addKeyPhase(builder, tile, message);
+            runIfAgain(builder, true);
+        }
+    }
+    builder.schedule().keyTileText = keyTileText;
+    builder.schedule().rowTileText = tiles.dq.text(1);
+    return result;
+}
+
+} // namespace
+
+VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, bool* added,
+                   VkfMessage* message) {
+    *added = false;
+    if (builder.gradient().given.maxScratchBytes == 0 || !writesDq(builder) || !writesDk(builder) ||
+        keyTiles[0].workgroupSize() == 0) {
+        return VKF_SUCCESS;
+    }
+    const BandTiles tiles = bandTiles(builder, keyTiles, builder.schedule().matrix);
+    const GradientBands bands = chooseGradientBands(builder.gradient(), tiles.store, tiles.dq);
+    *added = bands.heads != 0 && hasAllSums(builder, tiles);
+    return *added ? addAll(builder, keyTiles, tiles, bands, message) : VKF_SUCCESS;
 }
 
 } // namespace vkf
