@@ -224,6 +224,18 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK_FALSE(again.joins);
         CHECK_FALSE(again.alternates);
     }
+    // The shapes of gradient_bands_test.cpp have several bands on an H200 too.
+    for (const vkf::test::Shape& shape : {vkf::test::Shape{10, 8, 4, 70, 460, 16, 24, VKF_TYPE_F16},
+                                          vkf::test::Shape{10, 8, 4, 20, 460, 136, 8, VKF_TYPE_F16}}) {
+        VkfProblem many = problemOf(shape);
+        many.path = VKF_PATH_COOPMAT;
+        VkfGradientProblem ofMany = vkf::test::gradientOf(many);
+        ofMany.maxScratchBytes = uint64_t{1} << 30;
+        ofMany.maxScratchBytes = made(vkf::test::matrixCaps(), ofMany).scratchBytes / 100 * 92;
+        const uint32_t bandKeys = made(vkf::test::matrixCaps(), ofMany).bandKeys;
+        CHECK(bandKeys > 0);
+        CHECK(bandKeys < many.keys);
+    }
     // Whatever the sizes are, the numbers do not overflow, and no search takes long.
     for (const vkf::test::Shape& shape : {vkf::test::Shape{4294967291U, 1, 1, 1, 1, 8, 0, VKF_TYPE_F16},
                                           vkf::test::Shape{1, 65535, 1, 60000, 4000000000U, 256, 0, VKF_TYPE_F16}}) {
