@@ -35,33 +35,7 @@
 #include "common/params.glsl"
 #include "matrix/matrix_layout.glsl"
 
-layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
-layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false; // a workgroup that owns keys: dv, else dk
-layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
-layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
-layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1;
-layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
-layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
-layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
-layout(constant_id = VKF_ID_TYPE_DK) const uint TYPE_DK = VKF_STORED_F32;
-layout(constant_id = VKF_ID_TYPE_DV) const uint TYPE_DV = VKF_STORED_F32;
-layout(constant_id = VKF_ID_BAND_TILE_ROWS) const uint BAND_TILE_ROWS = 1;
-layout(constant_id = VKF_ID_BAND_TILE_KEYS) const uint BAND_TILE_KEYS = 1;
-
-const bool OWNS_KEYS = OWNER == VKF_OWNS_KEYS;
-const uint SUMS_DIM = OWNS_KEYS && WRITES_DV ? VALUE_DIM : HEAD_DIM;
-const uint TYPE_VISITED = !OWNS_KEYS ? TYPE_K : WRITES_DV ? TYPE_DOUT : TYPE_Q;
-const uint TYPE_SUMS = !OWNS_KEYS ? TYPE_DQ : WRITES_DV ? TYPE_DV : TYPE_DK;
-const uint VISITED_TENSOR = !OWNS_KEYS ? VKF_K : WRITES_DV ? VKF_DOUT : VKF_Q;
-
-const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
-const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
-const uint COLUMN_TILES = VKF_GRADIENT_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
-const uint COLUMNS = DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
-const uint STEP = VISITED_STEPS * MATRIX_DEPTH;
-const uint TILE_ROWS = OWNS_KEYS ? STEP : OWNED;
-
+#include "gradient_coopmat/sums_tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -104,6 +78,8 @@ uint band_end;
 uint owned_begin;  // first owned row or key
 HalfRows visited;  // of the first head
 
+#include "gradient_coopmat/sums_stage.glsl"
+
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.
 uint beginItem(const uint number) {
@@ -125,71 +101,6 @@ uint beginItem(const uint number) {
     uint count = OWNS_KEYS && VISITED_TENSOR != VKF_K ? SEQUENCE_ROWS(item) : item.keys;
     visited = halfRowsOf(!OWNS_KEYS ? params.k : WRITES_DV ? params.dout : params.q, VISITED_TENSOR, item, count);
     return band.number;
-}
-
-// Eight rows of p or ds of a key, of head number `head` of the workgroup; zeros where the pass stored none.
-uvec4 pairWord(const uint head, const uint key, const uint row) {
-    uint tile = key / BAND_TILE_KEYS * BAND_TILE_KEYS;
-    uvec2 seeing = rowsThatSee(item, tile, tile + BAND_TILE_KEYS);
-    bool stored = key < band_end && row >= seeing.x / BAND_TILE_ROWS * BAND_TILE_ROWS &&
-                  row < (seeing.y + BAND_TILE_ROWS - 1) / BAND_TILE_ROWS * BAND_TILE_ROWS;
-    uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
-    uint place = (band_head + head) * BAND_KEYS + min(key, band_end - 1) - band_begin;
-    uvec2 pairs = OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
-    uvec4 word = Words(pairs).word[place * row_words + min(row / 8, row_words - 1)];
-    return stored ? word : uvec4(0);
-}
-
-// Eight elements of a visited row; zeros where it does not exist. It does not call wordOrZero, because chains of calls
-// must be short (docs/tuning.md, "Chains of calls").
-uvec4 visitedWord(const uint head, const uint row, const uint column) {
-    HalfRows rows = visited;
-    if (OWNS_KEYS) {
-        rows.address = add64(rows.address, strideOffset(head, params.head_stride[VISITED_TENSOR]));
-    }
-    uvec2 address = halfRowAddress(rows, min(row, rows.count - 1));
-    uint dim = row < rows.count ? SUMS_DIM : 0;
-    if (TYPE_VISITED == VKF_STORED_F32) {
-        return roundedRowWord(address, dim != 0 ? column : SUMS_DIM, SUMS_DIM, WHOLE_WORDS);
-    }
-    if (!WHOLE_WORDS) {
-        return gatherHalves(address, column, dim);
-    }
-    uvec4 word = Words(address).word[column / 8]; // VISITED_WORDS words exist
-    return dim != 0 ? word : uvec4(0);
-}
-
-void fetchStep(const uint head, const uint begin) {
-    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, PAIR_PLACES - 1);
-        uint key = (OWNS_KEYS ? owned_begin : begin) + place / PAIR_WORDS;
-        uint row = (OWNS_KEYS ? begin : owned_begin) + place % PAIR_WORDS * 8;
-        fetched_pairs[i] = pairWord(head, key, row);
-    }
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);
-        fetched_visited[i] = visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);
-    }
-}
-
-void forgetStep() {
-    FORGET(fetched_pairs, 0, PAIR_FETCHES, uvec4(0))
-    FORGET(fetched_visited, 0, VISITED_FETCHES, uvec4(0))
-}
-
-void placeStep() {
-    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (PAIR_PLACES % WORKGROUP_SIZE == 0 || place < PAIR_PLACES) {
-            stage[place / PAIR_WORDS * PAIR_ROW + place % PAIR_WORDS] = fetched_pairs[i];
-        }
-    }
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {
-            stage[VISITED_STAGE + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] = fetched_visited[i];
-        }
-    }
 }
 
 // The first owned row or key of the subgroup in its tile, and its first column.
