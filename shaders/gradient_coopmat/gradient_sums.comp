@@ -71,12 +71,12 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
 };
 
 uint thread, subgroup;
-Item item;         // with the first query head that the workgroup takes
-uint band_head;    // number of this head among the query heads of the pass
-uint band_begin;   // keys of the band
-uint band_end;
-uint owned_begin;  // first owned row or key
-HalfRows visited;  // of the first head
+Item item;        // with the first query head that the workgroup takes
+uint band_head;   // number of this head among the query heads of the pass
+uint band_begin;  // first key of the band
+uint band_end;    // one past its last key
+uint owned_begin; // first owned row or key
+HalfRows visited; // of the first head
 
 #include "gradient_coopmat/sums_stage.glsl"
 
@@ -98,7 +98,7 @@ uint beginItem(const uint number) {
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS + band_head % KV_HEAD_QUERY_HEADS;
     owned_begin = OWNS_KEYS ? band_begin + tile * OWNED : (tiles - 1 - tile) * OWNED;
     item.row_begin = OWNS_KEYS ? 0 : owned_begin;
-    uint count = OWNS_KEYS && VISITED_TENSOR != VKF_K ? SEQUENCE_ROWS(item) : item.keys;
+    uint count = OWNS_KEYS ? SEQUENCE_ROWS(item) : item.keys;
     visited = halfRowsOf(!OWNS_KEYS ? params.k : WRITES_DV ? params.dout : params.q, VISITED_TENSOR, item, count);
     return band.number;
 }
