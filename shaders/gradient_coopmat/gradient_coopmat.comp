@@ -258,7 +258,7 @@ void main() {
     if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
         return;
     }
-    beginBand(number);
+    beginBand();
     beginTensors();
     loadOwned(); // 6
     if (!OWNS_KEYS) {

@@ -18,11 +18,10 @@ uint stored_head; // number of the walk's KV head among those of its pass
 uint stored_key;  // the subgroup's first key, counted from the first key of the band
 uint stored_word; // where the ds of this key and of the present tile begins
 
-void beginBand(const uint number) {
+void beginBand() {
     if (STORES_DS) {
-        uint rest = number % (BAND_TILES * BAND_HEADS);
-        stored_head = rest % BAND_HEADS;
-        stored_key = rest / BAND_HEADS * TILE_KEYS + ownedFirst();
+        stored_head = (item.batch * VKF_GRADIENT_TABLE.kv_heads + item.kv_head) % BAND_HEADS;
+        stored_key = key_begin % (BAND_TILES * TILE_KEYS) + ownedFirst();
     }
 }
 

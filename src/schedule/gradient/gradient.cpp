@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "device/matrix_obstacle.hpp"
-#include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "schedule/gradient/gradient_bands.hpp"

@@ -81,6 +81,13 @@ template <KernelTile Tile> void GradientBuilder::showTile(const Tile& tile) {
     shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
 }
 
+// Where rows are whole words, kernels load them as such, and the addresses must be aligned to words.
+template <KernelTile Tile> void GradientBuilder::setWholeWords(const Tile& tile, Constants* constants) {
+    const bool wholeWords = hasWholeWords(gradient_, tile);
+    (*constants)[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
+}
+
 template <KernelTile Tile>
 VkfResult GradientBuilder::addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
                                     double operations, VkfMessage* message) {
@@ -98,10 +105,8 @@ VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t ite
                                     VkfMessage* message) {
     schedule_->tuned = schedule_->tuned || tile.tuned;
     Constants constants = tileConstants(tile);
-    const bool wholeWords = hasWholeWords(gradient_, tile);
-    constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+    setWholeWords(tile, &constants);
     constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
-    schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
     return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
 }
 
@@ -109,9 +114,7 @@ VkfResult GradientBuilder::addSums(const GradientSumTile& tile, bool writesDv, u
                                    VkfMessage* message) {
     showTile(tile);
     Constants constants = tileConstants(tile);
-    const bool wholeWords = hasWholeWords(gradient_, tile);
-    constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
-    schedule_->inputAlignment = std::max(schedule_->inputAlignment, wholeWords ? loadedWordBytes : 1U);
+    setWholeWords(tile, &constants);
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
     return add(Kernel::gradientSums, constants, pairTensors(), items, operations, message);
 }

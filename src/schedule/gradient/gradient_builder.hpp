@@ -60,6 +60,7 @@ public:
 private:
     std::array<Tensor, 4> pairTensors() const;
     template <KernelTile Tile> void showTile(const Tile& tile);
+    template <KernelTile Tile> void setWholeWords(const Tile& tile, Constants* constants);
     template <KernelTile Tile>
     VkfResult addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                        VkfMessage* message);

@@ -5,7 +5,6 @@
 
 #include "base/message.hpp"
 #include "problem/dropout.hpp"
-#include "problem/strides.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -37,9 +36,6 @@ template <KernelTile Tile> VkfResult addRows(GradientBuilder& builder, const Til
     return builder.addPairs(tile, tiles * builder.heads(), operations, message);
 }
 
-bool needsDp(const GradientTile& tile) { return tile.sumsHeads(); }
-bool needsDp(const GradientMatrixTile& tile) { return tile.sumsHeads() || tile.storesP; }
-
 template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Tile& tile, VkfMessage* message) {
     if (const VkfResult result = requireTile(builder, tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
@@ -52,7 +48,7 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     if (packed) {
         builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
     }
-    const double columns = p.headDim + (needsDp(tile) ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
+    const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
                            (tile.sumsValues() ? p.valueDim : 0.0);
     const uint32_t heads = p.queryHeads / p.kvHeads;
     const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;

@@ -103,10 +103,6 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
     }
 }
 
-bool needsDp(const GradientMatrixTile& tile) {
-    return tile.owner != GradientOwner::keys || tile.headSums || tile.storesP;
-}
-
 } // namespace
 
 uint32_t GradientMatrixTile::visited() const { return steps * stepOf(layout); }
@@ -133,10 +129,10 @@ uint32_t GradientMatrixTile::registers() const {
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const auto share = [this](uint32_t dim, uint32_t side) { return VKF_GRADIENT_SHARE(dim, side, depthSubgroups); };
     const uint32_t headDepths = share(headDim, layout.depth);
-    const uint32_t valueDepths = needsDp(*this) ? share(valueDim, layout.depth) : 0;
+    const uint32_t valueDepths = needsDp() ? share(valueDim, layout.depth) : 0;
     const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
     const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
-    const uint32_t pairs = ownedTiles * elements * (needsDp(*this) ? 2 : 1) * stepOf(layout) / layout.columns;
+    const uint32_t pairs = ownedTiles * elements * (needsDp() ? 2 : 1) * stepOf(layout) / layout.columns;
     const auto fetches = [this](uint32_t dim) {
         return (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
     };

@@ -31,6 +31,7 @@ struct GradientMatrixTile {
 
     bool sumsHeads() const { return headSums; }
     bool sumsValues() const { return valueSums; }
+    bool needsDp() const { return owner != GradientOwner::keys || headSums || storesP; }
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
     uint32_t visited() const;

@@ -74,8 +74,7 @@ uint32_t GradientTile::sharedBytes() const {
 uint32_t GradientTile::registers() const {
     const auto fetches = [this](uint32_t words) { return (words + workgroupSize() - 1) / workgroupSize() * 4; };
     const uint32_t columns4 = std::max(headColumns4, valueColumns4);
-    const bool needsDp = owner != GradientOwner::keys || headColumns4 != 0;
-    const uint32_t pairs = threadOwned * threadVisited * (needsDp ? 2 : 1);
+    const uint32_t pairs = threadOwned * threadVisited * (needsDp() ? 2 : 1);
     const uint32_t sums = threadOwned * 4 * (headColumns4 + valueColumns4);
     const uint32_t fetched = std::max(fetches(owned() * chunkDim4) + fetches(visited() * chunkDim4),
                                       fetches(chunkVisited * lanes * columns4));

@@ -44,6 +44,7 @@ struct GradientTile {
 
     bool sumsHeads() const { return headColumns4 != 0; }
     bool sumsValues() const { return valueColumns4 != 0; }
+    bool needsDp() const { return owner != GradientOwner::keys || sumsHeads(); }
     uint32_t workgroupSize() const { return groups * lanes; }
     uint32_t owned() const { return groups * threadOwned; }
     uint32_t visited() const { return lanes * threadVisited; }

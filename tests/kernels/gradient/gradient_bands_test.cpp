@@ -18,11 +18,9 @@ using vkf::test::GradientCase;
 using vkf::test::GradientInputs;
 using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
+using vkf::test::matrixVariations;
 using vkf::test::problemOf;
 using vkf::test::Variation;
-
-// The variations of path coopmat, which differ in the element layout of matrices.
-constexpr uint32_t matrixVariations[] = {4, 5};
 
 constexpr uint64_t plenty = uint64_t{1} << 30;
 

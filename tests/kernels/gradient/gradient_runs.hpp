@@ -6,12 +6,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "reference/gradient_cases.hpp"
 
 namespace vkf::test {
+
+// The variations of path coopmat, which differ in the element layout of matrices.
+inline constexpr uint32_t matrixVariations[] = {4, 5};
 
 // The gradients of one backward call, as bytes: the span of each tensor, gaps included. Empty if they are not wanted.
 struct GradientOutputs {

@@ -30,14 +30,13 @@ using vkf::test::GradientInputs;
 using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
 using vkf::test::leavesOut;
+using vkf::test::matrixVariations;
 using vkf::test::problemOf;
 using vkf::test::testDevice;
 using vkf::test::Variation;
 
-// The variations of path scalar differ in shared memory for the backward pass, those of path coopmat in the element
-// layout of matrices.
+// The variations of path scalar, which differ in shared memory for the backward pass.
 constexpr uint32_t gradientVariations[] = {0, 2};
-constexpr uint32_t matrixVariations[] = {4, 5};
 
 void check(const Variation& variation, VkfProblem forward, const Data& data, bool hasDlse) {
     if (leavesOut(deviceOf(variation), variation.path)) {
