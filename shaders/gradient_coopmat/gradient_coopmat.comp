@@ -79,6 +79,7 @@ layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
 #include "gradient_coopmat/pair_matrices.glsl"
 #include "gradient_coopmat/matrix_gradients.glsl"
 #include "gradient_coopmat/special_sums.glsl"
+#include "gradient_coopmat/stored_matrices.glsl"
 #include "gradient_coopmat/store_pairs.glsl"
 #include "gradient_coopmat/store_matrices.glsl"
 

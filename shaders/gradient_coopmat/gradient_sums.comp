@@ -45,25 +45,28 @@
 #include "matrix/query_words.glsl"
 #include "gradient/gradient_table.glsl"
 #include "gradient/bands.glsl"
+#include "gradient_coopmat/stored_matrices.glsl"
 
 const uint BAND_KEYS = BAND_TILES * BAND_TILE_KEYS;
-const uint PAIR_WORDS = (OWNS_KEYS ? STEP : OWNED) / 8; // words of a key in a step
-const uint VISITED_WORDS = (SUMS_DIM + 7) / 8;
+const uint VISITED_WORDS = (SUMS_DIM + 7) / 8; // in a row
 // Words from row to row in shared memory. The padding puts neighbouring rows into different banks.
-const uint PAIR_ROW = PAIR_WORDS + 1;
+const uint PAIR_ROW = OWNED / 8 + 1;
 const uint VISITED_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
-const uint VISITED_STAGE = (OWNS_KEYS ? OWNED : STEP) * PAIR_ROW;
+const uint VISITED_STAGE = OWNS_KEYS ? 0 : STEP * PAIR_ROW;
+const uint STAGE_WORDS = VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW);
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
-const uint PAIR_PLACES = OWNED * STEP / 8;
+const uint PAIR_MATRICES = OWNS_KEYS ? OWNED_TILES * VISITED_STEPS
+                                     : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
 const uint VISITED_PLACES = STEP * VISITED_WORDS;
-const uint PAIR_FETCHES = (PAIR_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
-shared uvec4 stage[VKF_MAX_WORDS(VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW), SUBGROUPS * MATRIX_WORDS)];
+shared uvec4 stage[VKF_MAX_WORDS((TWO_STAGES ? 2 : 1) * STAGE_WORDS, SUBGROUPS * MATRIX_WORDS)];
 
-uvec4 fetched_pairs[PAIR_FETCHES];
-uvec4 fetched_visited[VISITED_FETCHES];
+// Two steps on their way.
+uvec4 fetched_pairs[2 * PAIR_MATRICES * LANE_WORDS];
+uvec4 fetched_visited[2 * VISITED_FETCHES];
+LeftMatrix pair_tile[OWNED_TILES * VISITED_STEPS];
 ResultMatrix sum_tile[OWNED_TILES * COLUMN_TILES];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
@@ -77,8 +80,6 @@ uint band_begin;  // first key of the band
 uint band_end;    // one past its last key
 uint owned_begin; // first owned row or key
 HalfRows visited; // of the first head
-
-#include "gradient_coopmat/sums_stage.glsl"
 
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.
@@ -112,50 +113,81 @@ uint subgroupColumn() {
     return subgroup % DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
 }
 
-void multiplyStep() {
+#include "gradient_coopmat/sums_stage.glsl"
+
+// The operands of the step of a set. If rows are owned, they come from shared memory, where they turn from matrices of
+// keys and rows into matrices of rows and keys.
+void takePairs(const uint set, const uint head, const uint begin, const bool exists) {
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
-        LeftMatrix pairs[OWNED_TILES];
         UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+            const uint i = d * OWNED_TILES + r;
             uint owned = subgroupOwned() + r * MATRIX_ROWS;
-            if (OWNS_KEYS) {
-                coopMatLoad(pairs[r], stage, owned * PAIR_ROW + d * MATRIX_DEPTH / 8, PAIR_ROW,
-                            gl_CooperativeMatrixLayoutRowMajor);
+            if (!PAIRS_BY_LANE) {
+                uint key = OWNS_KEYS ? owned_begin + owned : begin + d * MATRIX_DEPTH;
+                uint row = OWNS_KEYS ? begin + d * MATRIX_DEPTH : owned_begin + owned;
+                VKF_LOAD_STORED(pair_tile[i], head, key, row, exists)
+            } else if (OWNS_KEYS) {
+                VKF_TAKE_WORDS(pair_tile[i], fetched_pairs, (set * PAIR_MATRICES + i) * LANE_WORDS)
             } else {
-                coopMatLoad(pairs[r], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,
+                coopMatLoad(pair_tile[i], stage,
+                            (TWO_STAGES ? set * STAGE_WORDS : 0) + d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
             }
         }
+    }
+}
+
+void multiplyStep(const uint set) {
+    uint begin = (TWO_STAGES ? set * STAGE_WORDS : 0) + VISITED_STAGE + subgroupColumn() / 8;
+    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
         UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
             RightMatrix factors;
-            coopMatLoad(factors, stage,
-                        VISITED_STAGE + d * MATRIX_DEPTH * VISITED_ROW + (subgroupColumn() + c * MATRIX_COLUMNS) / 8,
-                        VISITED_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            coopMatLoad(factors, stage, begin + d * MATRIX_DEPTH * VISITED_ROW + c * MATRIX_COLUMNS / 8, VISITED_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
             UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
                 sum_tile[r * COLUMN_TILES + c] =
-                    coopMatMulAdd(pairs[r], factors, sum_tile[r * COLUMN_TILES + c]);
+                    coopMatMulAdd(pair_tile[d * OWNED_TILES + r], factors, sum_tile[r * COLUMN_TILES + c]);
             }
         }
     }
 }
 
 // Adds the products with visited rows or keys [begin, end) of `heads` heads. The steps of all heads are one loop: sums
-// that pass through two loops cost NVIDIA's compiler a move of each sum in every step.
+// that pass through two loops cost NVIDIA's compiler a move of each sum in every step. A turn takes two steps, one from
+// each set. If their number is odd, the last one has zeros.
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
-    fetchStep(0, begin);
-    KEEP_LOOP for (uint i = 0; UNIFORM_BY_VOTE(i < count); i++) {
-        placeStep();
-        barrier();
-        uint next = i + 1;
-        IF_KEEPING_LOADS_HERE(next < count) {
-            uint head = OWNS_KEYS ? next / steps : 0;
-            fetchStep(head, begin + (next - head * steps) * STEP);
+    UNROLL for (uint set = 0; set < 2; set++) {
+        uint head = OWNS_KEYS ? set / steps : 0;
+        IF_KEEPING_LOADS_HERE(set < count) {
+            fetchStep(set, head, begin + (set - head * steps) * STEP);
         } else {
-            forgetStep();
+            forgetStep(set);
         }
-        multiplyStep();
-        barrier(); // the readers of the step are done
+    }
+    KEEP_LOOP for (uint i = 0; UNIFORM_BY_VOTE(i < count); i += 2) {
+        UNROLL for (uint set = 0; set < 2; set++) {
+            placeStep(set);
+            barrier();
+            uint present = min(i + set, count - 1);
+            uint present_head = OWNS_KEYS ? present / steps : 0;
+            takePairs(set, present_head, begin + (present - present_head * steps) * STEP, present == i + set);
+            uint next = i + set + 2;
+            IF_KEEPING_LOADS_HERE(next < count) {
+                uint head = OWNS_KEYS ? next / steps : 0;
+                fetchStep(set, head, begin + (next - head * steps) * STEP);
+            } else {
+                forgetStep(set);
+            }
+            multiplyStep(set);
+            if (!TWO_STAGES) {
+                barrier(); // the readers of the step are done
+            }
+        }
+    }
+    if (TWO_STAGES) {
+        barrier();
     }
 }
 
@@ -262,7 +294,7 @@ void sumOverRows() {
     uvec2 seeing = rowsThatSee(item, owned_begin, min(owned_begin + OWNED, band_end));
     beginSums(true);
     if (UNIFORM_BY_VOTE(seeing.x < seeing.y)) {
-        addVisited(seeing.x / 8 * 8, seeing.y, KV_HEAD_QUERY_HEADS);
+        addVisited(seeing.x / MATRIX_DEPTH * MATRIX_DEPTH, seeing.y, KV_HEAD_QUERY_HEADS);
     }
     storeSums();
 }

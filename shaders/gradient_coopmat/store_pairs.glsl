@@ -5,7 +5,8 @@
 // If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
 // gradient_sums.comp does not know. Kernels that store nothing then compute all sums again.
 //
-// Needs: gradient_coopmat/pair_state.glsl, gradient/walk.glsl, gradient/gradient_table.glsl.
+// Needs: gradient_coopmat/stored_matrices.glsl, gradient_coopmat/pair_state.glsl, gradient/walk.glsl,
+// gradient/gradient_table.glsl.
 // Provides: beginBand, beginPairs, storePairs, askForSumsAgain.
 #ifndef VKF_STORE_PAIRS_GLSL
 #define VKF_STORE_PAIRS_GLSL
@@ -16,7 +17,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer S
 
 uint stored_head; // number of the walk's KV head among those of its pass
 uint stored_key;  // the subgroup's first key, counted from the first key of the band
-uint stored_word; // where the ds of this key and of the present tile begins
+uint stored_word; // the first word of the subgroup's first matrix of the present tile
 
 void beginBand() {
     if (STORES_DS) {
@@ -29,19 +30,27 @@ void beginBand() {
 void beginPairs() {
     if (STORES_DS) {
         uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;
-        uint key = head * (BAND_TILES * TILE_KEYS) + stored_key;
-        stored_word = key * (VKF_DS_ROWS(params.query_rows) / 8) + item.row_begin / 8;
+        stored_word = storedMatrix(head * (BAND_TILES * TILE_KEYS) + stored_key, item.row_begin);
     }
 }
 
 // Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
 // matrices in memory if a function that it does not inline uses them.
+#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_tile[i][e], operand_tile[i][(e) + 1]))
 #define VKF_STORE_OPERANDS(operands, pairs)                                                                         \
     UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                  \
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                  \
-            coopMatStore(operand_tile[((operands) + r) * STEP_DEPTHS + depth], StoredPairs(pairs).word,              \
-                         stored_word + r * MATRIX_ROWS * row_words + step * STEP / 8 + depth * DEPTH_WORDS,          \
-                         row_words, gl_CooperativeMatrixLayoutRowMajor);                                             \
+            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                   \
+            uint place = first + r * key_step + depth * STORED_WORDS;                                                \
+            if (PAIRS_BY_LANE) {                                                                                     \
+                UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                \
+                    StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                     \
+                        uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));           \
+                }                                                                                                    \
+            } else {                                                                                                 \
+                coopMatStore(operand_tile[i], StoredPairs(pairs).word, place, STORED_ROW,                            \
+                             gl_CooperativeMatrixLayoutRowMajor);                                                    \
+            }                                                                                                        \
         }                                                                                                            \
     }
 
@@ -51,7 +60,8 @@ void storePairs(const uint step) {
         return;
     }
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
-        uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
+        uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
+        uint key_step = storedKeyStep();
         if (STORES_P) {
             VKF_STORE_OPERANDS(0, VKF_GRADIENT_TABLE.p)
         }

@@ -1,25 +1,60 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves steps of stored pairs and of visited rows from device memory to shared memory. A fetch loads words into
-// registers, and a placement stores them when the readers of the step before are done.
+// Moves steps of stored pairs and of visited rows from device memory to where the products read them. A fetch loads
+// words into registers, two steps ahead. A placement brings those of a step to shared memory.
 //
-// Needs: gradient_coopmat/sums_tile.glsl, gradient/bands.glsl, gradient/gradient_table.glsl, matrix/half_rows.glsl,
-// matrix/query_words.glsl, the state of gradient_sums.comp. Provides: fetchStep, forgetStep, placeStep.
+// Needs: gradient_coopmat/sums_tile.glsl, gradient_coopmat/stored_matrices.glsl, gradient/gradient_table.glsl,
+// matrix/half_rows.glsl, matrix/query_words.glsl, the state of gradient_sums.comp.
+// Provides: fetchStep, forgetStep, placeStep, VKF_LOAD_STORED.
 #ifndef VKF_SUMS_STAGE_GLSL
 #define VKF_SUMS_STAGE_GLSL
 
-// Eight rows of p or ds of a key, of head number `head` of the workgroup; zeros where the pass stored none.
-uvec4 pairWord(const uint head, const uint key, const uint row) {
+// Matrices of pairs that a subgroup fetches in a step: those that it owns if it owns keys, else every SUBGROUPS-th one
+// of the workgroup.
+const uint ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
+const uint STEP_MATRICES = VISITED_STEPS * ROW_MATRICES;
+
+// The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
+uvec2 fetchedPlace(const uint number, const uint begin) {
+    if (OWNS_KEYS) {
+        return uvec2(owned_begin + subgroupOwned() + number % OWNED_TILES * MATRIX_ROWS,
+                     begin + number / OWNED_TILES * MATRIX_DEPTH);
+    }
+    uint matrix = number * SUBGROUPS + subgroup;
+    return uvec2(begin + matrix / ROW_MATRICES * MATRIX_ROWS, owned_begin + matrix % ROW_MATRICES * MATRIX_DEPTH);
+}
+
+// Whether the pass stored the matrix that begins with a key and a row.
+bool isStored(const uint key, const uint row) {
     uint tile = key / BAND_TILE_KEYS * BAND_TILE_KEYS;
     uvec2 seeing = rowsThatSee(item, tile, tile + BAND_TILE_KEYS);
-    bool stored = key < band_end && row >= seeing.x / BAND_TILE_ROWS * BAND_TILE_ROWS &&
-                  row < (seeing.y + BAND_TILE_ROWS - 1) / BAND_TILE_ROWS * BAND_TILE_ROWS;
-    uint row_words = VKF_DS_ROWS(params.query_rows) / 8;
-    uint place = (band_head + head) * BAND_KEYS + min(key, band_end - 1) - band_begin;
-    uvec2 pairs = OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
-    uvec4 word = Words(pairs).word[place * row_words + min(row / 8, row_words - 1)];
-    return stored ? word : uvec4(0);
+    uint row_tile = row / BAND_TILE_ROWS;
+    return key < band_end && row_tile >= seeing.x / BAND_TILE_ROWS && row_tile * BAND_TILE_ROWS < seeing.y;
 }
+
+uvec2 storedPairs() {
+    return OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
+}
+
+// The first word of a matrix of head number `head` of the workgroup. It exists, whether the matrix was stored or not.
+uint storedWord(const uint head, const uint key, const uint row) {
+    uint last_row = VKF_DS_ROWS(params.query_rows) - MATRIX_DEPTH;
+    uint place = (band_head + head) * BAND_KEYS + min(key, band_end - MATRIX_ROWS) - band_begin;
+    return storedMatrix(place, min(row, last_row));
+}
+
+// Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
+#define VKF_LOAD_STORED(matrix, head, key, row, exists)                                                       \
+    if (OWNS_KEYS) {                                                                                           \
+        coopMatLoad(matrix, Words(storedPairs()).word, storedWord(head, key, row), STORED_ROW,                 \
+                    gl_CooperativeMatrixLayoutRowMajor);                                                       \
+    } else {                                                                                                   \
+        coopMatLoad(matrix, Words(storedPairs()).word, storedWord(head, key, row), STORED_ROW,                 \
+                    gl_CooperativeMatrixLayoutColumnMajor);                                                    \
+    }                                                                                                          \
+    if (!(exists) || !isStored(key, row)) {                                                                    \
+        matrix = LeftMatrix(0.0);                                                                              \
+    }
 
 // Eight elements of a visited row; zeros where it does not exist. It does not call wordOrZero, because chains of calls
 // must be short (docs/tuning.md, "Chains of calls").
@@ -40,35 +75,55 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
     return dim != 0 ? word : uvec4(0);
 }
 
-void fetchStep(const uint head, const uint begin) {
-    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, PAIR_PLACES - 1);
-        uint key = (OWNS_KEYS ? owned_begin : begin) + place / PAIR_WORDS;
-        uint row = (OWNS_KEYS ? begin : owned_begin) + place % PAIR_WORDS * 8;
-        fetched_pairs[i] = pairWord(head, key, row);
-    }
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);
-        fetched_visited[i] = visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);
-    }
-}
-
-void forgetStep() {
-    FORGET(fetched_pairs, 0, PAIR_FETCHES, uvec4(0))
-    FORGET(fetched_visited, 0, VISITED_FETCHES, uvec4(0))
-}
-
-void placeStep() {
-    UNROLL for (uint i = 0; i < PAIR_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (PAIR_PLACES % WORKGROUP_SIZE == 0 || place < PAIR_PLACES) {
-            stage[place / PAIR_WORDS * PAIR_ROW + place % PAIR_WORDS] = fetched_pairs[i];
+void fetchStep(const uint set, const uint head, const uint begin) {
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
+        uvec2 place = fetchedPlace(i, begin);
+        uint first = storedWord(head, place.x, place.y) + thread % LANES * LANE_WORDS;
+        bool stored = isStored(place.x, place.y);
+        UNROLL for (uint w = 0; w < LANE_WORDS; w++) {
+            uvec4 word = Words(storedPairs()).word[first + w];
+            fetched_pairs[(set * PAIR_MATRICES + i) * LANE_WORDS + w] = stored ? word : uvec4(0);
         }
     }
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
+        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);
+        fetched_visited[set * VISITED_FETCHES + i] =
+            visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);
+    }
+}
+
+// A set of zeros adds nothing to the sums.
+void forgetStep(const uint set) {
+    FORGET(fetched_pairs, set * PAIR_MATRICES * LANE_WORDS, (set + 1) * PAIR_MATRICES * LANE_WORDS, uvec4(0))
+    FORGET(fetched_visited, set * VISITED_FETCHES, (set + 1) * VISITED_FETCHES, uvec4(0))
+}
+
+// Gives the elements of fetched words to a left operand.
+#define VKF_TAKE_WORDS(matrix, words, begin)                                                                  \
+    UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                      \
+        f16vec2 two = unpackFloat2x16(words[(begin) + e / 8][e / 2 % 4]);                                      \
+        matrix[e] = two.x;                                                                                     \
+        matrix[e + 1] = two.y;                                                                                 \
+    }
+
+void placeStep(const uint set) {
+    uint begin = TWO_STAGES ? set * STAGE_WORDS : 0;
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {
+        uint number = i * SUBGROUPS + subgroup;
+        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {
+            LeftMatrix pairs;
+            VKF_TAKE_WORDS(pairs, fetched_pairs, (set * PAIR_MATRICES + i) * LANE_WORDS)
+            coopMatStore(pairs, stage,
+                         begin + number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW,
+                         PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+    begin += VISITED_STAGE;
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
         uint place = i * WORKGROUP_SIZE + thread;
         if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {
-            stage[VISITED_STAGE + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] = fetched_visited[i];
+            stage[begin + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] =
+                fetched_visited[set * VISITED_FETCHES + i];
         }
     }
 }

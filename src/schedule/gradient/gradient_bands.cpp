@@ -20,6 +20,7 @@ struct GradientBands {
     uint64_t sumBytes = 0;  // of sums of dq; 0 if a band has all keys
 };
 
+constexpr uint32_t wordElements = 8; // of 16 bits
 // Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
 constexpr uint64_t mostWaves = 4;
 // KV heads of a pass, if there are as many. Their bands are shorter than those of one head, so that the workgroups of a
@@ -67,10 +68,11 @@ GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, 
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
 
-// Whether the kernel that owns keys stores ds for all rows that may see one of them.
+// Whether the kernel that owns keys stores ds for all rows that may see one of them, in matrices that can be
+// transposed.
 bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
-    return !has(forward.given, VKF_ARRAY_CU_SEQLENS) && !has(forward.given, VKF_ARRAY_BLOCK_MASK) &&
-           forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
+    return store.layout.rows == store.layout.depth && !has(forward.given, VKF_ARRAY_CU_SEQLENS) &&
+           !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
 }
 
 // The bands that fit VkfGradientProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
@@ -131,6 +133,7 @@ void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase
     phase.passes = bands.passes;
     constants[VKF_ID_BAND_TILES] = bands.tiles;
     constants[VKF_ID_BAND_HEADS] = bands.heads;
+    constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.exchanged && store.layout.elements() % wordElements == 0 ? 1 : 0;
     if (phase.variant.kernel == Kernel::gradientSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
         constants[VKF_ID_BAND_TILE_KEYS] = store.keys();

@@ -21,6 +21,7 @@ struct Candidate {
     uint32_t subgroups;
     uint32_t ownedTiles;
     uint32_t steps;
+    bool twoStages;
     uint32_t depthSubgroups;
     uint32_t mostDim;
 };
@@ -28,8 +29,8 @@ struct Candidate {
 // Best first, for 16 x 16 matrices. 256 rows or keys read the others half as often as 128. The sums of a subgroup fill
 // 128 registers.
 constexpr std::array candidates = {
-    Candidate{4, 4, 2, 1, 64},  Candidate{8, 2, 2, 1, 128}, Candidate{8, 2, 2, 2, 256}, Candidate{8, 1, 2, 2, 256},
-    Candidate{4, 1, 1, 2, 256}, Candidate{2, 1, 1, 2, 256}, Candidate{1, 1, 1, 1, 256},
+    Candidate{8, 2, 2, false, 1, 128}, Candidate{8, 2, 2, false, 2, 256}, Candidate{8, 1, 2, false, 2, 256},
+    Candidate{4, 1, 1, false, 2, 256}, Candidate{2, 1, 1, false, 2, 256}, Candidate{1, 1, 1, false, 1, 256},
 };
 
 } // namespace
@@ -42,25 +43,29 @@ uint32_t GradientSumTile::sharedBytes() const {
     const uint32_t row = VKF_GRADIENT_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
     const uint32_t output = subgroups * layout.rows * layout.columns / 4;
     const bool ownsKeys = owner == GradientOwner::keys;
-    return VKF_MAX_WORDS(VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row), output) * wordBytes;
+    const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
+    return VKF_MAX_WORDS((twoStages ? 2 : 1) * step, output) * wordBytes;
 }
 
 uint32_t GradientSumTile::registers() const {
-    const auto fetches = [this](uint32_t words) { return (visited() * words + workgroupSize() - 1) / workgroupSize(); };
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const uint32_t columnTiles = VKF_GRADIENT_SHARE(dim, layout.columns, depthSubgroups);
-    return ownedTiles * (columnTiles * layout.elements() + operand) +
-           4 * (fetches(owned() / 8) + fetches((dim + 7) / 8));
+    const uint32_t operands = ownedTiles * steps;
+    const uint32_t fetched =
+        owner == GradientOwner::keys ? operands : (steps * owned() / layout.depth + subgroups - 1) / subgroups;
+    const uint32_t words = (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize();
+    return ownedTiles * columnTiles * layout.elements() + operands * operand + 2 * (fetched * operand + 4 * words);
 }
 
 std::string GradientSumTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
+    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
 }
 
 GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim) {
     static_assert(KernelTile<GradientSumTile>);
     for (const Candidate& c : candidates) {
-        const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
+        const GradientSumTile tile{layout,  owner,       c.subgroups,      c.ownedTiles,
+                                   c.steps, c.twoStages, c.depthSubgroups, dim};
         const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
         if (objection.reason == VKF_TILE_SUITS && VKF_DS_UNIT % tile.owned() == 0) {
