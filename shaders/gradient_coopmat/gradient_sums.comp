@@ -63,9 +63,11 @@ const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_S
 
 shared uvec4 stage[VKF_MAX_WORDS((TWO_STAGES ? 2 : 1) * STAGE_WORDS, SUBGROUPS * MATRIX_WORDS)];
 
-// Two steps on their way.
-uvec4 fetched_pairs[2 * PAIR_MATRICES * LANE_WORDS];
-uvec4 fetched_visited[2 * VISITED_FETCHES];
+// Steps on their way: an even one and an odd one.
+uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
+uvec4 even_visited[VISITED_FETCHES];
+uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];
+uvec4 odd_visited[VISITED_FETCHES];
 LeftMatrix pair_tile[OWNED_TILES * VISITED_STEPS];
 ResultMatrix sum_tile[OWNED_TILES * COLUMN_TILES];
 
@@ -115,30 +117,29 @@ uint subgroupColumn() {
 
 #include "gradient_coopmat/sums_stage.glsl"
 
-// The operands of the step of a set. If rows are owned, they come from shared memory, where they turn from matrices of
-// keys and rows into matrices of rows and keys.
-void takePairs(const uint set, const uint head, const uint begin, const bool exists) {
-    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
-        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
-            const uint i = d * OWNED_TILES + r;
-            uint owned = subgroupOwned() + r * MATRIX_ROWS;
-            if (!PAIRS_BY_LANE) {
-                uint key = OWNS_KEYS ? owned_begin + owned : begin + d * MATRIX_DEPTH;
-                uint row = OWNS_KEYS ? begin + d * MATRIX_DEPTH : owned_begin + owned;
-                VKF_LOAD_STORED(pair_tile[i], head, key, row, exists)
-            } else if (OWNS_KEYS) {
-                VKF_TAKE_WORDS(pair_tile[i], fetched_pairs, (set * PAIR_MATRICES + i) * LANE_WORDS)
-            } else {
-                coopMatLoad(pair_tile[i], stage,
-                            (TWO_STAGES ? set * STAGE_WORDS : 0) + d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,
-                            gl_CooperativeMatrixLayoutColumnMajor);
-            }
-        }
+// The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
+// rows into matrices of rows and keys.
+#define VKF_TAKE_PAIRS(pairs, stage_begin, head, begin, exists)                                               \
+    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                          \
+        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
+            const uint i = d * OWNED_TILES + r;                                                                \
+            uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                    \
+            uint visited_place = (begin) + d * MATRIX_DEPTH;                                                   \
+            if (!PAIRS_BY_LANE) {                                                                              \
+                uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                    \
+                uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                    \
+                VKF_LOAD_STORED(pair_tile[i], head, key, row, exists)                                          \
+            } else if (OWNS_KEYS) {                                                                            \
+                VKF_TAKE_WORDS(pair_tile[i], pairs, i * LANE_WORDS)                                            \
+            } else {                                                                                           \
+                coopMatLoad(pair_tile[i], stage, (stage_begin) + d * MATRIX_DEPTH * PAIR_ROW + owned / 8,      \
+                            PAIR_ROW, gl_CooperativeMatrixLayoutColumnMajor);                                  \
+            }                                                                                                  \
+        }                                                                                                      \
     }
-}
 
-void multiplyStep(const uint set) {
-    uint begin = (TWO_STAGES ? set * STAGE_WORDS : 0) + VISITED_STAGE + subgroupColumn() / 8;
+void multiplyStep(const uint stage_begin) {
+    uint begin = stage_begin + VISITED_STAGE + subgroupColumn() / 8;
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
         UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
             RightMatrix factors;
@@ -152,42 +153,44 @@ void multiplyStep(const uint set) {
     }
 }
 
+// Fetches step `number` of [0, count), if there is one.
+#define VKF_FETCH(pairs, rows, number)                                                                        \
+    IF_KEEPING_LOADS_HERE((number) < count) {                                                                  \
+        uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                  \
+        VKF_FETCH_STEP(pairs, rows, fetched_head, begin + ((number) - fetched_head * steps) * STEP)            \
+    } else {                                                                                                   \
+        VKF_FORGET_STEP(pairs, rows)                                                                           \
+    }
+
+// Adds the products of step `number`, and fetches the one after the next.
+#define VKF_ADD_STEP(pairs, rows, number, stage_begin)                                                        \
+    {                                                                                                          \
+        VKF_PLACE_STEP(pairs, rows, stage_begin)                                                               \
+        barrier();                                                                                             \
+        uint present = min(number, count - 1);                                                                 \
+        uint head = OWNS_KEYS ? present / steps : 0;                                                           \
+        VKF_TAKE_PAIRS(pairs, stage_begin, head, begin + (present - head * steps) * STEP, present == (number)) \
+        VKF_FETCH(pairs, rows, (number) + 2)                                                                   \
+        multiplyStep(stage_begin);                                                                             \
+        if (!TWO_STAGES) {                                                                                     \
+            barrier(); /* the readers of the step are done */                                                  \
+        }                                                                                                      \
+    }
+
 // Adds the products with visited rows or keys [begin, end) of `heads` heads. The steps of all heads are one loop: sums
-// that pass through two loops cost NVIDIA's compiler a move of each sum in every step. A turn takes two steps, one from
-// each set. If their number is odd, the last one has zeros.
+// that pass through two loops cost NVIDIA's compiler a move of each sum in every step. If the number of steps is odd,
+// the last one has zeros.
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
-    UNROLL for (uint set = 0; set < 2; set++) {
-        uint head = OWNS_KEYS ? set / steps : 0;
-        IF_KEEPING_LOADS_HERE(set < count) {
-            fetchStep(set, head, begin + (set - head * steps) * STEP);
-        } else {
-            forgetStep(set);
-        }
-    }
-    KEEP_LOOP for (uint i = 0; UNIFORM_BY_VOTE(i < count); i += 2) {
-        UNROLL for (uint set = 0; set < 2; set++) {
-            placeStep(set);
-            barrier();
-            uint present = min(i + set, count - 1);
-            uint present_head = OWNS_KEYS ? present / steps : 0;
-            takePairs(set, present_head, begin + (present - present_head * steps) * STEP, present == i + set);
-            uint next = i + set + 2;
-            IF_KEEPING_LOADS_HERE(next < count) {
-                uint head = OWNS_KEYS ? next / steps : 0;
-                fetchStep(set, head, begin + (next - head * steps) * STEP);
-            } else {
-                forgetStep(set);
-            }
-            multiplyStep(set);
-            if (!TWO_STAGES) {
-                barrier(); // the readers of the step are done
-            }
-        }
+    VKF_FETCH(even_pairs, even_visited, 0)
+    VKF_FETCH(odd_pairs, odd_visited, 1)
+    KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {
+        VKF_ADD_STEP(even_pairs, even_visited, even, 0)
+        VKF_ADD_STEP(odd_pairs, odd_visited, even + 1, TWO_STAGES ? STAGE_WORDS : 0)
     }
     if (TWO_STAGES) {
-        barrier();
+        barrier(); // the readers of the last step are done
     }
 }
 

@@ -5,7 +5,7 @@
 //
 // Needs: gradient_coopmat/sums_tile.glsl, gradient_coopmat/stored_matrices.glsl, gradient/gradient_table.glsl,
 // matrix/half_rows.glsl, matrix/query_words.glsl, the state of gradient_sums.comp.
-// Provides: fetchStep, forgetStep, placeStep, VKF_LOAD_STORED.
+// Provides: VKF_FETCH_STEP, VKF_FORGET_STEP, VKF_PLACE_STEP, VKF_TAKE_WORDS, VKF_LOAD_STORED.
 #ifndef VKF_SUMS_STAGE_GLSL
 #define VKF_SUMS_STAGE_GLSL
 
@@ -75,28 +75,27 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
     return dim != 0 ? word : uvec4(0);
 }
 
-void fetchStep(const uint set, const uint head, const uint begin) {
-    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
-        uvec2 place = fetchedPlace(i, begin);
-        uint first = storedWord(head, place.x, place.y) + thread % LANES * LANE_WORDS;
-        bool stored = isStored(place.x, place.y);
-        UNROLL for (uint w = 0; w < LANE_WORDS; w++) {
-            uvec4 word = Words(storedPairs()).word[first + w];
-            fetched_pairs[(set * PAIR_MATRICES + i) * LANE_WORDS + w] = stored ? word : uvec4(0);
-        }
+// Fetches the words of a step: of `pairs` and of `rows`, which are those of even or of odd steps. The arrays are named
+// in macros, because NVIDIA's compiler keeps an array in memory whose index a function gets as a parameter.
+#define VKF_FETCH_STEP(pairs, rows, head, begin)                                                              \
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
+        uvec2 place = fetchedPlace(i, begin);                                                                  \
+        uint first = storedWord(head, place.x, place.y) + thread % LANES * LANE_WORDS;                         \
+        bool stored = isStored(place.x, place.y);                                                              \
+        UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
+            uvec4 word = Words(storedPairs()).word[first + w];                                                 \
+            pairs[i * LANE_WORDS + w] = stored ? word : uvec4(0);                                              \
+        }                                                                                                      \
+    }                                                                                                          \
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
+        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                     \
+        rows[i] = visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);                 \
     }
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);
-        fetched_visited[set * VISITED_FETCHES + i] =
-            visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);
-    }
-}
 
-// A set of zeros adds nothing to the sums.
-void forgetStep(const uint set) {
-    FORGET(fetched_pairs, set * PAIR_MATRICES * LANE_WORDS, (set + 1) * PAIR_MATRICES * LANE_WORDS, uvec4(0))
-    FORGET(fetched_visited, set * VISITED_FETCHES, (set + 1) * VISITED_FETCHES, uvec4(0))
-}
+// Zeros add nothing to the sums.
+#define VKF_FORGET_STEP(pairs, rows)                                                                          \
+    FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                     \
+    FORGET(rows, 0, VISITED_FETCHES, uvec4(0))
 
 // Gives the elements of fetched words to a left operand.
 #define VKF_TAKE_WORDS(matrix, words, begin)                                                                  \
@@ -106,26 +105,28 @@ void forgetStep(const uint set) {
         matrix[e + 1] = two.y;                                                                                 \
     }
 
-void placeStep(const uint set) {
-    uint begin = TWO_STAGES ? set * STAGE_WORDS : 0;
-    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {
-        uint number = i * SUBGROUPS + subgroup;
-        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {
-            LeftMatrix pairs;
-            VKF_TAKE_WORDS(pairs, fetched_pairs, (set * PAIR_MATRICES + i) * LANE_WORDS)
-            coopMatStore(pairs, stage,
-                         begin + number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW,
-                         PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);
-        }
+// Brings the words of a step to the stage that begins with word `begin`. If keys are owned, its pairs stay in registers.
+#define VKF_PLACE_STEP(pairs, rows, begin)                                                                    \
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
+        uint number = i * SUBGROUPS + subgroup;                                                                \
+        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
+            LeftMatrix matrix;                                                                                 \
+            VKF_TAKE_WORDS(matrix, pairs, i * LANE_WORDS)                                                      \
+            coopMatStore(matrix, stage, (begin) + placedPair(number), PAIR_ROW,                                \
+                         gl_CooperativeMatrixLayoutRowMajor);                                                  \
+        }                                                                                                      \
+    }                                                                                                          \
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
+        uint place = i * WORKGROUP_SIZE + thread;                                                              \
+        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
+            stage[(begin) + VISITED_STAGE + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] =     \
+                rows[i];                                                                                       \
+        }                                                                                                      \
     }
-    begin += VISITED_STAGE;
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {
-            stage[begin + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] =
-                fetched_visited[set * VISITED_FETCHES + i];
-        }
-    }
+
+// The first word of a matrix of pairs in a stage, if rows are owned.
+uint placedPair(const uint number) {
+    return number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW;
 }
 
 #endif
