@@ -82,6 +82,7 @@ uint band_begin;  // first key of the band
 uint band_end;    // one past its last key
 uint owned_begin; // first owned row or key
 HalfRows visited; // of the first head
+uvec2 pairs_address; // of ds or p of the pass
 
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.
@@ -101,6 +102,7 @@ uint beginItem(const uint number) {
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS + band_head % KV_HEAD_QUERY_HEADS;
     owned_begin = OWNS_KEYS ? band_begin + tile * OWNED : (tiles - 1 - tile) * OWNED;
     item.row_begin = OWNS_KEYS ? 0 : owned_begin;
+    pairs_address = OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
     uint count = OWNS_KEYS ? SEQUENCE_ROWS(item) : item.keys;
     visited = halfRowsOf(!OWNS_KEYS ? params.k : WRITES_DV ? params.dout : params.q, VISITED_TENSOR, item, count);
     return band.number;
@@ -130,7 +132,7 @@ uint subgroupColumn() {
                 uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                    \
                 VKF_LOAD_STORED(pair_tile[i], head, key, row, exists)                                          \
             } else if (OWNS_KEYS) {                                                                            \
-                VKF_TAKE_WORDS(pair_tile[i], pairs, i * LANE_WORDS)                                            \
+                VKF_TAKE_WORDS(pair_tile[i], pairs, i, begin)                                                  \
             } else {                                                                                           \
                 coopMatLoad(pair_tile[i], stage, (stage_begin) + d * MATRIX_DEPTH * PAIR_ROW + owned / 8,      \
                             PAIR_ROW, gl_CooperativeMatrixLayoutColumnMajor);                                  \
@@ -165,11 +167,12 @@ void multiplyStep(const uint stage_begin) {
 // Adds the products of step `number`, and fetches the one after the next.
 #define VKF_ADD_STEP(pairs, rows, number, stage_begin)                                                        \
     {                                                                                                          \
-        VKF_PLACE_STEP(pairs, rows, stage_begin)                                                               \
-        barrier();                                                                                             \
         uint present = min(number, count - 1);                                                                 \
         uint head = OWNS_KEYS ? present / steps : 0;                                                           \
-        VKF_TAKE_PAIRS(pairs, stage_begin, head, begin + (present - head * steps) * STEP, present == (number)) \
+        uint first = begin + (present - head * steps) * STEP;                                                  \
+        VKF_PLACE_STEP(pairs, rows, stage_begin, first)                                                        \
+        barrier();                                                                                             \
+        VKF_TAKE_PAIRS(pairs, stage_begin, head, first, present == (number))                                   \
         VKF_FETCH(pairs, rows, (number) + 2)                                                                   \
         multiplyStep(stage_begin);                                                                             \
         if (!TWO_STAGES) {                                                                                     \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves steps of stored pairs and of visited rows from device memory to where the products read them. A fetch loads
-// words into registers, two steps ahead. A placement brings those of a step to shared memory.
+// words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of what
+// does not exist. A fetch that selected zeros would wait for its words.
 //
 // Needs: gradient_coopmat/sums_tile.glsl, gradient_coopmat/stored_matrices.glsl, gradient/gradient_table.glsl,
 // matrix/half_rows.glsl, matrix/query_words.glsl, the state of gradient_sums.comp.
@@ -32,10 +33,6 @@ bool isStored(const uint key, const uint row) {
     return key < band_end && row_tile >= seeing.x / BAND_TILE_ROWS && row_tile * BAND_TILE_ROWS < seeing.y;
 }
 
-uvec2 storedPairs() {
-    return OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
-}
-
 // The first word of a matrix of head number `head` of the workgroup. It exists, whether the matrix was stored or not.
 uint storedWord(const uint head, const uint key, const uint row) {
     uint last_row = VKF_DS_ROWS(params.query_rows) - MATRIX_DEPTH;
@@ -46,17 +43,17 @@ uint storedWord(const uint head, const uint key, const uint row) {
 // Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
 #define VKF_LOAD_STORED(matrix, head, key, row, exists)                                                       \
     if (OWNS_KEYS) {                                                                                           \
-        coopMatLoad(matrix, Words(storedPairs()).word, storedWord(head, key, row), STORED_ROW,                 \
+        coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
                     gl_CooperativeMatrixLayoutRowMajor);                                                       \
     } else {                                                                                                   \
-        coopMatLoad(matrix, Words(storedPairs()).word, storedWord(head, key, row), STORED_ROW,                 \
+        coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
                     gl_CooperativeMatrixLayoutColumnMajor);                                                    \
     }                                                                                                          \
     if (!(exists) || !isStored(key, row)) {                                                                    \
         matrix = LeftMatrix(0.0);                                                                              \
     }
 
-// Eight elements of a visited row; zeros where it does not exist. It does not call wordOrZero, because chains of calls
+// Eight elements of a visited row, or of the last one that exists. It does not call wordOrZero, because chains of calls
 // must be short (docs/tuning.md, "Chains of calls").
 uvec4 visitedWord(const uint head, const uint row, const uint column) {
     HalfRows rows = visited;
@@ -64,15 +61,13 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
         rows.address = add64(rows.address, strideOffset(head, params.head_stride[VISITED_TENSOR]));
     }
     uvec2 address = halfRowAddress(rows, min(row, rows.count - 1));
-    uint dim = row < rows.count ? SUMS_DIM : 0;
     if (TYPE_VISITED == VKF_STORED_F32) {
-        return roundedRowWord(address, dim != 0 ? column : SUMS_DIM, SUMS_DIM, WHOLE_WORDS);
+        return roundedRowWord(address, column, SUMS_DIM, WHOLE_WORDS);
     }
     if (!WHOLE_WORDS) {
-        return gatherHalves(address, column, dim);
+        return gatherHalves(address, column, SUMS_DIM);
     }
-    uvec4 word = Words(address).word[column / 8]; // VISITED_WORDS words exist
-    return dim != 0 ? word : uvec4(0);
+    return Words(address).word[column / 8]; // VISITED_WORDS words exist
 }
 
 // Fetches the words of a step: of `pairs` and of `rows`, which are those of even or of odd steps. The arrays are named
@@ -81,10 +76,8 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
         uvec2 place = fetchedPlace(i, begin);                                                                  \
         uint first = storedWord(head, place.x, place.y) + thread % LANES * LANE_WORDS;                         \
-        bool stored = isStored(place.x, place.y);                                                              \
         UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
-            uvec4 word = Words(storedPairs()).word[first + w];                                                 \
-            pairs[i * LANE_WORDS + w] = stored ? word : uvec4(0);                                              \
+            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first + w];                                  \
         }                                                                                                      \
     }                                                                                                          \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
@@ -97,30 +90,34 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
     FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                     \
     FORGET(rows, 0, VISITED_FETCHES, uvec4(0))
 
-// Gives the elements of fetched words to a left operand.
-#define VKF_TAKE_WORDS(matrix, words, begin)                                                                  \
+// Gives the elements of the words of fetched matrix `number` to a left operand. `begin`: of the step.
+#define VKF_TAKE_WORDS(matrix, words, number, begin)                                                          \
+    uvec2 taken = fetchedPlace(number, begin);                                                                 \
+    bool stored = isStored(taken.x, taken.y);                                                                  \
     UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                      \
-        f16vec2 two = unpackFloat2x16(words[(begin) + e / 8][e / 2 % 4]);                                      \
-        matrix[e] = two.x;                                                                                     \
-        matrix[e + 1] = two.y;                                                                                 \
+        uint two = words[(number) * LANE_WORDS + e / 8][e / 2 % 4];                                            \
+        f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                 \
+        matrix[e] = elements.x;                                                                                \
+        matrix[e + 1] = elements.y;                                                                            \
     }
 
-// Brings the words of a step to the stage that begins with word `begin`. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, rows, begin)                                                                    \
+// Brings the words of a step to the stage that begins with word `first`. If keys are owned, its pairs stay in registers.
+#define VKF_PLACE_STEP(pairs, rows, first, begin)                                                             \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
         uint number = i * SUBGROUPS + subgroup;                                                                \
         if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
             LeftMatrix matrix;                                                                                 \
-            VKF_TAKE_WORDS(matrix, pairs, i * LANE_WORDS)                                                      \
-            coopMatStore(matrix, stage, (begin) + placedPair(number), PAIR_ROW,                                \
+            VKF_TAKE_WORDS(matrix, pairs, i, begin)                                                            \
+            coopMatStore(matrix, stage, (first) + placedPair(number), PAIR_ROW,                                \
                          gl_CooperativeMatrixLayoutRowMajor);                                                  \
         }                                                                                                      \
     }                                                                                                          \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
         uint place = i * WORKGROUP_SIZE + thread;                                                              \
+        uint row = place / VISITED_WORDS;                                                                      \
         if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
-            stage[(begin) + VISITED_STAGE + place / VISITED_WORDS * VISITED_ROW + place % VISITED_WORDS] =     \
-                rows[i];                                                                                       \
+            stage[(first) + VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] =                       \
+                (begin) + row < visited.count ? rows[i] : uvec4(0);                                            \
         }                                                                                                      \
     }
 
