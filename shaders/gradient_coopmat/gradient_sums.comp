@@ -156,24 +156,24 @@ void multiplyStep(const uint stage_begin) {
 }
 
 // Fetches step `number` of [0, count), if there is one.
-#define VKF_FETCH(pairs, rows, number)                                                                        \
+#define VKF_FETCH(pairs, words, number)                                                                       \
     IF_KEEPING_LOADS_HERE((number) < count) {                                                                  \
         uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                  \
-        VKF_FETCH_STEP(pairs, rows, fetched_head, begin + ((number) - fetched_head * steps) * STEP)            \
+        VKF_FETCH_STEP(pairs, words, fetched_head, begin + ((number) - fetched_head * steps) * STEP)            \
     } else {                                                                                                   \
-        VKF_FORGET_STEP(pairs, rows)                                                                           \
+        VKF_FORGET_STEP(pairs, words)                                                                          \
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, rows, number, stage_begin)                                                        \
+#define VKF_ADD_STEP(pairs, words, number, stage_begin)                                                       \
     {                                                                                                          \
         uint present = min(number, count - 1);                                                                 \
         uint head = OWNS_KEYS ? present / steps : 0;                                                           \
         uint first = begin + (present - head * steps) * STEP;                                                  \
-        VKF_PLACE_STEP(pairs, rows, stage_begin, first)                                                        \
+        VKF_PLACE_STEP(pairs, words, stage_begin, first)                                                       \
         barrier();                                                                                             \
         VKF_TAKE_PAIRS(pairs, stage_begin, head, first, present == (number))                                   \
-        VKF_FETCH(pairs, rows, (number) + 2)                                                                   \
+        VKF_FETCH(pairs, words, (number) + 2)                                                                  \
         multiplyStep(stage_begin);                                                                             \
         if (!TWO_STAGES) {                                                                                     \
             barrier(); /* the readers of the step are done */                                                  \
@@ -186,6 +186,7 @@ void multiplyStep(const uint stage_begin) {
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
+    beginFetches();
     VKF_FETCH(even_pairs, even_visited, 0)
     VKF_FETCH(odd_pairs, odd_visited, 1)
     KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {
@@ -300,7 +301,7 @@ void sumOverRows() {
     uvec2 seeing = rowsThatSee(item, owned_begin, min(owned_begin + OWNED, band_end));
     beginSums(true);
     if (UNIFORM_BY_VOTE(seeing.x < seeing.y)) {
-        addVisited(seeing.x / MATRIX_DEPTH * MATRIX_DEPTH, seeing.y, KV_HEAD_QUERY_HEADS);
+        addVisited(seeing.x / STEP * STEP, seeing.y, KV_HEAD_QUERY_HEADS);
     }
     storeSums();
 }

@@ -15,13 +15,16 @@
 const uint ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
 const uint STEP_MATRICES = VISITED_STEPS * ROW_MATRICES;
 
+uint key_step;                   // words from a matrix to that of the next keys
+uint first_words[PAIR_MATRICES]; // of the invocation, in the matrices of head 0 and the first step
+
 // The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
 uvec2 fetchedPlace(const uint number, const uint begin) {
     if (OWNS_KEYS) {
         return uvec2(owned_begin + subgroupOwned() + number % OWNED_TILES * MATRIX_ROWS,
                      begin + number / OWNED_TILES * MATRIX_DEPTH);
     }
-    uint matrix = number * SUBGROUPS + subgroup;
+    uint matrix = min(number * SUBGROUPS + subgroup, STEP_MATRICES - 1);
     return uvec2(begin + matrix / ROW_MATRICES * MATRIX_ROWS, owned_begin + matrix % ROW_MATRICES * MATRIX_DEPTH);
 }
 
@@ -33,11 +36,26 @@ bool isStored(const uint key, const uint row) {
     return key < band_end && row_tile >= seeing.x / BAND_TILE_ROWS && row_tile * BAND_TILE_ROWS < seeing.y;
 }
 
-// The first word of a matrix of head number `head` of the workgroup. It exists, whether the matrix was stored or not.
+// The first word of the matrix that begins with a key and a row, of head number `head` of the workgroup. It exists,
+// whether the matrix was stored or not.
 uint storedWord(const uint head, const uint key, const uint row) {
-    uint last_row = VKF_DS_ROWS(params.query_rows) - MATRIX_DEPTH;
     uint place = (band_head + head) * BAND_KEYS + min(key, band_end - MATRIX_ROWS) - band_begin;
-    return storedMatrix(place, min(row, last_row));
+    return storedMatrix(place, row);
+}
+
+// Sets where the matrices of steps lie. Steps and bands divide one another, so that all matrices of a step exist.
+void beginFetches() {
+    key_step = storedKeyStep();
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
+        uvec2 place = fetchedPlace(i, OWNS_KEYS ? 0 : band_begin);
+        first_words[i] = storedWord(0, place.x, place.y) + thread % LANES * LANE_WORDS;
+    }
+}
+
+// Words from the matrices of a head's first step, row 0 or the first key of the band, to those of another step.
+uint wordsToStep(const uint head, const uint begin) {
+    return OWNS_KEYS ? head * (BAND_KEYS / MATRIX_ROWS) * key_step + begin / MATRIX_DEPTH * STORED_WORDS
+                     : (begin - band_begin) / MATRIX_ROWS * key_step;
 }
 
 // Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
@@ -53,42 +71,50 @@ uint storedWord(const uint head, const uint key, const uint row) {
         matrix = LeftMatrix(0.0);                                                                              \
     }
 
-// Eight elements of a visited row, or of the last one that exists. It does not call wordOrZero, because chains of calls
-// must be short (docs/tuning.md, "Chains of calls").
-uvec4 visitedWord(const uint head, const uint row, const uint column) {
+// Eight elements of a visited row, or of the last one that exists. `rows` begins with the step's first row. It does not
+// call wordOrZero, because chains of calls must be short (docs/tuning.md, "Chains of calls").
+uvec4 visitedWord(const HalfRows rows, const uint row, const uint column) {
+    uint existing = min(row, rows.count - 1);
+    if (WHOLE_WORDS && TYPE_VISITED != VKF_STORED_F32) { // VISITED_WORDS words exist
+        return Words(rows.address).word[existing * (rows.row_stride / 16) + column / 8];
+    }
+    uvec2 address = halfRowAddress(rows, existing);
+    if (TYPE_VISITED == VKF_STORED_F32) {
+        return roundedRowWord(address, column, SUMS_DIM, WHOLE_WORDS);
+    }
+    return gatherHalves(address, column, SUMS_DIM);
+}
+
+// The visited rows of a head from row `begin` on, which exists.
+HalfRows visitedRows(const uint head, const uint begin) {
     HalfRows rows = visited;
     if (OWNS_KEYS) {
         rows.address = add64(rows.address, strideOffset(head, params.head_stride[VISITED_TENSOR]));
     }
-    uvec2 address = halfRowAddress(rows, min(row, rows.count - 1));
-    if (TYPE_VISITED == VKF_STORED_F32) {
-        return roundedRowWord(address, column, SUMS_DIM, WHOLE_WORDS);
-    }
-    if (!WHOLE_WORDS) {
-        return gatherHalves(address, column, SUMS_DIM);
-    }
-    return Words(address).word[column / 8]; // VISITED_WORDS words exist
+    rows.address = halfRowAddress(rows, begin);
+    rows.count -= begin;
+    return rows;
 }
 
-// Fetches the words of a step: of `pairs` and of `rows`, which are those of even or of odd steps. The arrays are named
+// Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. The arrays are named
 // in macros, because NVIDIA's compiler keeps an array in memory whose index a function gets as a parameter.
-#define VKF_FETCH_STEP(pairs, rows, head, begin)                                                              \
+#define VKF_FETCH_STEP(pairs, words, head, begin)                                                             \
+    uint pairs_step = wordsToStep(head, begin);                                                                \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
-        uvec2 place = fetchedPlace(i, begin);                                                                  \
-        uint first = storedWord(head, place.x, place.y) + thread % LANES * LANE_WORDS;                         \
         UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
-            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first + w];                                  \
+            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first_words[i] + pairs_step + w];            \
         }                                                                                                      \
     }                                                                                                          \
+    HalfRows rows = visitedRows(head, begin);                                                                  \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
         uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                     \
-        rows[i] = visitedWord(head, begin + place / VISITED_WORDS, place % VISITED_WORDS * 8);                 \
+        words[i] = visitedWord(rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                        \
     }
 
 // Zeros add nothing to the sums.
-#define VKF_FORGET_STEP(pairs, rows)                                                                          \
+#define VKF_FORGET_STEP(pairs, words)                                                                          \
     FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                     \
-    FORGET(rows, 0, VISITED_FETCHES, uvec4(0))
+    FORGET(words, 0, VISITED_FETCHES, uvec4(0))
 
 // Gives the elements of the words of fetched matrix `number` to a left operand. `begin`: of the step.
 #define VKF_TAKE_WORDS(matrix, words, number, begin)                                                          \
@@ -102,7 +128,7 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
     }
 
 // Brings the words of a step to the stage that begins with word `first`. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, rows, first, begin)                                                             \
+#define VKF_PLACE_STEP(pairs, words, first, begin)                                                            \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
         uint number = i * SUBGROUPS + subgroup;                                                                \
         if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
@@ -117,7 +143,7 @@ uvec4 visitedWord(const uint head, const uint row, const uint column) {
         uint row = place / VISITED_WORDS;                                                                      \
         if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
             stage[(first) + VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] =                       \
-                (begin) + row < visited.count ? rows[i] : uvec4(0);                                            \
+                (begin) + row < visited.count ? words[i] : uvec4(0);                                           \
         }                                                                                                      \
     }
 

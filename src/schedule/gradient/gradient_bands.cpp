@@ -32,6 +32,7 @@ struct Sizes {
     uint64_t tiles;     // of keys, of a head
     uint64_t pairBytes; // of a tile, of p or ds
     uint64_t sumBytes;  // of dq of a KV head
+    uint64_t unit;      // tiles in a step of sums over keys; it divides those of a band
 };
 
 Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
@@ -39,7 +40,8 @@ Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const Gradie
     const uint64_t rowTiles = (uint64_t{p.queryRows} + sum.rows() - 1) / sum.rows();
     return {uint64_t{p.batch} * p.kvHeads, (uint64_t{p.keys} + store.keys() - 1) / store.keys(),
             queryHeads * store.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
-            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float)};
+            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float),
+            std::max<uint64_t>(sum.keys() / store.keys(), 1)};
 }
 
 // The smallest divisor of `number` that is not smaller than `least`; `number` itself if none is near.
@@ -57,7 +59,8 @@ uint64_t divisorFrom(uint64_t least, uint64_t number) {
 // `stored`: 2 for p and ds, else 1.
 GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, uint64_t allowedBytes) {
     const uint64_t heads = divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, usualHeads), sizes.heads);
-    const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
+    const uint64_t some = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
+    const uint64_t tiles = (some + sizes.unit - 1) / sizes.unit * sizes.unit;
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
     const uint64_t ofHead = stored * tiles * sizes.pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
     if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX) {
