@@ -61,6 +61,10 @@ typedef enum VkfGradientBits VKF_INT32_ENUM {
 } VkfGradientBits;
 typedef uint32_t VkfGradients; /* bits of VkfGradientBits */
 
+/* Default limit of VkfGradientProblem::maxScratchBytes: room for a band of 128 workgroups with headDim 256 and 16384
+ * rows, and for its sums. */
+#define VKF_DEFAULT_GRADIENT_SCRATCH_BYTES UINT64_C(1342177280)
+
 /* One backward call. The rules for all structs in problem.h hold here too. */
 typedef struct VkfGradientProblem {
     size_t structSize; /* sizeof(VkfGradientProblem) */
@@ -101,14 +105,16 @@ typedef struct VkfGradientProblem {
      * - Other rows, heads and sequences must not overlap, else UNSUPPORTED. */
     VkfType dbiasType;
     uint32_t reserved; /* 0; else INVALID_ARGUMENT */
-    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. 0 = none. On path
-     * coopmat, ds of a band of keys then stays there, and the call computes five products instead of seven. With
-     * headDim or valueDim over 128, p stays there too.
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. On path coopmat, ds of
+     * a band of keys then stays there, and the call computes five products instead of seven. With headDim or valueDim
+     * over 128, p stays there too.
      *
+     * - 0 = VKF_DEFAULT_GRADIENT_SCRATCH_BYTES, where that was measured to save time: with headDim or valueDim over 64,
+     *   and enough keys and heads to occupy a large device. 1 = none. Any other number is used wherever it suffices.
      * - A band needs 2 bytes for each pair of a key and a row, 4 with p. It has at least as many keys, counted over
-     *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for some effect,
-     *   and four times as many are used. Less than a band needs changes nothing, and so do packed sequences, block
-     *   masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
+     *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
+     *   effect, and at most four times as many are used. Less than a band needs changes nothing, and so do packed
+     *   sequences, block masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */

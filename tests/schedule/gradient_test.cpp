@@ -194,6 +194,8 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     VkfProblem forward = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
     VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    CHECK(made(vkf::test::matrixCaps(), problem).bandKeys == 8192); // the default
+    problem.maxScratchBytes = 1;
     const uint64_t without = made(vkf::test::matrixCaps(), problem).scratchBytes;
     const struct {
         uint64_t mebibytes;
@@ -248,6 +250,14 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         if (make(vkf::test::matrixCaps(), ofLarge, &schedule, &message) == VKF_SUCCESS) {
             CHECK(schedule.scratchBytes < uint64_t{1} << 40);
         }
+    }
+    // Without a limit, narrow heads and few workgroups store nothing.
+    problem.maxScratchBytes = 0;
+    for (const vkf::test::Shape& shape : {vkf::test::Shape{1, 8, 8, 8192, 8192, 64, 0, VKF_TYPE_F16},
+                                          vkf::test::Shape{1, 8, 8, 8192, 2048, 128, 0, VKF_TYPE_F16}}) {
+        VkfProblem few = problemOf(shape);
+        few.path = VKF_PATH_COOPMAT;
+        CHECK(made(vkf::test::matrixCaps(), vkf::test::gradientOf(few)).bandKeys == 0);
     }
     // ds that only one kernel needs is not stored.
     problem.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;

@@ -4,6 +4,7 @@
 // of other implementations.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/bench_report.hpp"
@@ -26,7 +27,7 @@ struct BackwardBenchOptions {
     DeviceFlags device;
     MeasureOptions measure = {.timing = {.warmUps = 1, .warmSeconds = 0.03, .maxRuns = 1000, .seconds = 0.3},
                               .sampleRows = 8};
-    uint32_t scratch = 0; // MiB
+    std::optional<uint32_t> scratch; // MiB
     std::vector<std::string> compare;
     ReportOptions report;
 };
@@ -145,13 +146,12 @@ void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string&
     for (const char* flag : {"--kv-type", "--page-size"}) // the backward pass has no block types and no pages
         command->remove_option(command->get_option(flag));
     command->add_option("--kv-heads", options->kvHeads, "number of KV heads (default: as many as query heads)");
-    command->add_option("--scratch", options->scratch,
-                        "MiB of scratch memory that the backward pass may use to save work (default: 0)");
+    addScratchOption(*command, options->scratch);
     addCompareOption(*command, options->compare);
     addTimedBenchOptions(*command, options->device, options->measure, options->report);
     command->callback([options, &action] {
         action = [options] {
-            options->measure.scratchBytes = uint64_t{options->scratch} << 20;
+            options->measure.scratchBytes = mostScratchBytes(options->scratch);
             checkReport(options->report);
             checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
             BackwardBench(*options).run({{"tokens", options->shapes.tokens}, {"width", options->shapes.width}});

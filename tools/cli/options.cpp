@@ -219,6 +219,18 @@ void addTuningOption(CLI::App& command, std::string& file) {
     command.add_option("--tuning", file, "file of `vkflash tune` with the tiles to use");
 }
 
+void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes) {
+    command.add_option("--scratch", mebibytes,
+                       "MiB of scratch memory that the backward pass may use to save work; 0 = none (default: at most "
+                       "1280, where that is faster)");
+}
+
+uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {
+    if (!mebibytes)
+        return 0;
+    return *mebibytes == 0 ? 1 : uint64_t{*mebibytes} << 20;
+}
+
 std::string loadTuning(const std::string& file) {
     if (file.empty())
         return {};

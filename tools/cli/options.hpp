@@ -6,6 +6,7 @@
 #define VKFLASH_TOOLS_OPTIONS_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,12 @@ struct DeviceFlags {
 
 void addDeviceOptions(CLI::App& command, DeviceFlags& flags); // all but --tuning
 void addTuningOption(CLI::App& command, std::string& file);
+
+// --scratch: MiB of scratch memory that the backward pass may use to save work. Nothing = as the library sees fit.
+void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes);
+
+// VkfGradientProblem::maxScratchBytes.
+uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes);
 // The content of the file given to --tuning. "" if the flag was not given.
 std::string loadTuning(const std::string& file);
 // Prints validation messages to stderr as they come. checkValidation fails if there were any.

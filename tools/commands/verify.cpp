@@ -27,13 +27,13 @@ struct VerifyOptions {
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
     bool backward = false;
-    uint32_t scratch = 0; // MiB
+    std::optional<uint32_t> scratch; // MiB
 };
 
 // A refusal names the flag.
 void makeGradients(const VerifyOptions& options, const VkfProblem& problem, std::optional<RandomGradients>& gradients) {
     try {
-        gradients.emplace(problem, options.seed, uint64_t{options.scratch} << 20);
+        gradients.emplace(problem, options.seed, mostScratchBytes(options.scratch));
     } catch (const host::Error& error) {
         failInput("--backward: {}", error.what());
     }
@@ -108,8 +108,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->add_flag("--backward", options->backward,
                       "also compute and check the backward pass with random gradients of o and lse; --path is then its "
                       "path");
-    command->add_option("--scratch", options->scratch,
-                        "MiB of scratch memory that the backward pass may use to save work (default: 0)");
+    addScratchOption(*command, options->scratch);
     command->callback([options, &action] { action = [options] { verify(*options); }; });
 }
 

@@ -78,6 +78,19 @@ bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) 
            !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
 }
 
+// Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where docs/tuning.md
+// shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
+uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
+    constexpr uint32_t widestWithout = 64;
+    constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
+    const VkfProblem& p = gradient.forward.given;
+    if (gradient.given.maxScratchBytes != 0) {
+        return std::min(gradient.given.maxScratchBytes, mostBytes);
+    }
+    const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
+    return pays ? VKF_DEFAULT_GRADIENT_SCRATCH_BYTES : 0;
+}
+
 // The bands that fit VkfGradientProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
 // device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
 GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
@@ -88,8 +101,7 @@ GradientBands chooseGradientBands(const CheckedGradient& gradient, const Gradien
     }
     const Sizes sizes = sizesOf(p, store, sum);
     const uint64_t all = sizes.heads * sizes.tiles;
-    constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
-    const uint64_t allowed = std::min(gradient.given.maxScratchBytes, mostBytes);
+    const uint64_t allowed = allowedBytes(gradient, all);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
         const GradientBands bands = bandsOf(sizes, workgroups, store.storesP ? 2 : 1, allowed);
@@ -224,8 +236,7 @@ VkfResult addAll(GradientBuilder& builder, const std::vector<GradientMatrixTile>
 VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, bool* added,
                    VkfMessage* message) {
     *added = false;
-    if (builder.gradient().given.maxScratchBytes == 0 || !writesDq(builder) || !writesDk(builder) ||
-        keyTiles[0].workgroupSize() == 0) {
+    if (!writesDq(builder) || !writesDk(builder) || keyTiles[0].workgroupSize() == 0) {
         return VKF_SUCCESS;
     }
     const BandTiles tiles = bandTiles(builder, keyTiles, builder.schedule().matrix);

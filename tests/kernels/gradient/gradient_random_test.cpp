@@ -56,7 +56,7 @@ VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
     problem.gradients = dice.oneIn(3) && some != 0 ? some : all;
     const auto wants = [&](VkfGradients bit) { return (problem.gradients & bit) != 0; };
     problem.hasDlse = dice.oneIn(2) ? 1 : 0;
-    problem.maxScratchBytes = problem.hasDlse != 0 ? uint64_t{1} << 30 : 0; // half of the problems may keep ds
+    problem.maxScratchBytes = problem.hasDlse != 0 ? uint64_t{1} << 30 : 1; // half of the problems may keep ds
     problem.dbiasType = wants(VKF_GRADIENT_BIAS) ? type() : VKF_TYPE_F32;
     describe(problem.dout, forward.queryHeads, forward.queryRows, valueDim);
     problem.dq = problem.dk = problem.dv = {};
