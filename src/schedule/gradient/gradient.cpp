@@ -209,8 +209,8 @@ bool readsWholeWords(const GradientBuilder& builder) {
            inWholeWords(builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT));
 }
 
-// AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because on an H200 (NVIDIA
-// 580.159.04) two random calls with such rows had a wrong dk (docs/portability.md).
+// AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler
+// (580.159.04) lost sums of such calls (docs/portability.md).
 bool avoidsMatrices(const GradientBuilder& builder) {
     return builder.caps().driver == VK_DRIVER_ID_MESA_LLVMPIPE || !readsWholeWords(builder);
 }
