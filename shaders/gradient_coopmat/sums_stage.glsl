@@ -67,8 +67,9 @@ uint wordsToStep(const uint head, const uint begin) {
         coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
                     gl_CooperativeMatrixLayoutColumnMajor);                                                    \
     }                                                                                                          \
-    if (!(exists) || !isStored(key, row)) {                                                                    \
-        matrix = LeftMatrix(0.0);                                                                              \
+    bool is_zero = !(exists) || !isStored(key, row);                                                            \
+    for (int e = 0; e < matrix.length(); e++) {                                                                \
+        matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                              \
     }
 
 // Eight elements of a visited row, or of the last one that exists. `rows` begins with the step's first row. It does not
