@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves steps of stored pairs and of visited rows from device memory to where the products read them. A fetch loads
-// words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of what
-// does not exist. A fetch that selected zeros would wait for its words.
+// words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of
+// pairs that were not stored. A fetch that selected zeros would wait for its words. Rows past the last one are that row
+// again: their pairs are zeros.
 //
 // Needs: gradient_coopmat/sums_tile.glsl, gradient_coopmat/stored_matrices.glsl, gradient/gradient_table.glsl,
 // matrix/half_rows.glsl, matrix/query_words.glsl, the state of gradient_sums.comp.
@@ -143,8 +144,7 @@ HalfRows visitedRows(const uint head, const uint begin) {
         uint place = i * WORKGROUP_SIZE + thread;                                                              \
         uint row = place / VISITED_WORDS;                                                                      \
         if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
-            stage[(first) + VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] =                       \
-                (begin) + row < visited.count ? words[i] : uvec4(0);                                           \
+            stage[(first) + VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];             \
         }                                                                                                      \
     }
 

@@ -23,9 +23,9 @@ struct GradientBands {
 constexpr uint32_t wordElements = 8; // of 16 bits
 // Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
 constexpr uint64_t mostWaves = 4;
-// KV heads of a pass, if there are as many. Their bands are shorter than those of one head, so that the workgroups of a
-// causal mask take similar times.
-constexpr uint64_t usualHeads = 8;
+// KV heads of a pass, if there are as many. Fewer heads have longer bands, whose workgroups take less similar times
+// under a causal mask.
+constexpr uint64_t fewHeads = 8;
 
 struct Sizes {
     uint64_t heads;     // KV heads of all sequences
@@ -55,10 +55,31 @@ uint64_t divisorFrom(uint64_t least, uint64_t number) {
     return number;
 }
 
+// The largest divisor of `number` that is not larger than `most`, which is at least 1.
+uint64_t divisorUpTo(uint64_t most, uint64_t number) {
+    uint64_t divisor = std::min(most, number);
+    while (number % divisor != 0) {
+        divisor--;
+    }
+    return divisor;
+}
+
+// KV heads of a pass of about so many workgroups. A band with all keys of its heads is best: it adds to no sums of
+// earlier bands. docs/tuning.md, "Pairs in scratch memory", has the model.
+uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
+    if (workgroups >= sizes.tiles) {
+        const uint64_t whole = divisorUpTo(workgroups / sizes.tiles, sizes.heads);
+        if (whole >= fewHeads || whole == sizes.heads) {
+            return whole;
+        }
+    }
+    return divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, fewHeads), sizes.heads);
+}
+
 // The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
 // `stored`: 2 for p and ds, else 1.
 GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, uint64_t allowedBytes) {
-    const uint64_t heads = divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, usualHeads), sizes.heads);
+    const uint64_t heads = headsOfPass(sizes, workgroups);
     const uint64_t some = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t tiles = (some + sizes.unit - 1) / sizes.unit * sizes.unit;
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
