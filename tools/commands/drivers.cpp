@@ -36,7 +36,9 @@ struct KernelReport {
     std::string problem;
     std::string tile; // of the problem's plan
     CompiledKernel kernel;
-    bool announced = false; // the plan says that its tile spills, and the problem asked for the path
+    // The problem asked for the path, and the plan says that its tile spills. A gradient does not say so, but without the
+    // request it would take another path.
+    bool announced = false;
 
     bool passed() const { return (announced || !kernel.spills()) && kernel.seconds < mostSeconds; }
 };
@@ -71,8 +73,38 @@ bool announcesSpills(const Plan& plan) {
     return false;
 }
 
+// Compiles the kernels of the backward pass.
+void compileBackward(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
+    auto gradient = make<VkfGradientProblem>();
+    VkfProblem forward = problem.problem;
+    enable(forward, VKF_ARRAY_LSE);
+    gradient.problem = &forward;
+    gradient.dout = gradient.dq = forward.q;
+    gradient.dk = forward.k;
+    gradient.dv = forward.v;
+    VkfMessage message{};
+    if (vkfCheckGradientSupport(compiled.context(), &gradient, &message) != VKF_SUCCESS) {
+        report.unsupported++;
+        return;
+    }
+    Gradient made;
+    auto info = make<VkfGradientInfo>();
+    if (vkfCreateGradient(compiled.context(), &gradient, made.put(), &message) != VKF_SUCCESS ||
+        vkfGetGradientInfo(made.get(), &info, &message) != VKF_SUCCESS)
+        fail("{}: {}: {}", report.name, problem.text, message.text);
+    report.plans++;
+    for (CompiledKernel& kernel : compiled.take())
+        report.kernels.push_back({problem.text,
+                                  fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile),
+                                  std::move(kernel), problem.problem.path != VKF_PATH_AUTO});
+}
+
 // Compiles what the problem needs beyond the problems before it.
 void compile(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
+    if (problem.backward) {
+        compileBackward(problem, compiled, report);
+        return;
+    }
     VkfMessage message{};
     if (vkfCheckSupport(compiled.context(), &problem.problem, &message) != VKF_SUCCESS) {
         report.unsupported++;
@@ -124,7 +156,7 @@ void print(const ChipReport& report) {
                    kernel.subgroupSize, kernel.registers, kernel.spilled, kernel.scratchBytes, kernel.sharedBytes,
                    kernel.subgroups, kernel.seconds, one.tile,
                    !one.passed()                      ? "  FAILED"
-                   : one.announced && kernel.spills() ? "  spills, as its plan says"
+                   : one.announced && kernel.spills() ? "  spills, on request"
                                                       : "");
     }
     fmt::print("\n");
@@ -204,7 +236,7 @@ void addDriversCommand(CLI::App& program, Action& action) {
     command->add_option("--types", lists.types, "list of types of k and v")->delimiter(',')->capture_default_str();
     command->add_option("--dims", lists.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
     command->add_option("--sizes", lists.sizes, "list of prefill, few, decode")->delimiter(',')->capture_default_str();
-    command->add_option("--extras", lists.extras, "list of none, causal, mask, bias, pages")
+    command->add_option("--extras", lists.extras, "list of none, causal, mask, bias, pages, backward")
         ->delimiter(',')
         ->capture_default_str();
     command->add_flag("--json", options->json, "print JSON");

@@ -14,6 +14,7 @@ namespace vkf::tools {
 namespace {
 
 constexpr uint32_t latentDim = 576;
+constexpr const char* backwardExtra = "backward";
 constexpr uint32_t latentValueDim = 512;
 
 struct Size {
@@ -42,7 +43,7 @@ const Size& sizeOf(const std::string& name) {
 void applyExtra(const std::string& extra, VkfProblem& problem) {
     if (extra == "none")
         return;
-    if (extra == "causal") {
+    if (extra == "causal" || extra == backwardExtra) {
         problem.causal = 1;
     } else if (extra == "mask") {
         enable(problem, VKF_ARRAY_MASK);
@@ -60,7 +61,7 @@ void applyExtra(const std::string& extra, VkfProblem& problem) {
         problem.paging.maxPages = problem.keys / pageSize;
         problem.paging.pages = problem.batch * problem.paging.maxPages;
     } else {
-        failInput("--extras: {} is none of none, causal, mask, bias, pages", extra);
+        failInput("--extras: {} is none of none, causal, mask, bias, pages, backward", extra);
     }
 }
 
@@ -95,7 +96,7 @@ DriverProblemLists usualDriverProblems() {
             {"f32", "f16", "q8_0"},
             {64, 80, 128, 256, latentDim},
             {"prefill", "few", "decode"},
-            {"none", "causal"}};
+            {"none", "causal", backwardExtra}};
 }
 
 std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists) {
@@ -107,8 +108,8 @@ std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists) {
                     for (const std::string& extra : lists.extras) {
                         const VkfProblem problem = problemOf(path, type, dim, sizeOf(size), extra);
                         if (vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
-                            problems.push_back(
-                                {fmt::format("{} {} D={} {} {}", path, type, dim, size, extra), problem});
+                            problems.push_back({fmt::format("{} {} D={} {} {}", path, type, dim, size, extra), problem,
+                                                extra == backwardExtra});
                     }
     return problems;
 }

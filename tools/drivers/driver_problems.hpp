@@ -14,6 +14,7 @@ namespace vkf::tools {
 struct DriverProblem {
     std::string text; // "coopmat f16 D=128 prefill causal"
     VkfProblem problem;
+    bool backward = false; // the kernels of the backward pass instead
 };
 
 struct DriverProblemLists {
@@ -21,7 +22,7 @@ struct DriverProblemLists {
     std::vector<std::string> types;  // of q, k, v and o; block types are those of k and v, with an f16 q
     std::vector<uint32_t> dims;      // 576 stands for latent attention, where v is the first 512 columns of k
     std::vector<std::string> sizes;  // prefill, few, decode
-    std::vector<std::string> extras; // none, causal, mask, bias, pages
+    std::vector<std::string> extras; // none, causal, mask, bias, pages; backward: of a causal problem
 };
 
 // What ./dev drivers compiles without flags. It takes some minutes.

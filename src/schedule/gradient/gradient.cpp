@@ -11,6 +11,7 @@
 #include "schedule/gradient/gradient_builder.hpp"
 #include "schedule/gradient/gradient_pairs.hpp"
 #include "schedule/packed_sequences.hpp"
+#include "tiles/amd/registers.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/tile_problem.hpp"
@@ -210,9 +211,9 @@ bool readsWholeWords(const GradientBuilder& builder) {
 }
 
 // AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler
-// (580.159.04) lost sums of such calls (docs/portability.md).
+// (580.159.04) lost sums of such calls, and AMD chips, whose compiler keeps no tile in registers (docs/portability.md).
 bool avoidsMatrices(const GradientBuilder& builder) {
-    return builder.caps().driver == VK_DRIVER_ID_MESA_LLVMPIPE || !readsWholeWords(builder);
+    return builder.caps().driver == VK_DRIVER_ID_MESA_LLVMPIPE || isAmd(builder.caps()) || !readsWholeWords(builder);
 }
 
 // Chooses the path. AUTO is coopmat where the device can and nothing speaks against it.
