@@ -55,7 +55,8 @@ TEST_CASE("no kernel that the library chooses by itself spills on AMD chips", "[
                 CHECK(kernel["scratchBytes"] == 0);
             }
             const std::string problem = kernel["problem"];
-            CHECK((!kernel["announced"] || problem.starts_with("coopmat f16 D=256 ") || problem.ends_with(" backward")));
+            CHECK(
+                (!kernel["announced"] || problem.starts_with("coopmat f16 D=256 ") || problem.ends_with(" backward")));
             CHECK((kernel["spilledRegisters"] == 0 || !problem.starts_with("auto ")));
         }
     }

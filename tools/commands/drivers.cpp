@@ -36,8 +36,8 @@ struct KernelReport {
     std::string problem;
     std::string tile; // of the problem's plan
     CompiledKernel kernel;
-    // The problem asked for the path, and the plan says that its tile spills. A gradient does not say so, but without the
-    // request it would take another path.
+    // The problem asked for the path, and the plan says that its tile spills. A gradient does not say so, but without
+    // the request it would take another path.
     bool announced = false;
 
     bool passed() const { return (announced || !kernel.spills()) && kernel.seconds < mostSeconds; }
