@@ -19,6 +19,7 @@ VkfGradientProblem gradientProblem(const VkfProblem& forward, VkfGradients gradi
     problem.problem = &forward;
     problem.gradients = gradients;
     problem.dout = forward.o;
+    problem.maxScratchBytes = 1; // none: tuning data has no tiles of the kernels that sum up stored pairs
     if ((gradients & VKF_GRADIENT_Q) != 0)
         problem.dq = forward.q;
     if ((gradients & VKF_GRADIENT_K) != 0)
