@@ -11,12 +11,11 @@
 // of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A step in
 // shared memory:
 //
-//     pairs     p or ds as in scratch memory: a row has one key, its columns are query rows. A workgroup that owns rows
-//               loads left operands from it by columns.
+//     pairs     if rows are owned: ds of STEP keys. A row of it has one key, its columns are query rows, and left operands
+//               come from it by columns. If keys are owned, pairs go from device memory to left operands.
 //     visited   STEP rows of k, q or dout
 //
-// The next step is on its way to registers while matrices multiply this one. Device memory limits the kernel: each sum
-// reads 2 bytes for a pair of a row and a key.
+// The next two steps are on their way to registers while matrices multiply this one.
 //
 // Sums of dq over earlier bands come from scratch memory in fp32. They go back there until the last band that some row
 // of the tile sees. Infinity and NaN in k, q or dout make sums infinite or NaN even where p and ds are 0, and so does a
@@ -82,7 +81,7 @@ uint band_begin;  // first key of the band
 uint band_end;    // one past its last key
 uint owned_begin; // first owned row or key
 HalfRows visited; // of the first head
-uvec2 pairs_address; // of ds or p of the pass
+uvec2 pairs_address; // ds or p of the pass
 
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.

@@ -68,7 +68,7 @@ uint wordsToStep(const uint head, const uint begin) {
         coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
                     gl_CooperativeMatrixLayoutColumnMajor);                                                    \
     }                                                                                                          \
-    bool is_zero = !(exists) || !isStored(key, row);                                                            \
+    bool is_zero = !(exists) || !isStored(key, row);                                                           \
     for (int e = 0; e < matrix.length(); e++) {                                                                \
         matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                              \
     }
