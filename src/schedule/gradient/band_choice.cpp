@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "schedule/gradient/band_choice.hpp"
+
+#include <algorithm>
+
+#include "shared/gradient_params.h"
+#include "tiles/occupancy.hpp"
+
+namespace vkf {
+namespace {
+
+// Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
+constexpr uint64_t mostWaves = 4;
+// KV heads of a pass, if there are as many. Fewer heads have longer bands, whose workgroups take less similar times
+// under a causal mask.
+constexpr uint64_t fewHeads = 8;
+
+struct Sizes {
+    uint64_t heads;     // KV heads of all sequences
+    uint64_t tiles;     // of keys, of a head
+    uint64_t pairBytes; // of a tile, of p or ds
+    uint64_t sumBytes;  // of dq of a KV head
+    uint64_t unit;      // tiles in a step of sums over keys; it divides those of a band
+};
+
+Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
+    const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
+    const uint64_t rowTiles = (uint64_t{p.queryRows} + sum.rows() - 1) / sum.rows();
+    return {uint64_t{p.batch} * p.kvHeads, (uint64_t{p.keys} + store.keys() - 1) / store.keys(),
+            queryHeads * store.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
+            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float),
+            std::max<uint64_t>(sum.keys() / store.keys(), 1)};
+}
+
+// The smallest divisor of `number` that is not smaller than `least`; `number` itself if none is near.
+uint64_t divisorFrom(uint64_t least, uint64_t number) {
+    constexpr uint64_t near = 1024;
+    for (uint64_t divisor = std::max<uint64_t>(least, 1); divisor < std::min(least + near, number); divisor++) {
+        if (number % divisor == 0) {
+            return divisor;
+        }
+    }
+    return number;
+}
+
+// The largest divisor of `number` that is not larger than `most`, which is at least 1.
+uint64_t divisorUpTo(uint64_t most, uint64_t number) {
+    uint64_t divisor = std::min(most, number);
+    while (number % divisor != 0) {
+        divisor--;
+    }
+    return divisor;
+}
+
+// KV heads of a pass of about so many workgroups. A band with all keys of its heads is best: it adds to no sums of
+// earlier bands. docs/tuning.md, "Pairs in scratch memory", has the model.
+uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
+    if (workgroups >= sizes.tiles) {
+        const uint64_t whole = divisorUpTo(workgroups / sizes.tiles, sizes.heads);
+        if (whole >= fewHeads || whole == sizes.heads) {
+            return whole;
+        }
+    }
+    return divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, fewHeads), sizes.heads);
+}
+
+// The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
+// `stored`: 2 for p and ds, else 1.
+GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, uint64_t allowedBytes) {
+    const uint64_t heads = headsOfPass(sizes, workgroups);
+    const uint64_t some = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
+    const uint64_t tiles = (some + sizes.unit - 1) / sizes.unit * sizes.unit;
+    const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
+    const uint64_t ofHead = stored * tiles * sizes.pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX) {
+        return {};
+    }
+    return {static_cast<uint32_t>(heads), static_cast<uint32_t>(tiles),
+            static_cast<uint32_t>(sizes.heads / heads * bands), stored * heads * tiles * sizes.pairBytes,
+            bands == 1 ? 0 : heads * sizes.sumBytes};
+}
+
+// Whether the kernel that owns keys stores ds for all rows that may see one of them, in matrices that can be
+// transposed.
+bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
+    return store.layout.rows == store.layout.depth && !has(forward.given, VKF_ARRAY_CU_SEQLENS) &&
+           !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
+}
+
+// Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where docs/tuning.md
+// shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
+uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
+    constexpr uint32_t widestWithout = 64;
+    constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
+    const VkfProblem& p = gradient.forward.given;
+    if (gradient.given.maxScratchBytes != 0) {
+        return std::min(gradient.given.maxScratchBytes, mostBytes);
+    }
+    const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
+    return pays ? VKF_DEFAULT_GRADIENT_SCRATCH_BYTES : 0;
+}
+
+} // namespace
+
+GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
+                                  const GradientSumTile& sum) {
+    const VkfProblem& p = gradient.forward.given;
+    if (!fillsBands(gradient.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
+        return {};
+    }
+    const Sizes sizes = sizesOf(p, store, sum);
+    const uint64_t all = sizes.heads * sizes.tiles;
+    const uint64_t allowed = allowedBytes(gradient, all);
+    for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
+        const uint64_t workgroups = std::min(waves * multiprocessors, all);
+        const GradientBands bands = bandsOf(sizes, workgroups, store.storesP ? 2 : 1, allowed);
+        if (bands.heads != 0) {
+            return bands;
+        }
+    }
+    return {};
+}
+
+} // namespace vkf

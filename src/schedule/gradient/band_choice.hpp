@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Which keys and heads a pass of the backward pass takes, if their ds, or p and ds, stay in scratch memory. The choice
+// depends on plain data alone: a problem and two tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "problem/gradient.hpp"
+#include "tiles/gradient/gradient_matrix_tile.hpp"
+#include "tiles/gradient/gradient_sum_tile.hpp"
+
+namespace vkf {
+
+struct GradientBands {
+    uint32_t heads = 0;     // KV heads of a pass, of all sequences; 0 = nothing is stored
+    uint32_t tiles = 0;     // tiles of keys in a band
+    uint32_t passes = 0;    // of all heads and bands
+    uint64_t pairBytes = 0; // of ds, and of p where it is stored
+    uint64_t sumBytes = 0;  // of sums of dq; 0 if a band has all keys
+};
+
+// The bands that fit VkfGradientProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
+// device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
+GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
+                                  const GradientSumTile& sum);
+
+} // namespace vkf
