@@ -60,7 +60,7 @@ const uint PAIR_MATRICES = OWNS_KEYS ? OWNED_TILES * VISITED_STEPS
 const uint VISITED_PLACES = STEP * VISITED_WORDS;
 const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
-shared uvec4 stage[VKF_MAX_WORDS((TWO_STAGES ? 2 : 1) * STAGE_WORDS, SUBGROUPS * MATRIX_WORDS)];
+shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * MATRIX_WORDS)];
 
 // Steps on their way: an even one and an odd one.
 uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
@@ -120,7 +120,7 @@ uint subgroupColumn() {
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
 // rows into matrices of rows and keys.
-#define VKF_TAKE_PAIRS(pairs, stage_begin, head, begin, exists)                                               \
+#define VKF_TAKE_PAIRS(pairs, head, begin, exists)                                                            \
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                          \
         UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
             const uint i = d * OWNED_TILES + r;                                                                \
@@ -133,14 +133,14 @@ uint subgroupColumn() {
             } else if (OWNS_KEYS) {                                                                            \
                 VKF_TAKE_WORDS(pair_tile[i], pairs, i, begin)                                                  \
             } else {                                                                                           \
-                coopMatLoad(pair_tile[i], stage, (stage_begin) + d * MATRIX_DEPTH * PAIR_ROW + owned / 8,      \
-                            PAIR_ROW, gl_CooperativeMatrixLayoutColumnMajor);                                  \
+                coopMatLoad(pair_tile[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,            \
+                            gl_CooperativeMatrixLayoutColumnMajor);                                            \
             }                                                                                                  \
         }                                                                                                      \
     }
 
-void multiplyStep(const uint stage_begin) {
-    uint begin = stage_begin + VISITED_STAGE + subgroupColumn() / 8;
+void multiplyStep() {
+    uint begin = VISITED_STAGE + subgroupColumn() / 8;
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
         UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
             RightMatrix factors;
@@ -164,19 +164,17 @@ void multiplyStep(const uint stage_begin) {
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, words, number, stage_begin)                                                       \
+#define VKF_ADD_STEP(pairs, words, number)                                                                    \
     {                                                                                                          \
         uint present = min(number, count - 1);                                                                 \
         uint head = OWNS_KEYS ? present / steps : 0;                                                           \
         uint first = begin + (present - head * steps) * STEP;                                                  \
-        VKF_PLACE_STEP(pairs, words, stage_begin, first)                                                       \
+        VKF_PLACE_STEP(pairs, words, first)                                                                    \
         barrier();                                                                                             \
-        VKF_TAKE_PAIRS(pairs, stage_begin, head, first, present == (number))                                   \
+        VKF_TAKE_PAIRS(pairs, head, first, present == (number))                                                \
         VKF_FETCH(pairs, words, (number) + 2)                                                                  \
-        multiplyStep(stage_begin);                                                                             \
-        if (!TWO_STAGES) {                                                                                     \
-            barrier(); /* the readers of the step are done */                                                  \
-        }                                                                                                      \
+        multiplyStep();                                                                                        \
+        barrier(); /* the readers of the step are done */                                                      \
     }
 
 // Adds the products with visited rows or keys [begin, end) of `heads` heads. The steps of all heads are one loop: sums
@@ -189,11 +187,8 @@ void addVisited(const uint begin, const uint end, const uint heads) {
     VKF_FETCH(even_pairs, even_visited, 0)
     VKF_FETCH(odd_pairs, odd_visited, 1)
     KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {
-        VKF_ADD_STEP(even_pairs, even_visited, even, 0)
-        VKF_ADD_STEP(odd_pairs, odd_visited, even + 1, TWO_STAGES ? STAGE_WORDS : 0)
-    }
-    if (TWO_STAGES) {
-        barrier(); // the readers of the last step are done
+        VKF_ADD_STEP(even_pairs, even_visited, even)
+        VKF_ADD_STEP(odd_pairs, odd_visited, even + 1)
     }
 }
 

@@ -129,26 +129,25 @@ HalfRows visitedRows(const uint head, const uint begin) {
         matrix[e + 1] = elements.y;                                                                            \
     }
 
-// Brings the words of a step to the stage that begins with word `first`. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, words, first, begin)                                                            \
+// Brings the words of a step to shared memory. If keys are owned, its pairs stay in registers.
+#define VKF_PLACE_STEP(pairs, words, begin)                                                                   \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
         uint number = i * SUBGROUPS + subgroup;                                                                \
         if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
             LeftMatrix matrix;                                                                                 \
             VKF_TAKE_WORDS(matrix, pairs, i, begin)                                                            \
-            coopMatStore(matrix, stage, (first) + placedPair(number), PAIR_ROW,                                \
-                         gl_CooperativeMatrixLayoutRowMajor);                                                  \
+            coopMatStore(matrix, stage, placedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);     \
         }                                                                                                      \
     }                                                                                                          \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
         uint place = i * WORKGROUP_SIZE + thread;                                                              \
         uint row = place / VISITED_WORDS;                                                                      \
         if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
-            stage[(first) + VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];             \
+            stage[VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];                       \
         }                                                                                                      \
     }
 
-// The first word of a matrix of pairs in a stage, if rows are owned.
+// The first word of a matrix of pairs in shared memory, if rows are owned.
 uint placedPair(const uint number) {
     return number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW;
 }

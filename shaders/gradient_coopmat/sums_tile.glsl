@@ -11,7 +11,6 @@ layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
 layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false; // a workgroup that owns keys: dv, else dk
 layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
-layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
 layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;

@@ -241,7 +241,6 @@ Constants tileConstants(const GradientSumTile& tile) {
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
     c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
-    c[VKF_ID_TWO_STAGES] = tile.twoStages ? 1 : 0;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
     setLayout(tile.layout, c);
     return c;

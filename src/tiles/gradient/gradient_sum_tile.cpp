@@ -21,7 +21,6 @@ struct Candidate {
     uint32_t subgroups;
     uint32_t ownedTiles;
     uint32_t steps;
-    bool twoStages;
     uint32_t depthSubgroups;
     uint32_t mostDim;
 };
@@ -29,8 +28,8 @@ struct Candidate {
 // Best first, for 16 x 16 matrices. 256 rows or keys read the others half as often as 128. The sums of a subgroup fill
 // 128 registers.
 constexpr std::array candidates = {
-    Candidate{8, 2, 2, false, 1, 128}, Candidate{8, 2, 2, false, 2, 256}, Candidate{8, 1, 2, false, 2, 256},
-    Candidate{4, 1, 1, false, 2, 256}, Candidate{2, 1, 1, false, 2, 256}, Candidate{1, 1, 1, false, 1, 256},
+    Candidate{8, 2, 2, 1, 128}, Candidate{8, 2, 2, 2, 256}, Candidate{8, 1, 2, 2, 256},
+    Candidate{4, 1, 1, 2, 256}, Candidate{2, 1, 1, 2, 256}, Candidate{1, 1, 1, 1, 256},
 };
 
 } // namespace
@@ -44,7 +43,7 @@ uint32_t GradientSumTile::sharedBytes() const {
     const uint32_t output = subgroups * layout.rows * layout.columns / 4;
     const bool ownsKeys = owner == GradientOwner::keys;
     const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
-    return VKF_MAX_WORDS((twoStages ? 2 : 1) * step, output) * wordBytes;
+    return VKF_MAX_WORDS(step, output) * wordBytes;
 }
 
 uint32_t GradientSumTile::registers() const {
@@ -58,14 +57,13 @@ uint32_t GradientSumTile::registers() const {
 }
 
 std::string GradientSumTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
+    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
 }
 
 GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim) {
     static_assert(KernelTile<GradientSumTile>);
     for (const Candidate& c : candidates) {
-        const GradientSumTile tile{layout,  owner,       c.subgroups,      c.ownedTiles,
-                                   c.steps, c.twoStages, c.depthSubgroups, dim};
+        const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
         const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
         if (objection.reason == VKF_TILE_SUITS && VKF_DS_UNIT % tile.owned() == 0) {

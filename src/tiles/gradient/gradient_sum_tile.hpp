@@ -20,7 +20,6 @@ struct GradientSumTile {
     uint32_t subgroups = 0;      // 0 = no tile
     uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
     uint32_t steps = 0;          // matrices of visited keys or rows in a step
-    bool twoStages = false;      // shared memory has two steps
     uint32_t depthSubgroups = 1; // that own the same rows or keys, and divide the columns
     uint32_t dim = 0;            // of the sums
 
