@@ -9,6 +9,9 @@
 
 namespace vkf {
 
+// Tiles of `tile` rows or keys that cover `count` of them.
+inline uint64_t tilesOf(uint64_t count, uint32_t tile) { return (count + tile - 1) / tile; }
+
 // A default tile has a workgroupSize() of 0 and stands for "no tile".
 template <typename Tile>
 concept KernelTile = requires(const Tile& tile, uint32_t splits) {

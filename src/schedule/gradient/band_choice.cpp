@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "shared/gradient_params.h"
+#include "tiles/kernel_tile.hpp"
 #include "tiles/occupancy.hpp"
 
 namespace vkf {
@@ -25,8 +26,8 @@ struct Sizes {
 
 Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
     const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
-    const uint64_t rowTiles = (uint64_t{p.queryRows} + sum.rows() - 1) / sum.rows();
-    return {uint64_t{p.batch} * p.kvHeads, (uint64_t{p.keys} + store.keys() - 1) / store.keys(),
+    const uint64_t rowTiles = tilesOf(p.queryRows, sum.rows());
+    return {uint64_t{p.batch} * p.kvHeads, tilesOf(p.keys, store.keys()),
             queryHeads * store.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
             queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float),
             std::max<uint64_t>(sum.keys() / store.keys(), 1)};
@@ -76,7 +77,7 @@ GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, 
         return {};
     }
     return {static_cast<uint32_t>(heads), static_cast<uint32_t>(tiles),
-            static_cast<uint32_t>(sizes.heads / heads * bands), stored * heads * tiles * sizes.pairBytes,
+            static_cast<uint32_t>(sizes.heads / heads * bands), heads * tiles * sizes.pairBytes,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
 

@@ -14,6 +14,7 @@
 #include "tiles/amd/registers.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {

@@ -6,6 +6,7 @@
 
 #include "schedule/gradient/band_choice.hpp"
 #include "schedule/gradient/gradient_pairs.hpp"
+#include "tiles/kernel_tile.hpp"
 
 namespace vkf {
 namespace {
@@ -82,10 +83,9 @@ VkfResult addSumPhase(GradientBuilder& builder, const GradientSumTile& tile, boo
 VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const GradientBands& bands,
                         VkfMessage* message) {
     GradientSchedule& schedule = builder.schedule();
-    const uint64_t stored = tiles.store.storesP ? bands.pairBytes / 2 : bands.pairBytes;
     schedule.bandKeys = bands.tiles * tiles.store.keys();
-    schedule.dsOffset = schedule.reserveScratch(stored);
-    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(stored) : 0;
+    schedule.dsOffset = schedule.reserveScratch(bands.pairBytes);
+    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(bands.pairBytes) : 0;
     schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
     VkfResult result = addKeyPhase(builder, tiles.store, message);
     if (result == VKF_SUCCESS) {

@@ -6,6 +6,7 @@
 #include "base/message.hpp"
 #include "problem/dropout.hpp"
 #include "schedule/packed_sequences.hpp"
+#include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {

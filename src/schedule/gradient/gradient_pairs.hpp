@@ -7,8 +7,6 @@
 
 namespace vkf {
 
-inline uint64_t tilesOf(uint64_t count, uint32_t tile) { return (count + tile - 1) / tile; }
-
 // Whether a gradient is wanted and has elements.
 bool writesDq(const GradientBuilder& builder);
 bool writesDk(const GradientBuilder& builder);
