@@ -73,6 +73,14 @@ bool announcesSpills(const Plan& plan) {
     return false;
 }
 
+// Adds the kernels that were compiled for the problem.
+void addKernels(const DriverProblem& problem, const std::string& tile, bool announced, CompiledKernels& compiled,
+                ChipReport& report) {
+    report.plans++;
+    for (CompiledKernel& kernel : compiled.take())
+        report.kernels.push_back({problem.text, tile, std::move(kernel), announced});
+}
+
 // Compiles the kernels of the backward pass.
 void compileBackward(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
     auto gradient = make<VkfGradientProblem>();
@@ -92,11 +100,8 @@ void compileBackward(const DriverProblem& problem, CompiledKernels& compiled, Ch
     if (vkfCreateGradient(compiled.context(), &gradient, made.put(), &message) != VKF_SUCCESS ||
         vkfGetGradientInfo(made.get(), &info, &message) != VKF_SUCCESS)
         fail("{}: {}: {}", report.name, problem.text, message.text);
-    report.plans++;
-    for (CompiledKernel& kernel : compiled.take())
-        report.kernels.push_back({problem.text,
-                                  fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile),
-                                  std::move(kernel), problem.problem.path != VKF_PATH_AUTO});
+    addKernels(problem, fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile),
+               problem.problem.path != VKF_PATH_AUTO, compiled, report);
 }
 
 // Compiles what the problem needs beyond the problems before it.
@@ -113,10 +118,8 @@ void compile(const DriverProblem& problem, CompiledKernels& compiled, ChipReport
     Plan plan;
     if (vkfCreatePlan(compiled.context(), &problem.problem, plan.put(), &message) != VKF_SUCCESS)
         fail("{}: {}: {}", report.name, problem.text, message.text);
-    report.plans++;
-    const bool announced = problem.problem.path != VKF_PATH_AUTO && announcesSpills(plan);
-    for (CompiledKernel& kernel : compiled.take())
-        report.kernels.push_back({problem.text, planText(plan), std::move(kernel), announced});
+    addKernels(problem, planText(plan), problem.problem.path != VKF_PATH_AUTO && announcesSpills(plan), compiled,
+               report);
 }
 
 Json json(const KernelReport& report) {
