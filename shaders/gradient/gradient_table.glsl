@@ -3,7 +3,8 @@
 // The table of a backward call, and the addresses of the gradients.
 //
 // Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_GRADIENT_TABLE, VKF_SUMS_AGAIN, PLUS_INFINITY, gradientRow, itemOfSequence.
+// Provides: VKF_GRADIENT_TABLE, VKF_SUMS_AGAIN, PLUS_INFINITY, GradientRows, gradientRows,
+// gradientRow, itemOfSequence.
 #ifndef VKF_GRADIENT_TABLE_GLSL
 #define VKF_GRADIENT_TABLE_GLSL
 
@@ -26,11 +27,22 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 // lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)
 
-// Address of a row of a tensor that the kernel writes. All packed sequences lie in sequence 0.
-uvec2 gradientRow(const GradientTensor tensor, const uint sequence, const uint head, const uint row) {
+// The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop that
+// stores would load the table again in each turn. Kernels read this before such loops.
+struct GradientRows {
+    uvec2 address; // of the first row
+    uvec2 stride;  // bytes from row to row
+};
+
+// All packed sequences lie in sequence 0.
+GradientRows gradientRows(const GradientTensor tensor, const uint sequence, const uint head, const uint first) {
     uvec2 address = add64(tensor.address, multiply64(sequence, tensor.batch_stride));
     address = add64(address, multiply64(head, tensor.head_stride));
-    return add64(address, multiply64(row, tensor.row_stride));
+    return GradientRows(add64(address, multiply64(first, tensor.row_stride)), tensor.row_stride);
+}
+
+uvec2 gradientRow(const GradientRows rows, const uint row) {
+    return add64(rows.address, multiply64(row, rows.stride));
 }
 
 // The item of a sequence, without head and tile.

@@ -13,11 +13,11 @@ void storeSums(const GradientTensor tensor, const uint type, const uint dim, con
     uint first = OWNS_KEYS ? key_begin : item.row_begin;
     uint count = OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item);
     uint head = OWNS_KEYS ? item.kv_head : item.head;
+    GradientRows rows = gradientRows(tensor, item.partial_result, head, OWNS_KEYS ? item.first_key : item.first_row);
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
         uint row = first + ownedPlace(owned);
         if (row < count) {
-            uint stored = row + (OWNS_KEYS ? item.first_key : item.first_row);
-            uvec2 address = gradientRow(tensor, item.partial_result, head, stored);
+            uvec2 address = gradientRow(rows, row);
             bool aligned4 = isAligned4(address, 0, type);
             UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
                 if (c < columns4) {
@@ -43,7 +43,7 @@ void addBias() {
 }
 
 void storeBiasElement(const uint row, const uint key, const float x) {
-    uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dbias, own_batch, own_head, row);
+    uvec2 address = gradientRow(gradientRows(VKF_GRADIENT_TABLE.dbias, own_batch, own_head, 0), row);
     storeElement(address, key_begin + key, VKF_GRADIENT_TABLE.call.longest_keys, TYPE_DBIAS,
                  packWords(vec4(x, 0.0, 0.0, 0.0), TYPE_DBIAS), 0);
 }

@@ -53,14 +53,16 @@ const uint PAIR_ROW = OWNED / 8 + 1;
 const uint VISITED_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
 const uint VISITED_STAGE = OWNS_KEYS ? 0 : STEP * PAIR_ROW;
 const uint STAGE_WORDS = VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW);
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4;            // words of a matrix in fp32
+const uint STORED_MATRICES = VKF_SUMS_STORED_MATRICES; // at once, by a subgroup
+const uint SUMS = OWNED_TILES * COLUMN_TILES;
 
 const uint PAIR_MATRICES = OWNS_KEYS ? OWNED_TILES * VISITED_STEPS
                                      : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
 const uint VISITED_PLACES = STEP * VISITED_WORDS;
 const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
-shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * MATRIX_WORDS)];
+shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * STORED_MATRICES * MATRIX_WORDS)];
 
 // Steps on their way: an even one and an odd one.
 uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
@@ -68,7 +70,7 @@ uvec4 even_visited[VISITED_FETCHES];
 uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 odd_visited[VISITED_FETCHES];
 LeftMatrix pair_tile[OWNED_TILES * VISITED_STEPS];
-ResultMatrix sum_tile[OWNED_TILES * COLUMN_TILES];
+ResultMatrix sum_tile[SUMS];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
     uvec4 word[];
@@ -204,12 +206,12 @@ uint wordOfSum(const uint r, const uint c) {
 }
 
 void beginSums(const bool first) {
-    UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+    UNROLL for (uint i = 0; i < SUMS; i++) {
         sum_tile[i] = ResultMatrix(0.0);
     }
     if (!OWNS_KEYS && !first) {
         Sums sums = earlierSums();
-        UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+        UNROLL for (uint i = 0; i < SUMS; i++) {
             coopMatLoad(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
@@ -218,48 +220,55 @@ void beginSums(const bool first) {
 
 void keepSums() {
     Sums sums = earlierSums();
-    UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
+    UNROLL for (uint i = 0; i < SUMS; i++) {
         coopMatStore(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
                      gl_CooperativeMatrixLayoutRowMajor);
     }
 }
 
+// The rows of the item's gradient.
+GradientRows writtenRows() {
+    if (!OWNS_KEYS) {
+        return gradientRows(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, 0);
+    }
+    if (WRITES_DV) {
+        return gradientRows(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, 0);
+    }
+    return gradientRows(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, 0);
+}
+
 // Stores four columns of an owned row or key.
-void storeSum(const uint owned, const uint column, const vec4 sum) {
+void storeSum(const GradientRows rows, const uint owned, const uint column, const vec4 sum) {
     if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
         VKF_SUMS_AGAIN = 1;
     }
-    uvec2 address;
-    if (!OWNS_KEYS) {
-        address = gradientRow(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, owned);
-    } else if (WRITES_DV) {
-        address = gradientRow(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, owned);
-    } else {
-        address = gradientRow(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, owned);
-    }
-    float factor = OWNS_KEYS && WRITES_DV ? scaledByDropout(1.0) : VKF_GRADIENT_TABLE.scale;
-    storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum * factor);
+    uvec2 address = gradientRow(rows, owned);
+    storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum);
 }
 
 // The loops are those of standard_output_coopmat.comp, for its reasons.
 void storeSums() {
-    uint begin = subgroup * MATRIX_WORDS;
+    uint begin = subgroup * STORED_MATRICES * MATRIX_WORDS;
     uint end = OWNS_KEYS ? min(band_end, params.keys) : params.query_rows;
-    KEEP_LOOP for (uint matrix = 0; matrix < OWNED_TILES * COLUMN_TILES; matrix++) {
-        UNROLL for (uint i = 0; i < OWNED_TILES * COLUMN_TILES; i++) {
-            if (i == matrix) {
-                coopMatStore(sum_tile[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+    GradientRows rows = writtenRows();
+    float factor = OWNS_KEYS && WRITES_DV ? scaledByDropout(1.0) : VKF_GRADIENT_TABLE.scale;
+    KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
+        UNROLL for (uint i = 0; i < SUMS; i++) {
+            if (i / STORED_MATRICES == first / STORED_MATRICES) {
+                coopMatStore(sum_tile[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                             gl_CooperativeMatrixLayoutRowMajor);
             }
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        uint first = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS;
-        uint first_column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS;
-        KEEP_LOOP for (uint place = thread % LANES; place < MATRIX_WORDS; place += LANES) {
-            uint owned = first + place / (MATRIX_COLUMNS / 4);
-            uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
-            if (owned < end && column < SUMS_DIM) {
-                storeSum(owned, column, uintBitsToFloat(stage[begin + place]));
+        UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
+            uint place = i * LANES + thread % LANES;
+            uint matrix = first + place / MATRIX_WORDS;
+            uint owned = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS +
+                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            if (matrix < SUMS && owned < end && column < SUMS_DIM) {
+                storeSum(rows, owned, column, uintBitsToFloat(stage[begin + place]) * factor);
             }
         }
         subgroupBarrier();

@@ -34,10 +34,18 @@ uvec4 matrixWord(const HalfRows rows, const uint type, const uint row, const uin
 const uint CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * DEPTH_WORDS; // words in a row
 const uint CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
 
+const uint LANE_CHUNK_WORDS = MATRIX_ROWS * CHUNK_WORDS / LANES; // of an invocation
+
+// All loads of an invocation are in flight together.
 void placeChunk(const HalfRows rows, const uint type, const uint dim, const uint first, const uint word) {
-    KEEP_LOOP for (uint place = lane; place < MATRIX_ROWS * CHUNK_WORDS; place += LANES) {
-        stage[subgroup * SUBGROUP_WORDS + place / CHUNK_WORDS * CHUNK_ROW + place % CHUNK_WORDS] =
-            matrixWord(rows, type, first + place / CHUNK_WORDS, (word + place % CHUNK_WORDS) * 8, dim);
+    uvec4 words[LANE_CHUNK_WORDS];
+    UNROLL for (uint i = 0; i < LANE_CHUNK_WORDS; i++) {
+        uint place = i * LANES + lane;
+        words[i] = matrixWord(rows, type, first + place / CHUNK_WORDS, (word + place % CHUNK_WORDS) * 8, dim);
+    }
+    UNROLL for (uint i = 0; i < LANE_CHUNK_WORDS; i++) {
+        uint place = i * LANES + lane;
+        stage[subgroup * SUBGROUP_WORDS + place / CHUNK_WORDS * CHUNK_ROW + place % CHUNK_WORDS] = words[i];
     }
 }
 

@@ -11,32 +11,27 @@
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
 
-// Stores four columns of an owned place of dq or dk.
-void storeHeads(const uint place, const uint column, const vec4 sum) {
-    uint row = (OWNS_KEYS ? key_begin : item.row_begin) + place;
+// Stores four columns of an owned place of dq or dk. `states`: of the rows.
+void storeHeads(const GradientRows rows, const uvec2 states, const float factor, const uint place, const uint column,
+                const vec4 sum) {
+    uint row = ownedBegin() + place;
     if (row >= (OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item)) || column >= HEAD_DIM) {
         return;
     }
-    vec4 x = sum * (VKF_GRADIENT_TABLE.scale / ds_factor);
-    if (OWNS_KEYS) {
-        uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, row + item.first_key);
-        storeRow4(address, column, HEAD_DIM, TYPE_DK, isAligned4(address, 0, TYPE_DK), x);
-        return;
-    }
-    bool empty = loadRowState(VKF_GRADIENT_TABLE.row_state, item, row).x == PLUS_INFINITY;
-    uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, row + item.first_row);
-    storeRow4(address, column, HEAD_DIM, TYPE_DQ, isAligned4(address, 0, TYPE_DQ), empty ? vec4(0.0) : x);
+    const uint type = OWNS_KEYS ? TYPE_DK : TYPE_DQ;
+    bool empty = !OWNS_KEYS && loadRowState(states, item, row).x == PLUS_INFINITY;
+    uvec2 address = gradientRow(rows, row);
+    storeRow4(address, column, HEAD_DIM, type, isAligned4(address, 0, type), empty ? vec4(0.0) : sum * factor);
 }
 
 // Stores four columns of an owned key of dv.
-void storeValues(const uint place, const uint column, const vec4 sum) {
+void storeValues(const GradientRows rows, const uint place, const uint column, const vec4 sum) {
     uint key = key_begin + place;
     if (key >= stored_keys || column >= VALUE_DIM) {
         return;
     }
-    vec4 x = sum * scaledByDropout(1.0);
-    uvec2 address = gradientRow(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, key + item.first_key);
-    storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), x);
+    uvec2 address = gradientRow(rows, key);
+    storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), sum * scaledByDropout(1.0));
 }
 
 // The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/matrix_store.glsl
@@ -44,6 +39,15 @@ void storeValues(const uint place, const uint column, const vec4 sum) {
 void storeSums() {
     bool special = subgroupAny(special_values);
     uint begin = subgroup * SUBGROUP_WORDS;
+    float factor = VKF_GRADIENT_TABLE.scale / ds_factor;
+    uvec2 states = VKF_GRADIENT_TABLE.row_state;
+    GradientRows head_rows, value_rows;
+    if (OWNS_KEYS) {
+        head_rows = gradientRows(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, item.first_key);
+        value_rows = gradientRows(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, item.first_key);
+    } else {
+        head_rows = gradientRows(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, item.first_row);
+    }
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
             if (i / STORED_MATRICES == first / STORED_MATRICES) {
@@ -53,7 +57,8 @@ void storeSums() {
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        KEEP_LOOP for (uint place = lane; place < STORED_MATRICES * MATRIX_WORDS; place += LANES) {
+        UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
+            uint place = i * LANES + lane;
             uint matrix = first + place / MATRIX_WORDS;
             bool heads = matrix >= FIRST_HEAD_SUM;
             uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
@@ -69,9 +74,9 @@ void storeSums() {
                 sum += specialHeads(item.row_begin + owned, column);
             }
             if (heads && matrix < SUMS) {
-                storeHeads(owned, column, sum);
+                storeHeads(head_rows, states, factor, owned, column, sum);
             } else if (!heads) {
-                storeValues(owned, column, sum);
+                storeValues(value_rows, owned, column, sum);
             }
         }
         subgroupBarrier();

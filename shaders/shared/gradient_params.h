@@ -88,6 +88,9 @@ struct GradientTable {
 #define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                   \
     (((owns_keys) ? 0 : (step) * ((owned) / 8 + 1)) + (step) * (row_words))
 
+/* Matrices of sums that a subgroup of gradient_sums.comp stores at once. They pass through shared memory in fp32. */
+#define VKF_SUMS_STORED_MATRICES 2
+
 /* Shared memory of gradient_scalar.comp, in 16-byte words. `owned` and `visited` are the rows or keys of a tile,
  * `chunk_dim4` the columns of a chunk in fours, `chunk_visited` the rows of a chunk, `columns4` the columns of a sum
  * over visited rows or keys, in fours. Rows are padded as in tile_memory.h. */

@@ -40,7 +40,7 @@ uint32_t GradientSumTile::columns() const {
 
 uint32_t GradientSumTile::sharedBytes() const {
     const uint32_t row = VKF_GRADIENT_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
-    const uint32_t output = subgroups * layout.rows * layout.columns / 4;
+    const uint32_t output = subgroups * VKF_SUMS_STORED_MATRICES * layout.rows * layout.columns / 4;
     const bool ownsKeys = owner == GradientOwner::keys;
     const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
     return VKF_MAX_WORDS(step, output) * wordBytes;
