@@ -10,7 +10,7 @@
 //
 // Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; gradient/gradient_table.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl.
-// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, beginWalk, nextKeyTile, nextRowTile, nextTile,
+// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile, nextTile,
 // isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
@@ -54,13 +54,9 @@ void beginKeys(const uint number) {
     }
     item.kv_head = head % heads;
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS;
-    end_head = item.head + KV_HEAD_QUERY_HEADS;
     key_begin = tile * TILE_KEYS;
     seeing_rows = rowsThatSee(item, key_begin, VKF_END_OF_KEYS);
-    next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
-    if (seeing_rows.x >= seeing_rows.y) {
-        end_head = item.head;
-    }
+    end_head = item.head + (seeing_rows.x < seeing_rows.y ? KV_HEAD_QUERY_HEADS : 0);
 }
 
 // Work items count tiles of keys fastest, then rows, heads and sequences of dbias.
@@ -79,15 +75,30 @@ void beginBias(const uint number) {
     item.kv_head = own_head / KV_HEAD_QUERY_HEADS;
 }
 
+// Sets the walk of an owner of rows or keys before its first tile, in the item that it has.
+void rewindWalk() {
+    if (OWNS_KEYS) {
+        item.head = item.kv_head * KV_HEAD_QUERY_HEADS;
+        next_begin = seeing_rows.x / TILE_ROWS * TILE_ROWS;
+    } else {
+        beginBlocks(item);
+        next_begin = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
+    }
+    turned = true;
+}
+
 // Sets the item, and the walk before its first tile. Returns whether there is anything to write.
 bool beginWalk(const uint number) {
+    if (OWNS_BIAS) {
+        beginBias(number);
+        turned = true;
+        return true;
+    }
     if (OWNS_KEYS) {
         beginKeys(number);
         if (key_begin >= stored_keys) {
             return false; // a slot of packed sequences without a tile
         }
-    } else if (OWNS_BIAS) {
-        beginBias(number);
     } else {
         item = itemOf(number);
         if (isIdle(item)) {
@@ -95,10 +106,8 @@ bool beginWalk(const uint number) {
         }
         mask = tileMask(item);
         empty_keys = unseenKeys(item);
-        beginBlocks(item);
-        next_begin = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
     }
-    turned = true;
+    rewindWalk();
     return true;
 }
 

@@ -68,6 +68,7 @@ layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
 #include "gradient/gradient_table.glsl"
 #include "gradient_coopmat/pair_state.glsl"
 #include "gradient_coopmat/owned_operands.glsl"
+#include "matrix/finite_halves.glsl"
 #include "gradient_coopmat/visited_stage.glsl"
 #ifdef VKF_MATRIX_EXCHANGE
 #include "gradient_coopmat/pair_exchange.glsl"
@@ -126,7 +127,10 @@ void computeStep(const uint step, const bool full) {
     }
     makeOperands();
     storePairs(step);
-    addSums(step, full); // 12, 15, 16
+    if (!full && SUMS > 0 && present_is_special) {
+        makeStepFinite(step);
+    }
+    addSums(step); // 12, 15, 16
 }
 
 // The tile of the walk becomes the present one, in stage number `number`.
@@ -173,16 +177,18 @@ const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
     fetchStates();
 
 // Stores what was fetched to stage number `number`.
-#define VKF_PLACE_TILE(number)                                        \
+#define VKF_PLACE_TILE(number, full)                                  \
     placeStates(number);                                              \
     UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
-        placeStep(number, step);                                      \
+        placeStep(number, step, full);                                \
     }
 
-// Lines 10 to 16 for the present tile. The steps of a full tile are unrolled: sums that pass through two loops cost
-// NVIDIA's compiler a move of each sum in every tile.
+// Lines 10 to 16 for the present tile. The steps of a full tile are unrolled, and few steps of a partial one: sums that
+// pass through two loops cost NVIDIA's compiler a move of each sum in every tile. With four unrolled partial steps, sums
+// are in memory.
+const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
 #define VKF_COMPUTE_TILE(full)                                        \
-    if (full) {                                                       \
+    if (full || UNROLLS_PARTIAL_TILES) {                              \
         UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {    \
             computeStep(step, full);                                  \
         }                                                             \
@@ -202,7 +208,7 @@ void visitTiles(const bool full) {
     }
     tile_number++;
     VKF_FETCH_TILE
-    VKF_PLACE_TILE(0)
+    VKF_PLACE_TILE(0, full)
     barrier();
     uint number = 0; // of the stage
     VKF_STOP_AT_EMPTY(more, number, full)
@@ -212,6 +218,8 @@ void visitTiles(const bool full) {
             zeroEmptyRows(number);
             barrier();
         }
+        present_is_special = !full && SUMS > 0 && UNIFORM_BY_VOTE(last_special[number] == tile_number);
+        special_values = special_values || present_is_special;
         VKF_SEEK(more, full)
         uint next = TWO_STAGES ? 1 - number : 0;
         if (more) {
@@ -227,7 +235,7 @@ void visitTiles(const bool full) {
         VKF_COMPUTE_TILE(full)
         mask_head = walk_mask_head;
         if (TWO_STAGES && more) {
-            VKF_PLACE_TILE(next) // 9
+            VKF_PLACE_TILE(next, full) // 9
         }
         barrier(); // the readers of the present tile are done
         if (!TWO_STAGES && more) {
@@ -237,7 +245,7 @@ void visitTiles(const bool full) {
             if (!FETCHES_AHEAD) {
                 fetchStates();
             }
-            VKF_PLACE_TILE(0)
+            VKF_PLACE_TILE(0, full)
             barrier();
         }
         number = next;
@@ -277,7 +285,7 @@ void main() {
     }
     bool again = true;
     KEEP_LOOP while (again) {
-        beginWalk(number);
+        rewindWalk();
         visitTiles(false);
         again = sumsOverflowed();
         if (again) {

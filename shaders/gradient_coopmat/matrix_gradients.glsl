@@ -93,19 +93,17 @@ float largestGradient(const bool finite) {
     return largest;
 }
 
-// Whether a ds of the subgroup exceeds the largest fp16.
-bool mustRescale() {
-    bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
-    if (exceeds) { // seldom; an infinite ds must not change the factor, because it would stay infinite
-        exceeds = subgroupAny(largestGradient(true) * ds_factor > LARGEST_F16);
-    }
-    return exceeds;
-}
-
+// Makes the factor small enough for all ds of the step. An infinite one must not change it, because it would stay
+// infinite. The sums change once, because NVIDIA's compiler moves each sum that passes through a loop.
 void rescaleSums() {
-    ds_factor *= RESCALE_FACTOR;
+    float largest = largestGradient(true) * ds_factor;
+    float factor = 1.0;
+    KEEP_LOOP while (subgroupAny(largest * factor > LARGEST_F16)) {
+        factor *= RESCALE_FACTOR;
+    }
+    ds_factor *= factor;
     UNROLL for (uint i = 0; i < OWNED_TILES * HEAD_COLUMNS; i++) {
-        sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * RESCALE_FACTOR;
+        sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * factor;
     }
 }
 
@@ -114,8 +112,10 @@ void scaleGradients() {
     if (MATRICES_ARE_BF16 || !SUMS_HEADS) {
         return;
     }
-    KEEP_LOOP while (mustRescale()) {
+    bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
+    IF_AS_LOOP(exceeds) { // seldom
         rescaleSums();
+        exceeds = false;
     }
     UNROLL for (uint i = 0; i < SCORE_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {

@@ -4,7 +4,7 @@
 //
 // Needs: gradient_coopmat/pair_state.glsl, matrix/query_words.glsl, scalar/row_state.glsl, gradient/gradient_table.glsl.
 // Provides: TYPE_OWNED_HEADS, TYPE_OWNED_VALUES,
-// TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, loadOwnedHeads, loadOwnedValues, loadOwnedRows, beginSums, clearSums.
+// TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, ownedBegin, loadOwned, loadOwnedRows, beginSums, clearSums.
 #ifndef VKF_OWNED_OPERANDS_GLSL
 #define VKF_OWNED_OPERANDS_GLSL
 

@@ -3,8 +3,8 @@
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/matrix_exchange.glsl, a
 // row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, VKF_FOR_EACH_ELEMENT, takePairs,
-// makeOperands, as pair_registers.glsl does.
+// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// as pair_registers.glsl does.
 #ifndef VKF_PAIR_EXCHANGE_GLSL
 #define VKF_PAIR_EXCHANGE_GLSL
 
@@ -14,10 +14,9 @@ const uint PAIR_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(STEP); // words from row to 
 const uint OPERAND_ROW = STEP / 8 + 1;
 #define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
 
-// Loops over the elements of a sum, or of a right operand, that an invocation has. Drivers may repeat elements, so that
-// there are more of them than ELEMENTS.
+// Loops over the elements of a sum that an invocation has. Drivers may repeat elements, so that there are more of them
+// than ELEMENTS.
 #define VKF_FOR_EACH_SUM(e, matrix) for (uint e = 0; e < matrix.length(); e++)
-#define VKF_FOR_EACH_ELEMENT(e, matrix) for (int e = 0; e < matrix.length(); e++)
 
 // Copies the invocation's pairs from pair_tile to pair_element.
 void takePairs() {

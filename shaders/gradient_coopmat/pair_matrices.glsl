@@ -2,7 +2,7 @@
 //
 // The products of gradient_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
 //
-// Needs: gradient_coopmat/pair_state.glsl, VKF_FOR_EACH_ELEMENT. Provides: multiplyPairs, joinPairs, addSums.
+// Needs: gradient_coopmat/pair_state.glsl. Provides: multiplyPairs, joinPairs, addSums.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
 
@@ -62,17 +62,6 @@ void joinPairs() {
     }
 }
 
-// Replaces infinity and NaN in an operand by 0, wherever its elements lie. A pair that a mask drops has p = ds = 0, and 0
-// times infinity would be NaN. special_sums.glsl adds what the visible pairs lose.
-#define LARGEST_FINITE 3.40282347e38
-#define VKF_MAKE_FINITE(matrix)                                          \
-    VKF_FOR_EACH_ELEMENT(e, matrix) {                                    \
-        float x = float(matrix[e]);                                      \
-        bool finite = abs(x) <= LARGEST_FINITE;                          \
-        special_values = CHOOSE(true, special_values, finite);           \
-        matrix[e] = Half(CHOOSE(0.0, x, finite));                        \
-    }
-
 // Lines 12, 15 and 16: sums[first...] += operands of a row of matrices from `operands` on, times visited rows or keys.
 #define VKF_ADD_SUMS(first, columns, operands, begin, row_words)                                                   \
     UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
@@ -80,9 +69,6 @@ void joinPairs() {
             RightMatrix visited;                                                                                   \
             coopMatLoad(visited, stage, (begin) + depth * MATRIX_DEPTH * (row_words) + c * COLUMN_WORDS,           \
                         row_words, gl_CooperativeMatrixLayoutRowMajor);                                            \
-            if (!full) {                                                                                           \
-                VKF_MAKE_FINITE(visited)                                                                           \
-            }                                                                                                      \
             UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
                 const uint i = (first) + r * (columns) + c;                                                        \
                 sum_tile[i] = coopMatMulAdd(operand_tile[((operands) + r) * STEP_DEPTHS + depth], visited, sum_tile[i]); \
@@ -90,7 +76,7 @@ void joinPairs() {
         }                                                                                                          \
     }
 
-void addSums(const uint step, const bool full) {
+void addSums(const uint step) {
     uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_COLUMNS * COLUMN_WORDS;
     uint values =
         present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;

@@ -3,16 +3,15 @@
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, VKF_FOR_EACH_ELEMENT, takePairs,
-// makeOperands, as pair_exchange.glsl does.
+// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// as pair_exchange.glsl does.
 #ifndef VKF_PAIR_REGISTERS_GLSL
 #define VKF_PAIR_REGISTERS_GLSL
 
 #define PAIR(matrix, element) pair_tile[matrix][element]
 
-// Loops over the elements of a sum, or of a right operand, that an invocation has.
+// Loops over the elements of a sum that an invocation has.
 #define VKF_FOR_EACH_SUM(e, matrix) UNROLL for (uint e = 0; e < ELEMENTS; e++)
-#define VKF_FOR_EACH_ELEMENT(e, matrix) UNROLL for (uint e = 0; e < MATRIX_DEPTH * MATRIX_COLUMNS / LANES; e++)
 
 // Does nothing: the products left the pairs where PAIR finds them.
 void takePairs() {}

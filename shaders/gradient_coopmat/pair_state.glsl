@@ -73,13 +73,15 @@ uvec4 fetched_heads[VISITED_STEPS * HEAD_FETCHES];
 uvec4 fetched_values[VISITED_STEPS * VALUE_FETCHES];
 vec2 fetched_states[OWNS_KEYS ? STATE_FETCHES : 1];
 
-// Whether a row of a visited operand had infinity or NaN in a partial tile, where it became 0.
+// Whether a visited row or key had infinity or NaN in the present partial tile, and in one so far.
+bool present_is_special;
 bool special_values;
 
 // Number of the tile that was placed last, and for each stage the last tile in it with a row that gives and takes
-// nothing or does not exist.
+// nothing or does not exist, and the last partial tile in it with infinity or NaN.
 uint tile_number;
 shared uint last_empty[2];
+shared uint last_special[2];
 
 // The stages. Before the walk and behind it: SUBGROUP_WORDS for each subgroup, through which owned operands come in and
 // sums go out.

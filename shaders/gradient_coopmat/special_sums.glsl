@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0 on their way to the matrix
-// unit (pair_matrices.glsl). matrix/special_values.glsl does the same for o.
+// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0 (visited_stage.glsl).
+// matrix/special_values.glsl does the same for o.
 //
 //     dv   A special dout adds itself to the keys that its row sees.
 //     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.

@@ -37,7 +37,7 @@ void storeValues(const GradientRows rows, const uint place, const uint column, c
 // The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/matrix_store.glsl
 // gives the reasons.
 void storeSums() {
-    bool special = subgroupAny(special_values);
+    bool special = UNIFORM_BY_VOTE(special_values);
     uint begin = subgroup * SUBGROUP_WORDS;
     float factor = VKF_GRADIENT_TABLE.scale / ds_factor;
     uvec2 states = VKF_GRADIENT_TABLE.row_state;

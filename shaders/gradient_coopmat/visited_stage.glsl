@@ -6,10 +6,14 @@
 // Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts
 // as a partial one, and zeroEmptyRows makes them zeros.
 //
+// Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
+// all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. special_sums.glsl adds what the
+// visible pairs lose.
+//
 // Needs: gradient_coopmat/pair_state.glsl, gradient_coopmat/owned_operands.glsl, gradient/gradient_table.glsl,
-// scalar/row_state.glsl, scores/dropout.glsl.
+// scalar/row_state.glsl, scores/dropout.glsl, matrix/finite_halves.glsl.
 // Provides: VKF_VISITED_BEGIN, beginStages, fetchStep, fetchStates, forgetTile,
-// placeStep, placeStates, zeroEmptyRows.
+// placeStep, placeStates, zeroEmptyRows, makeStepFinite.
 #ifndef VKF_VISITED_STAGE_GLSL
 #define VKF_VISITED_STAGE_GLSL
 
@@ -23,6 +27,7 @@ const bool FETCHES_VALUES = WHOLE_WORDS && TYPE_VISITED_VALUES != VKF_STORED_F32
 void beginStages() {
     if (thread < 2) {
         last_empty[thread] = 0;
+        last_special[thread] = 0;
     }
     tile_number = 0;
     if (HEAD_WORDS == HEAD_ROW - 1 && VALUE_WORDS == VALUE_ROW - 1) {
@@ -62,18 +67,26 @@ void forgetTile() {
     FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0))
 }
 
+// Stores a word of a tile to a place of stage number `number`.
+void placeWord(const uint number, const uint place, const uvec4 word, const bool full) {
+    stage[place] = word;
+    if (!full && SUMS > 0 && hasSpecialHalves(carriedExponents(word))) {
+        last_special[number] = tile_number;
+    }
+}
+
 // Moves rows that are not fetched, eight elements at a time.
-void placeElements(const HalfRows rows, const uint type, const uint dim, const uint first, const uint to,
-                   const uint row_words) {
+void placeElements(const HalfRows rows, const uint type, const uint dim, const uint first, const uint number,
+                   const uint to, const uint row_words, const bool full) {
     const uint words = row_words - 1;
     KEEP_LOOP for (uint place = thread; place < STEP * words; place += WORKGROUP_SIZE) {
-        stage[to + place / words * row_words + place % words] =
-            matrixWord(rows, type, first + place / words, place % words * 8, dim);
+        placeWord(number, to + place / words * row_words + place % words,
+                  matrixWord(rows, type, first + place / words, place % words * 8, dim), full);
     }
 }
 
 // Stores what fetchStep fetched to stage number `number`.
-void placeStep(const uint number, const uint step) {
+void placeStep(const uint number, const uint step, const bool full) {
     uint heads = number * STAGE_WORDS + step * STEP * HEAD_ROW;
     uint values = number * STAGE_WORDS + STAGE_VALUES + step * STEP * VALUE_ROW;
     uint first = VKF_VISITED_BEGIN + step * STEP;
@@ -81,23 +94,23 @@ void placeStep(const uint number, const uint step) {
         UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (STEP * HEAD_WORDS % WORKGROUP_SIZE == 0 || place < STEP * HEAD_WORDS) {
-                stage[heads + place / HEAD_WORDS * HEAD_ROW + place % HEAD_WORDS] =
-                    fetched_heads[step * HEAD_FETCHES + i];
+                placeWord(number, heads + place / HEAD_WORDS * HEAD_ROW + place % HEAD_WORDS,
+                          fetched_heads[step * HEAD_FETCHES + i], full);
             }
         }
     } else {
-        placeElements(visited_heads, TYPE_VISITED_HEADS, HEAD_DIM, first, heads, HEAD_ROW);
+        placeElements(visited_heads, TYPE_VISITED_HEADS, HEAD_DIM, first, number, heads, HEAD_ROW, full);
     }
     if (FETCHES_VALUES) {
         UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
             uint place = i * WORKGROUP_SIZE + thread;
             if (STEP * VALUE_WORDS % WORKGROUP_SIZE == 0 || place < STEP * VALUE_WORDS) {
-                stage[values + place / VALUE_WORDS * VALUE_ROW + place % VALUE_WORDS] =
-                    fetched_values[step * VALUE_FETCHES + i];
+                placeWord(number, values + place / VALUE_WORDS * VALUE_ROW + place % VALUE_WORDS,
+                          fetched_values[step * VALUE_FETCHES + i], full);
             }
         }
     } else {
-        placeElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, values, VALUE_ROW);
+        placeElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, number, values, VALUE_ROW, full);
     }
 }
 
@@ -138,6 +151,22 @@ void zeroEmptyRows(const uint number) {
             stage[number * STAGE_WORDS + i] = uvec4(0);
         }
     }
+}
+
+// Makes infinity and NaN in rows of the present stage zeros.
+void makeRowsFinite(const uint begin, const uint row_words) {
+    KEEP_LOOP for (uint i = thread; i < STEP * row_words; i += WORKGROUP_SIZE) {
+        uvec4 word = stage[begin + i];
+        stage[begin + i] = withoutSpecialHalves(word, carriedExponents(word));
+    }
+}
+
+// Makes infinity and NaN in a step of the present tile zeros, after the products that read them.
+void makeStepFinite(const uint step) {
+    barrier(); // the readers of the step are done
+    makeRowsFinite(present_stage + step * STEP * HEAD_ROW, HEAD_ROW);
+    makeRowsFinite(present_stage + STAGE_VALUES + step * STEP * VALUE_ROW, VALUE_ROW);
+    barrier();
 }
 
 #endif

@@ -13,21 +13,19 @@
 #include "cache/block_types.glsl"
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
+#include "matrix/finite_halves.glsl"
 
 // Not 0 if an infinite value or a NaN became 0, in a tile where some row must not see it.
 shared uint special_values;
 
-// Replaces 16-bit elements whose exponent bits are all ones by zeros. To find them, the function adds one to each
-// exponent: an exponent of all ones carries into the sign bit.
+// Replaces infinity and NaN among the 16-bit elements of a word by zeros.
 uvec4 finiteHalves(const uvec4 word) {
-    const uint exponents = MATRICES_ARE_BF16 ? 0x7f807f80u : 0x7c007c00u;
-    const uint lowest = MATRICES_ARE_BF16 ? 0x00800080u : 0x04000400u;
-    uvec4 carried = (word & exponents) + lowest;
-    if (((carried.x | carried.y | carried.z | carried.w) & 0x80008000u) == 0) {
+    uvec4 carried = carriedExponents(word);
+    if (!hasSpecialHalves(carried)) {
         return word;
     }
     special_values = 1u;
-    return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
+    return withoutSpecialHalves(word, carried);
 }
 
 // Elements of block types may exceed the largest fp16. An fp16 matrix has infinity there, so the function returns

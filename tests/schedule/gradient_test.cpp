@@ -220,7 +220,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK(store.passes == one.passes);
         CHECK(store.items == one.passes * 8 * (one.bandKeys / 128));
         CHECK(dq.passes == one.passes);
-        CHECK(dq.items == one.passes * 8 * 8192 / 256);
+        CHECK(dq.items == one.passes * 8 * 8192 / 128);
         CHECK(dq.alternates);
         CHECK(again.variant.constants[VKF_ID_IF_AGAIN] == 1);
         CHECK_FALSE(again.joins);
