@@ -80,6 +80,8 @@ layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
 #include "gradient_coopmat/pair_matrices.glsl"
 #include "gradient_coopmat/matrix_gradients.glsl"
 #include "gradient_coopmat/special_sums.glsl"
+#define STORED_TILE_ROWS TILE_ROWS
+#define STORED_TILE_KEYS TILE_KEYS
 #include "gradient_coopmat/stored_matrices.glsl"
 #include "gradient_coopmat/store_pairs.glsl"
 #include "gradient_coopmat/store_matrices.glsl"

@@ -44,6 +44,8 @@
 #include "matrix/query_words.glsl"
 #include "gradient/gradient_table.glsl"
 #include "gradient/bands.glsl"
+#define STORED_TILE_ROWS BAND_TILE_ROWS
+#define STORED_TILE_KEYS BAND_TILE_KEYS
 #include "gradient_coopmat/stored_matrices.glsl"
 
 const uint BAND_KEYS = BAND_TILES * BAND_TILE_KEYS;
@@ -131,7 +133,7 @@ uint subgroupColumn() {
             if (!PAIRS_BY_LANE) {                                                                              \
                 uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                    \
                 uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                    \
-                VKF_LOAD_STORED(pair_tile[i], head, key, row, exists)                                          \
+                VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                   \
             } else if (OWNS_KEYS) {                                                                            \
                 VKF_TAKE_WORDS(pair_tile[i], pairs, i, begin)                                                  \
             } else {                                                                                           \
@@ -185,7 +187,6 @@ void multiplyStep() {
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
-    beginFetches();
     VKF_FETCH(even_pairs, even_visited, 0)
     VKF_FETCH(odd_pairs, odd_visited, 1)
     KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {

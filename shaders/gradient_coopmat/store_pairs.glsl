@@ -15,14 +15,14 @@ layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer S
     uvec4 word[];
 };
 
-uint stored_head; // number of the walk's KV head among those of its pass
-uint stored_key;  // the subgroup's first key, counted from the first key of the band
-uint stored_word; // the first word of the subgroup's first matrix of the present tile
+uint stored_head;       // number of the walk's KV head among those of its pass
+StoredTile stored_tile; // of the owned keys
+uint stored_word;       // the first word of the subgroup's first matrix of the present tile
 
 void beginBand() {
     if (STORES_DS) {
         stored_head = (item.batch * VKF_GRADIENT_TABLE.kv_heads + item.kv_head) % BAND_HEADS;
-        stored_key = key_begin % (BAND_TILES * TILE_KEYS) + ownedFirst();
+        stored_tile = storedTile(item, key_begin, key_begin / TILE_KEYS % BAND_TILES);
     }
 }
 
@@ -30,7 +30,7 @@ void beginBand() {
 void beginPairs() {
     if (STORES_DS) {
         uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;
-        stored_word = storedMatrix(head * (BAND_TILES * TILE_KEYS) + stored_key, item.row_begin);
+        stored_word = head * STORED_HEAD_WORDS + storedWord(stored_tile, ownedFirst(), item.row_begin);
     }
 }
 
@@ -41,7 +41,7 @@ void beginPairs() {
     UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                  \
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                  \
             const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                   \
-            uint place = first + r * key_step + depth * STORED_WORDS;                                                \
+            uint place = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                         \
             if (PAIRS_BY_LANE) {                                                                                     \
                 UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                \
                     StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                     \
@@ -61,7 +61,6 @@ void storePairs(const uint step) {
     }
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
         uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
-        uint key_step = storedKeyStep();
         if (STORES_P) {
             VKF_STORE_OPERANDS(0, VKF_GRADIENT_TABLE.p)
         }

@@ -16,8 +16,8 @@
 const uint ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
 const uint STEP_MATRICES = VISITED_STEPS * ROW_MATRICES;
 
-uint key_step;                   // words from a matrix to that of the next keys
-uint first_words[PAIR_MATRICES]; // of the invocation, in the matrices of head 0 and the first step
+// Whether the matrices of a step have keys of one stored tile, as far as the numbers tell.
+const bool STEPS_HAVE_ONE_TILE = BAND_TILE_KEYS % (OWNS_KEYS ? OWNED : STEP) == 0;
 
 // The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
 uvec2 fetchedPlace(const uint number, const uint begin) {
@@ -29,46 +29,41 @@ uvec2 fetchedPlace(const uint number, const uint begin) {
     return uvec2(begin + matrix / ROW_MATRICES * MATRIX_ROWS, owned_begin + matrix % ROW_MATRICES * MATRIX_DEPTH);
 }
 
+// The first key of the stored tile that has the matrices of a step with a key. `begin`: of the step. The last matrices of
+// an owner of keys may be past the band.
+uint storedTileKey(const uint key, const uint begin) {
+    uint tile_key = STEPS_HAVE_ONE_TILE ? (OWNS_KEYS ? owned_begin : begin) : min(key, band_end - 1);
+    return tile_key / BAND_TILE_KEYS * BAND_TILE_KEYS;
+}
+
+StoredTile storedTileAt(const uint tile_key) {
+    return storedTile(item, tile_key, (tile_key - band_begin) / BAND_TILE_KEYS);
+}
+
 // Whether the pass stored the matrix that begins with a key and a row.
-bool isStored(const uint key, const uint row) {
-    uint tile = key / BAND_TILE_KEYS * BAND_TILE_KEYS;
-    uvec2 seeing = rowsThatSee(item, tile, tile + BAND_TILE_KEYS);
-    uint row_tile = row / BAND_TILE_ROWS;
-    return key < band_end && row_tile >= seeing.x / BAND_TILE_ROWS && row_tile * BAND_TILE_ROWS < seeing.y;
+bool isStored(const StoredTile tile, const uint key, const uint row) {
+    return key < band_end && row >= tile.rows.x && row < tile.rows.y;
 }
 
-// The first word of the matrix that begins with a key and a row, of head number `head` of the workgroup. It exists,
-// whether the matrix was stored or not.
-uint storedWord(const uint head, const uint key, const uint row) {
-    uint place = (band_head + head) * BAND_KEYS + min(key, band_end - MATRIX_ROWS) - band_begin;
-    return storedMatrix(place, row);
-}
-
-// Sets where the matrices of steps lie. Steps and bands divide one another, so that all matrices of a step exist.
-void beginFetches() {
-    key_step = storedKeyStep();
-    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
-        uvec2 place = fetchedPlace(i, OWNS_KEYS ? 0 : band_begin);
-        first_words[i] = storedWord(0, place.x, place.y) + thread % LANES * LANE_WORDS;
-    }
-}
-
-// Words from the matrices of a head's first step, row 0 or the first key of the band, to those of another step.
-uint wordsToStep(const uint head, const uint begin) {
-    return OWNS_KEYS ? head * (BAND_KEYS / MATRIX_ROWS) * key_step + begin / MATRIX_DEPTH * STORED_WORDS
-                     : (begin - band_begin) / MATRIX_ROWS * key_step;
+// The first word of the matrix that begins with a key and a row, of head number `head` of the workgroup. If the matrix was
+// not stored, that of another one.
+uint existingWord(const StoredTile tile, const uint tile_key, const uint head, const uint key, const uint row) {
+    uint existing_key = min(key - tile_key, BAND_TILE_KEYS - MATRIX_ROWS);
+    uint existing_row = tile.rows.x < tile.rows.y ? clamp(row, tile.rows.x, tile.rows.y - MATRIX_DEPTH) : tile.rows.x;
+    return (band_head + head) * STORED_HEAD_WORDS + storedWord(tile, existing_key, existing_row);
 }
 
 // Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
-#define VKF_LOAD_STORED(matrix, head, key, row, exists)                                                       \
+#define VKF_LOAD_STORED(matrix, head, begin, key, row, exists)                                                \
+    uint tile_key = storedTileKey(key, begin);                                                                 \
+    StoredTile tile = storedTileAt(tile_key);                                                                  \
+    uint word = existingWord(tile, tile_key, head, key, row);                                                  \
     if (OWNS_KEYS) {                                                                                           \
-        coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
-                    gl_CooperativeMatrixLayoutRowMajor);                                                       \
+        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutRowMajor);  \
     } else {                                                                                                   \
-        coopMatLoad(matrix, Words(pairs_address).word, storedWord(head, key, row), STORED_ROW,                 \
-                    gl_CooperativeMatrixLayoutColumnMajor);                                                    \
+        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutColumnMajor); \
     }                                                                                                          \
-    bool is_zero = !(exists) || !isStored(key, row);                                                           \
+    bool is_zero = !(exists) || !isStored(tile, key, row);                                                     \
     for (int e = 0; e < matrix.length(); e++) {                                                                \
         matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                              \
     }
@@ -101,10 +96,13 @@ HalfRows visitedRows(const uint head, const uint begin) {
 // Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. The arrays are named
 // in macros, because NVIDIA's compiler keeps an array in memory whose index a function gets as a parameter.
 #define VKF_FETCH_STEP(pairs, words, head, begin)                                                             \
-    uint pairs_step = wordsToStep(head, begin);                                                                \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
+        uvec2 place = fetchedPlace(i, begin);                                                                  \
+        uint tile_key = storedTileKey(place.x, begin);                                                         \
+        uint word = existingWord(storedTileAt(tile_key), tile_key, head, place.x, place.y) +                   \
+                    thread % LANES * LANE_WORDS;                                                               \
         UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
-            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first_words[i] + pairs_step + w];            \
+            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[word + w];                                   \
         }                                                                                                      \
     }                                                                                                          \
     HalfRows rows = visitedRows(head, begin);                                                                  \
@@ -121,7 +119,7 @@ HalfRows visitedRows(const uint head, const uint begin) {
 // Gives the elements of the words of fetched matrix `number` to a left operand. `begin`: of the step.
 #define VKF_TAKE_WORDS(matrix, words, number, begin)                                                          \
     uvec2 taken = fetchedPlace(number, begin);                                                                 \
-    bool stored = isStored(taken.x, taken.y);                                                                  \
+    bool stored = isStored(storedTileAt(storedTileKey(taken.x, begin)), taken.x, taken.y);                     \
     UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                      \
         uint two = words[(number) * LANE_WORDS + e / 8][e / 2 % 4];                                            \
         f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                 \

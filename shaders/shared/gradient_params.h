@@ -78,11 +78,6 @@ struct GradientTable {
 #define VKF_OWNS_KEYS 1 /* keys; it visits query rows and writes dk and dv, or one of them */
 #define VKF_OWNS_BIAS 2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
 
-/* Query rows of a key in scratch memory, where ds or p of a band lie in 16 bits (stored_matrices.glsl). A tile of rows is
- * complete there, because its size divides VKF_DS_UNIT. */
-#define VKF_DS_UNIT 256
-#define VKF_DS_ROWS(rows) (((rows) + VKF_DS_UNIT - 1) / VKF_DS_UNIT * VKF_DS_UNIT)
-
 /* Shared memory of a step of gradient_sums.comp, in 16-byte words: visited rows of `row_words` words, and pairs if rows
  * are owned. Rows are padded as in tile_memory.h. */
 #define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                   \

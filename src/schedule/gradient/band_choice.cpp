@@ -12,25 +12,64 @@ namespace {
 
 // Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
 constexpr uint64_t mostWaves = 4;
-// KV heads of a pass, if there are as many. Fewer heads have longer bands, whose workgroups take less similar times
-// under a causal mask.
+// KV heads of a pass, if there are as many, with all of their keys or with some. Fewer heads have longer bands, whose
+// workgroups take less similar times under a causal mask.
+constexpr uint64_t fewWholeHeads = 4;
 constexpr uint64_t fewHeads = 8;
 
 struct Sizes {
-    uint64_t heads;     // KV heads of all sequences
-    uint64_t tiles;     // of keys, of a head
-    uint64_t pairBytes; // of a tile, of p or ds
-    uint64_t sumBytes;  // of dq of a KV head
-    uint64_t unit;      // tiles in a step of sums over keys; it divides those of a band
+    uint64_t heads;    // KV heads of all sequences
+    uint64_t tiles;    // of keys, of a head
+    uint64_t rowBytes; // of a row of a tile, of p or ds of a KV head
+    uint64_t sumBytes; // of dq of a KV head
+    uint64_t unit;     // tiles in a step of sums over keys; it divides those of a band
 };
 
 Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
     const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
     const uint64_t rowTiles = tilesOf(p.queryRows, sum.rows());
-    return {uint64_t{p.batch} * p.kvHeads, tilesOf(p.keys, store.keys()),
-            queryHeads * store.keys() * VKF_DS_ROWS(uint64_t{p.queryRows}) * 2,
+    return {uint64_t{p.batch} * p.kvHeads, tilesOf(p.keys, store.keys()), queryHeads * store.keys() * 2,
             queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float),
             std::max<uint64_t>(sum.keys() / store.keys(), 1)};
+}
+
+// Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. The same as
+// rowsThatSee of shaders/gradient/bands.glsl where the number of keys is known here.
+uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t tile) {
+    const VkfProblem& p = forward.given;
+    const auto rows = static_cast<int64_t>(p.queryRows);
+    const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : static_cast<int64_t>(p.keys) - rows;
+    int64_t begin = 0;
+    int64_t end = rows;
+    if (!has(p, VKF_ARRAY_KEY_LENGTHS)) {
+        const auto firstKey = static_cast<int64_t>(tile * store.keys());
+        const auto endKey = std::min<int64_t>(firstKey + store.keys(), p.keys);
+        begin = forward.windowRight < 0 ? 0 : std::max<int64_t>(firstKey - offset - forward.windowRight, 0);
+        end = forward.windowLeft < 0 ? rows : std::min(endKey - offset + forward.windowLeft, rows);
+    }
+    if (begin >= end) {
+        return 0;
+    }
+    return (tilesOf(static_cast<uint64_t>(end), store.rows()) - static_cast<uint64_t>(begin) / store.rows()) *
+           store.rows();
+}
+
+// Rows that the two tiles of each pair share in bands of so many tiles.
+uint64_t pairRowsOf(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
+    constexpr uint64_t mostTiles = 1 << 16; // that are looked at
+    if (!forward.windowed() || allTiles > mostTiles) {
+        return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.given.queryRows}, store.rows()) * store.rows();
+    }
+    uint64_t most = store.rows(); // rows that no pair has are read too, and their words are dropped
+    for (uint64_t band = 0; band < allTiles; band += tiles) {
+        for (uint64_t i = 0; 2 * i < tiles; i++) {
+            const uint64_t last = tiles - 1 - i;
+            const uint64_t front = band + i < allTiles ? rowsOfTile(forward, store, band + i) : 0;
+            const uint64_t back = last != i && band + last < allTiles ? rowsOfTile(forward, store, band + last) : 0;
+            most = std::max(most, front + back);
+        }
+    }
+    return most;
 }
 
 // The smallest divisor of `number` that is not smaller than `least`; `number` itself if none is near.
@@ -58,7 +97,7 @@ uint64_t divisorUpTo(uint64_t most, uint64_t number) {
 uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
     if (workgroups >= sizes.tiles) {
         const uint64_t whole = divisorUpTo(workgroups / sizes.tiles, sizes.heads);
-        if (whole >= fewHeads || whole == sizes.heads) {
+        if (whole >= fewWholeHeads || whole == sizes.heads) {
             return whole;
         }
     }
@@ -66,18 +105,23 @@ uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
 }
 
 // The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
-// `stored`: 2 for p and ds, else 1.
-GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, uint64_t allowedBytes) {
+GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& store, const Sizes& sizes,
+                      uint64_t workgroups, uint64_t allowedBytes) {
     const uint64_t heads = headsOfPass(sizes, workgroups);
     const uint64_t some = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t tiles = (some + sizes.unit - 1) / sizes.unit * sizes.unit;
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
-    const uint64_t ofHead = stored * tiles * sizes.pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
-    if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX) {
+    const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
+    const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head
+    const uint64_t ofHead = (store.storesP ? 2 : 1) * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX || pairRows > UINT32_MAX) {
         return {};
     }
-    return {static_cast<uint32_t>(heads), static_cast<uint32_t>(tiles),
-            static_cast<uint32_t>(sizes.heads / heads * bands), heads * tiles * sizes.pairBytes,
+    return {static_cast<uint32_t>(heads),
+            static_cast<uint32_t>(tiles),
+            static_cast<uint32_t>(sizes.heads / heads * bands),
+            static_cast<uint32_t>(pairRows),
+            heads * pairBytes,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
 
@@ -85,7 +129,7 @@ GradientBands bandsOf(const Sizes& sizes, uint64_t workgroups, uint32_t stored, 
 // transposed.
 bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
     return store.layout.rows == store.layout.depth && !has(forward.given, VKF_ARRAY_CU_SEQLENS) &&
-           !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0 && VKF_DS_UNIT % store.rows() == 0;
+           !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0;
 }
 
 // Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where docs/tuning.md
@@ -114,7 +158,7 @@ GradientBands chooseGradientBands(const CheckedGradient& gradient, const Gradien
     const uint64_t allowed = allowedBytes(gradient, all);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
-        const GradientBands bands = bandsOf(sizes, workgroups, store.storesP ? 2 : 1, allowed);
+        const GradientBands bands = bandsOf(gradient.forward, store, sizes, workgroups, allowed);
         if (bands.heads != 0) {
             return bands;
         }
