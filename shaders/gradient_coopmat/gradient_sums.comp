@@ -71,6 +71,7 @@ uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 even_visited[VISITED_FETCHES];
 uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 odd_visited[VISITED_FETCHES];
+uvec2 even_rows, odd_rows; // rows that were stored for the keys of the step
 LeftMatrix pair_tile[OWNED_TILES * VISITED_STEPS];
 ResultMatrix sum_tile[SUMS];
 
@@ -124,7 +125,7 @@ uint subgroupColumn() {
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
 // rows into matrices of rows and keys.
-#define VKF_TAKE_PAIRS(pairs, head, begin, exists)                                                            \
+#define VKF_TAKE_PAIRS(pairs, tile_rows, head, begin, exists)                                                 \
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                          \
         UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
             const uint i = d * OWNED_TILES + r;                                                                \
@@ -135,7 +136,7 @@ uint subgroupColumn() {
                 uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                    \
                 VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                   \
             } else if (OWNS_KEYS) {                                                                            \
-                VKF_TAKE_WORDS(pair_tile[i], pairs, i, begin)                                                  \
+                VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                       \
             } else {                                                                                           \
                 coopMatLoad(pair_tile[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,            \
                             gl_CooperativeMatrixLayoutColumnMajor);                                            \
@@ -159,24 +160,24 @@ void multiplyStep() {
 }
 
 // Fetches step `number` of [0, count), if there is one.
-#define VKF_FETCH(pairs, words, number)                                                                       \
+#define VKF_FETCH(pairs, words, tile_rows, number)                                                            \
     IF_KEEPING_LOADS_HERE((number) < count) {                                                                  \
         uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                  \
-        VKF_FETCH_STEP(pairs, words, fetched_head, begin + ((number) - fetched_head * steps) * STEP)            \
+        VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head, begin + ((number) - fetched_head * steps) * STEP) \
     } else {                                                                                                   \
         VKF_FORGET_STEP(pairs, words)                                                                          \
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, words, number)                                                                    \
+#define VKF_ADD_STEP(pairs, words, tile_rows, number)                                                         \
     {                                                                                                          \
         uint present = min(number, count - 1);                                                                 \
         uint head = OWNS_KEYS ? present / steps : 0;                                                           \
         uint first = begin + (present - head * steps) * STEP;                                                  \
-        VKF_PLACE_STEP(pairs, words, first)                                                                    \
+        VKF_PLACE_STEP(pairs, words, tile_rows, first)                                                         \
         barrier();                                                                                             \
-        VKF_TAKE_PAIRS(pairs, head, first, present == (number))                                                \
-        VKF_FETCH(pairs, words, (number) + 2)                                                                  \
+        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                     \
+        VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                       \
         multiplyStep();                                                                                        \
         barrier(); /* the readers of the step are done */                                                      \
     }
@@ -187,11 +188,12 @@ void multiplyStep() {
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
-    VKF_FETCH(even_pairs, even_visited, 0)
-    VKF_FETCH(odd_pairs, odd_visited, 1)
+    beginFetches();
+    VKF_FETCH(even_pairs, even_visited, even_rows, 0)
+    VKF_FETCH(odd_pairs, odd_visited, odd_rows, 1)
     KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {
-        VKF_ADD_STEP(even_pairs, even_visited, even)
-        VKF_ADD_STEP(odd_pairs, odd_visited, even + 1)
+        VKF_ADD_STEP(even_pairs, even_visited, even_rows, even)
+        VKF_ADD_STEP(odd_pairs, odd_visited, odd_rows, even + 1)
     }
 }
 

@@ -16,8 +16,8 @@
 const uint ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
 const uint STEP_MATRICES = VISITED_STEPS * ROW_MATRICES;
 
-// Whether the matrices of a step have keys of one stored tile, as far as the numbers tell.
-const bool STEPS_HAVE_ONE_TILE = BAND_TILE_KEYS % (OWNS_KEYS ? OWNED : STEP) == 0;
+uint first_words[PAIR_MATRICES]; // of the invocation in each of its matrices, without the words to the step
+StoredTile owned_tile;           // if keys are owned: the stored tile that has them
 
 // The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
 uvec2 fetchedPlace(const uint number, const uint begin) {
@@ -29,41 +29,49 @@ uvec2 fetchedPlace(const uint number, const uint begin) {
     return uvec2(begin + matrix / ROW_MATRICES * MATRIX_ROWS, owned_begin + matrix % ROW_MATRICES * MATRIX_DEPTH);
 }
 
-// The first key of the stored tile that has the matrices of a step with a key. `begin`: of the step. The last matrices of
-// an owner of keys may be past the band.
-uint storedTileKey(const uint key, const uint begin) {
-    uint tile_key = STEPS_HAVE_ONE_TILE ? (OWNS_KEYS ? owned_begin : begin) : min(key, band_end - 1);
-    return tile_key / BAND_TILE_KEYS * BAND_TILE_KEYS;
+// The stored tile that has the keys of a step. The host chooses tiles for which there is one.
+StoredTile tileOfStep(const uint begin) {
+    if (OWNS_KEYS) {
+        return owned_tile;
+    }
+    return storedTile(item, begin / BAND_TILE_KEYS * BAND_TILE_KEYS, (begin - band_begin) / BAND_TILE_KEYS);
 }
 
-StoredTile storedTileAt(const uint tile_key) {
-    return storedTile(item, tile_key, (tile_key - band_begin) / BAND_TILE_KEYS);
+bool isStored(const uvec2 rows, const uint row) {
+    return row >= rows.x && row < rows.y;
 }
 
-// Whether the pass stored the matrix that begins with a key and a row.
-bool isStored(const StoredTile tile, const uint key, const uint row) {
-    return key < band_end && row >= tile.rows.x && row < tile.rows.y;
+// Matrices next to the rows of a tile were not stored. Their words are those of other tiles, or of a margin that the host
+// reserves.
+void beginFetches() {
+    if (OWNS_KEYS) {
+        owned_tile = storedTile(item, owned_begin / BAND_TILE_KEYS * BAND_TILE_KEYS,
+                                (owned_begin - band_begin) / BAND_TILE_KEYS);
+    }
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
+        uvec2 place = fetchedPlace(i, 0);
+        first_words[i] = band_head * STORED_HEAD_WORDS +
+                         storedWord(StoredTile(uvec2(0), 0), place.x % BAND_TILE_KEYS, place.y) +
+                         thread % LANES * LANE_WORDS;
+    }
 }
 
-// The first word of the matrix that begins with a key and a row, of head number `head` of the workgroup. If the matrix was
-// not stored, that of another one.
-uint existingWord(const StoredTile tile, const uint tile_key, const uint head, const uint key, const uint row) {
-    uint existing_key = min(key - tile_key, BAND_TILE_KEYS - MATRIX_ROWS);
-    uint existing_row = tile.rows.x < tile.rows.y ? clamp(row, tile.rows.x, tile.rows.y - MATRIX_DEPTH) : tile.rows.x;
-    return (band_head + head) * STORED_HEAD_WORDS + storedWord(tile, existing_key, existing_row);
+uint wordsToStep(const StoredTile tile, const uint head, const uint begin) {
+    return OWNS_KEYS ? head * STORED_HEAD_WORDS + storedWord(tile, 0, begin)
+                     : storedWord(tile, begin % BAND_TILE_KEYS, 0);
 }
 
 // Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
 #define VKF_LOAD_STORED(matrix, head, begin, key, row, exists)                                                \
-    uint tile_key = storedTileKey(key, begin);                                                                 \
-    StoredTile tile = storedTileAt(tile_key);                                                                  \
-    uint word = existingWord(tile, tile_key, head, key, row);                                                  \
+    StoredTile tile = tileOfStep(begin);                                                                       \
+    uint word = (band_head + (head)) * STORED_HEAD_WORDS + storedWord(tile, (key) % BAND_TILE_KEYS, row);      \
     if (OWNS_KEYS) {                                                                                           \
         coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutRowMajor);  \
     } else {                                                                                                   \
-        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutColumnMajor); \
+        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW,                                       \
+                    gl_CooperativeMatrixLayoutColumnMajor);                                                    \
     }                                                                                                          \
-    bool is_zero = !(exists) || !isStored(tile, key, row);                                                     \
+    bool is_zero = !(exists) || !isStored(tile.rows, row);                                                     \
     for (int e = 0; e < matrix.length(); e++) {                                                                \
         matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                              \
     }
@@ -93,22 +101,22 @@ HalfRows visitedRows(const uint head, const uint begin) {
     return rows;
 }
 
-// Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. The arrays are named
-// in macros, because NVIDIA's compiler keeps an array in memory whose index a function gets as a parameter.
-#define VKF_FETCH_STEP(pairs, words, head, begin)                                                             \
+// Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. Sets `tile_rows`, the
+// rows that the step's tile has. The arrays are named in macros, because NVIDIA's compiler keeps an array in memory whose
+// index a function gets as a parameter.
+#define VKF_FETCH_STEP(pairs, words, tile_rows, head, begin)                                                  \
+    StoredTile tile = tileOfStep(begin);                                                                       \
+    tile_rows = tile.rows;                                                                                     \
+    uint step_words = wordsToStep(tile, head, begin);                                                          \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
-        uvec2 place = fetchedPlace(i, begin);                                                                  \
-        uint tile_key = storedTileKey(place.x, begin);                                                         \
-        uint word = existingWord(storedTileAt(tile_key), tile_key, head, place.x, place.y) +                   \
-                    thread % LANES * LANE_WORDS;                                                               \
         UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
-            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[word + w];                                   \
+            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first_words[i] + step_words + w];            \
         }                                                                                                      \
     }                                                                                                          \
-    HalfRows rows = visitedRows(head, begin);                                                                  \
+    HalfRows visited_rows = visitedRows(head, begin);                                                          \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
         uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                     \
-        words[i] = visitedWord(rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                        \
+        words[i] = visitedWord(visited_rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                \
     }
 
 // Zeros add nothing to the sums.
@@ -116,10 +124,9 @@ HalfRows visitedRows(const uint head, const uint begin) {
     FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                     \
     FORGET(words, 0, VISITED_FETCHES, uvec4(0))
 
-// Gives the elements of the words of fetched matrix `number` to a left operand. `begin`: of the step.
-#define VKF_TAKE_WORDS(matrix, words, number, begin)                                                          \
-    uvec2 taken = fetchedPlace(number, begin);                                                                 \
-    bool stored = isStored(storedTileAt(storedTileKey(taken.x, begin)), taken.x, taken.y);                     \
+// Gives the elements of the words of fetched matrix `number` to a left operand. `tile_rows` and `begin`: of the step.
+#define VKF_TAKE_WORDS(matrix, words, tile_rows, number, begin)                                               \
+    bool stored = isStored(tile_rows, fetchedPlace(number, begin).y);                                          \
     UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                      \
         uint two = words[(number) * LANE_WORDS + e / 8][e / 2 % 4];                                            \
         f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                 \
@@ -128,12 +135,12 @@ HalfRows visitedRows(const uint head, const uint begin) {
     }
 
 // Brings the words of a step to shared memory. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, words, begin)                                                                   \
+#define VKF_PLACE_STEP(pairs, words, tile_rows, begin)                                                        \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
         uint number = i * SUBGROUPS + subgroup;                                                                \
         if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
             LeftMatrix matrix;                                                                                 \
-            VKF_TAKE_WORDS(matrix, pairs, i, begin)                                                            \
+            VKF_TAKE_WORDS(matrix, pairs, tile_rows, i, begin)                                                 \
             coopMatStore(matrix, stage, placedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);     \
         }                                                                                                      \
     }                                                                                                          \

@@ -22,15 +22,13 @@ struct Sizes {
     uint64_t tiles;    // of keys, of a head
     uint64_t rowBytes; // of a row of a tile, of p or ds of a KV head
     uint64_t sumBytes; // of dq of a KV head
-    uint64_t unit;     // tiles in a step of sums over keys; it divides those of a band
 };
 
 Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
     const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
     const uint64_t rowTiles = tilesOf(p.queryRows, sum.rows());
     return {uint64_t{p.batch} * p.kvHeads, tilesOf(p.keys, store.keys()), queryHeads * store.keys() * 2,
-            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float),
-            std::max<uint64_t>(sum.keys() / store.keys(), 1)};
+            queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float)};
 }
 
 // Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. The same as
@@ -108,8 +106,7 @@ uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
 GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& store, const Sizes& sizes,
                       uint64_t workgroups, uint64_t allowedBytes) {
     const uint64_t heads = headsOfPass(sizes, workgroups);
-    const uint64_t some = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
-    const uint64_t tiles = (some + sizes.unit - 1) / sizes.unit * sizes.unit;
+    const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
     const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
     const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head

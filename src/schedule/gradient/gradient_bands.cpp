@@ -25,23 +25,32 @@ constexpr uint32_t widestFused = 128;
 BandTiles bandTiles(const GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles,
                     const MatrixLayout& layout) {
     const VkfProblem& p = builder.forward().given;
+    BandTiles tiles{keyTiles[0], {}, {}, {}};
     const auto sum = [&](GradientOwner owner, uint32_t dim) {
-        return chooseGradientSumTile(builder.caps(), layout, owner, dim);
+        return chooseGradientSumTile(builder.caps(), layout, owner, dim, tiles.store.keys());
     };
-    if (std::max(p.headDim, p.valueDim) <= widestFused) {
-        return {keyTiles[0], sum(GradientOwner::rows, p.headDim), {}, {}};
+    if (std::max(p.headDim, p.valueDim) > widestFused) {
+        GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, false, false);
+        problem.storesP = true;
+        tiles.store = chooseGradientMatrixTile(builder.device(), layout, problem);
+        tiles.dk = sum(GradientOwner::keys, p.headDim);
+        tiles.dv = writesDv(builder) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{};
     }
-    GradientTileProblem problem = tileProblem(builder, GradientOwner::keys, false, false);
-    problem.storesP = true;
-    return {chooseGradientMatrixTile(builder.device(), layout, problem), sum(GradientOwner::rows, p.headDim),
-            sum(GradientOwner::keys, p.headDim),
-            writesDv(builder) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{}};
+    tiles.dq = sum(GradientOwner::rows, p.headDim);
+    return tiles;
 }
 
 // Whether the sums that `store` leaves to others have a tile that fits the device.
 bool hasAllSums(const GradientBuilder& builder, const BandTiles& tiles) {
     return !tiles.store.storesP ||
            (tiles.dk.workgroupSize() != 0 && (!writesDv(builder) || tiles.dv.workgroupSize() != 0));
+}
+
+// Bytes in front of pairs and behind them that kernels read for matrices next to those of a tile (sums_stage.glsl): as
+// many rows as such a kernel takes at a time. A step of keys has fewer rows than a tile of rows.
+uint64_t marginBytes(const BandTiles& tiles) {
+    const uint64_t rows = std::max({tiles.dq.rows(), tiles.dk.rows(), tiles.dv.rows()});
+    return rows * tiles.store.layout.rows * sizeof(uint16_t);
 }
 
 void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase& phase) {
@@ -85,8 +94,9 @@ VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const 
                         VkfMessage* message) {
     GradientSchedule& schedule = builder.schedule();
     schedule.bandKeys = bands.tiles * tiles.store.keys();
-    schedule.dsOffset = schedule.reserveScratch(bands.pairBytes);
-    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(bands.pairBytes) : 0;
+    const uint64_t margin = marginBytes(tiles);
+    schedule.dsOffset = schedule.reserveScratch(bands.pairBytes + 2 * margin) + margin;
+    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(bands.pairBytes + 2 * margin) + margin : 0;
     schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
     VkfResult result = addKeyPhase(builder, tiles.store, message);
     if (result == VKF_SUCCESS) {

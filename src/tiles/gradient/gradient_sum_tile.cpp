@@ -60,13 +60,14 @@ std::string GradientSumTile::text(uint32_t /*splits*/) const {
     return tileText(TunedGradientTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
 }
 
-GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim) {
+GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim,
+                                      uint32_t storedKeys) {
     static_assert(KernelTile<GradientSumTile>);
     for (const Candidate& c : candidates) {
         const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
         const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
-        if (objection.reason == VKF_TILE_SUITS) {
+        if (objection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0) {
             return tile;
         }
     }

@@ -35,7 +35,9 @@ struct GradientSumTile {
     std::string text(uint32_t splits) const;
 };
 
-// A tile without a workgroup says that none fits the device.
-GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim);
+// A step, or what a workgroup owns, has keys of one tile of the kernel that stored the pairs, which has `storedKeys`
+// keys. A tile without a workgroup says that none fits the device.
+GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim,
+                                      uint32_t storedKeys);
 
 } // namespace vkf
