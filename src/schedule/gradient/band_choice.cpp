@@ -31,8 +31,8 @@ Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const Gradie
             queryHeads * rowTiles * sum.rows() * sum.columns() * sizeof(float)};
 }
 
-// Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. The same as
-// rowsThatSee of shaders/gradient/bands.glsl where the number of keys is known here.
+// Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. They are those
+// of rowsThatSee of shaders/gradient/bands.glsl where the number of keys is known here.
 uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t tile) {
     const VkfProblem& p = forward.given;
     const auto rows = static_cast<int64_t>(p.queryRows);

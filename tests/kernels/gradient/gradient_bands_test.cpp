@@ -143,7 +143,7 @@ TEST_CASE("bands give the same bits on every run and for any steps", "[gradient_
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F16, &more);
     vkf::host::Device& device = deviceOf(variation);
     const GradientOutcome first = runGradientUnjudged(device, problem, inputs, more);
-    CHECK(runGradientUnjudged(device, problem, inputs, more).outputs == first.outputs);
+    CHECK(repeatsBits(device, problem, inputs, more, first));
     forward.maxStepOperations = 3000000;
     const GradientOutcome stepped = runGradientUnjudged(device, problem, inputs, more, 3);
     CHECK(stepped.info.stepCount > 2 * first.info.stepCount);

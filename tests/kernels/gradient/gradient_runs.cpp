@@ -5,6 +5,7 @@
 #include <limits>
 #include <sstream>
 
+#include "support/device.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::test {
@@ -138,6 +139,17 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
                          intact(VKF_GRADIENT_TENSOR_DK, outcome.outputs.dk) &&
                          intact(VKF_GRADIENT_TENSOR_DV, outcome.outputs.dv);
     return outcome;
+}
+
+bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                 const GradientInputs& more, const GradientOutcome& first) {
+    const uint32_t runs = wholeSweeps() ? 100 : 1;
+    for (uint32_t run = 0; run < runs; run++) {
+        if (runGradientUnjudged(device, problem, inputs, more).outputs != first.outputs) {
+            return false;
+        }
+    }
+    return true;
 }
 
 GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,

@@ -39,6 +39,10 @@ struct GradientOutcome {
 GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
                                     const GradientInputs& more, uint32_t stepsAtOnce = 0);
 
+// Whether other runs give the bits of the first one: one run, or 100 in a whole sweep.
+bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+                 const GradientInputs& more, const GradientOutcome& first);
+
 // Computes o and lse by the reference, runs the backward pass on the device, and compares it with the fp64 reference.
 // Throws host::Error if the library refuses.
 GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
