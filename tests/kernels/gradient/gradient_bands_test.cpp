@@ -102,6 +102,27 @@ TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
     }
 }
 
+// Key j is seen from row j + 40 on, so that stored tiles begin inside of the tiles of rows of dq.
+TEST_CASE("dq leaves out rows that no stored tile has", "[gradient_bands]") {
+    for (const bool windowed : {false, true}) {
+        for (const uint32_t number : matrixVariations) {
+            const Variation& variation = vkf::test::variations[number];
+            VkfProblem forward = problemOf({1, 4, 2, 110, 70, 32, 0, VKF_TYPE_F16});
+            forward.causal = 1;
+            if (windowed) {
+                forward.window = {1, 0, 30, 0, {}};
+            }
+            apply(variation, forward);
+            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            problem.maxScratchBytes = plenty;
+            const GradientOutcome outcome = run(variation, problem);
+            INFO((windowed ? "window, " : "causal, ") << outcome.text());
+            CHECK(outcome.info.bandKeys >= forward.keys);
+            CHECK(outcome.passed());
+        }
+    }
+}
+
 // With head dimensions over 128, kernels of their own make dk and dv too.
 TEST_CASE("wide heads keep p and ds in bands", "[gradient_bands]") {
     const auto passes = [](const Variation& variation, VkfProblem forward, bool some, const Data& data) {
