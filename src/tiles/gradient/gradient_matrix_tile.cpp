@@ -119,8 +119,8 @@ uint32_t GradientMatrixTile::sharedBytes() const {
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_GRADIENT_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
-    // The last word is last_empty of pair_state.glsl.
-    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + exchangeWords + joinWords + dropouts + 1) * wordBytes +
+    // The last two words are overflowed, last_empty and last_special of pair_state.glsl.
+    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + exchangeWords + joinWords + dropouts + 2) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 
