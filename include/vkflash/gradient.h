@@ -113,8 +113,9 @@ typedef struct VkfGradientProblem {
      *   and enough keys and heads to occupy a large device. 1 = none. Any other number is used wherever it suffices.
      * - A band needs 2 bytes for each pair of a key and a row, 4 with p. It has at least as many keys, counted over
      *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
-     *   effect, and at most four times as many are used. Less than a band needs changes nothing, and so do packed
-     *   sequences, block masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
+     *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
+     *   of a head, and a window makes them smaller. Less than a band needs changes nothing, and so do packed sequences,
+     *   block masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */

@@ -110,15 +110,19 @@ GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& s
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
     const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
     const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head
-    const uint64_t ofHead = (store.storesP ? 2 : 1) * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
-    if (heads > allowedBytes / ofHead || sizes.heads * bands * tiles > UINT32_MAX || pairRows > UINT32_MAX) {
+    const uint64_t margin = uint64_t{GradientSumTile::mostRows} * store.layout.rows * sizeof(uint16_t);
+    const uint64_t stored = store.storesP ? 2 : 1;
+    const uint64_t ofHead = stored * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    const uint64_t left = allowedBytes - std::min(allowedBytes, stored * 2 * margin);
+    if (heads > left / ofHead || sizes.heads * bands * tiles > UINT32_MAX || pairRows > UINT32_MAX) {
         return {};
     }
     return {static_cast<uint32_t>(heads),
             static_cast<uint32_t>(tiles),
             static_cast<uint32_t>(sizes.heads / heads * bands),
             static_cast<uint32_t>(pairRows),
-            heads * pairBytes,
+            heads * pairBytes + 2 * margin,
+            margin,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
 

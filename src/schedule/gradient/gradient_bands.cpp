@@ -46,13 +46,6 @@ bool hasAllSums(const GradientBuilder& builder, const BandTiles& tiles) {
            (tiles.dk.workgroupSize() != 0 && (!writesDv(builder) || tiles.dv.workgroupSize() != 0));
 }
 
-// Bytes in front of pairs and behind them that kernels read for matrices next to those of a tile (sums_stage.glsl): as
-// many rows as such a kernel takes at a time. A step of keys has fewer rows than a tile of rows.
-uint64_t marginBytes(const BandTiles& tiles) {
-    const uint64_t rows = std::max({tiles.dq.rows(), tiles.dk.rows(), tiles.dv.rows()});
-    return rows * tiles.store.layout.rows * sizeof(uint16_t);
-}
-
 void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase& phase) {
     Constants& constants = phase.variant.constants;
     phase.passes = bands.passes;
@@ -94,9 +87,8 @@ VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const 
                         VkfMessage* message) {
     GradientSchedule& schedule = builder.schedule();
     schedule.bandKeys = bands.tiles * tiles.store.keys();
-    const uint64_t margin = marginBytes(tiles);
-    schedule.dsOffset = schedule.reserveScratch(bands.pairBytes + 2 * margin) + margin;
-    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(bands.pairBytes + 2 * margin) + margin : 0;
+    schedule.dsOffset = schedule.reserveScratch(bands.pairBytes) + bands.margin;
+    schedule.pOffset = tiles.store.storesP ? schedule.reserveScratch(bands.pairBytes) + bands.margin : 0;
     schedule.sumsOffset = schedule.reserveScratch(bands.sumBytes);
     VkfResult result = addKeyPhase(builder, tiles.store, message);
     if (result == VKF_SUCCESS) {

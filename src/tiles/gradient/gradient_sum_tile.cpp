@@ -67,7 +67,8 @@ GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layo
         const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
         const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
-        if (objection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0) {
+        if (objection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
+            tile.rows() <= GradientSumTile::mostRows) {
             return tile;
         }
     }

@@ -15,6 +15,8 @@ namespace vkf {
 
 // shaders/gradient_coopmat/gradient_sums.comp explains the numbers.
 struct GradientSumTile {
+    static constexpr uint32_t mostRows = 256; // no tile has more
+
     MatrixLayout layout;
     GradientOwner owner{};       // rows: dq; keys: dk or dv
     uint32_t subgroups = 0;      // 0 = no tile
