@@ -94,7 +94,7 @@ std::string GradientOutcome::text() const {
 }
 
 GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
-                                    const GradientInputs& more, uint32_t stepsAtOnce) {
+                                    const GradientInputs& more, uint32_t stepsAtOnce, std::byte scratchByte) {
     VkfMessage message{};
     Gradient gradient;
     check(vkfCreateGradient(device.context(), &problem, gradient.put(), &message), message);
@@ -107,6 +107,10 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
     const Guarded o = uploaded(device, more.o);
     const Guarded lse = uploaded(device, more.lse);
     const DeviceOutputs to(device, problem, outcome.info.scratchBytes);
+    const std::vector<std::byte> before(outcome.info.scratchBytes, scratchByte);
+    if (!before.empty()) {
+        device.upload(to.scratch.buffer, before.data(), before.size(), to.scratch.offset);
+    }
     VkfBindings call = memory.bindings(*problem.problem);
     call.o = o.binding();
     call.lse = lse.binding();

@@ -35,9 +35,10 @@ struct GradientOutcome {
 };
 
 // Runs the backward pass on the device, without a verdict. `more` must have o and lse. Each `stepsAtOnce` steps are one
-// submission; 0 = all of them.
+// submission; 0 = all of them. All bytes of scratch memory are `scratchByte` before.
 GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
-                                    const GradientInputs& more, uint32_t stepsAtOnce = 0);
+                                    const GradientInputs& more, uint32_t stepsAtOnce = 0,
+                                    std::byte scratchByte = std::byte{0xff});
 
 // Whether other runs give the bits of the first one: one run, or 100 in a whole sweep.
 bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
