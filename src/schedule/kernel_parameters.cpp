@@ -14,11 +14,6 @@ namespace {
 
 constexpr double log2e = 1.4426950408889634;
 
-// One side of the window as the shaders take it. `keys` is -1 for an unlimited side.
-int32_t windowReach(int64_t keys, int32_t unlimited) {
-    return keys < 0 ? unlimited : static_cast<int32_t>(std::min<int64_t>(keys, unlimited));
-}
-
 // Packs what up to four bits of an element or lane number add to row and column, one byte for each bit.
 template <size_t count>
 uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
@@ -71,6 +66,10 @@ bool hasRepeats(const VkfProblem& p) {
 }
 
 } // namespace
+
+int32_t windowReach(int64_t keys, int32_t unlimited) {
+    return keys < 0 ? unlimited : static_cast<int32_t>(std::min<int64_t>(keys, unlimited));
+}
 
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
                               uint32_t shift) {

@@ -26,6 +26,10 @@
 
 namespace vkf {
 
+// One side of the window as the shaders take it. `keys` is -1 for an unlimited side, and `unlimited` VKF_UNLIMITED_LEFT
+// or VKF_UNLIMITED_RIGHT.
+int32_t windowReach(int64_t keys, int32_t unlimited);
+
 // Returns the push constants of the attention kernels. Addresses and first_item stay 0. Strides of heads and batches
 // are shifted right by `shift`.
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides, uint32_t shift);

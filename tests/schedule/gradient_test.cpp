@@ -257,6 +257,11 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
     CHECK(ofMasked.bandKeys == 16384);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * (1024 + 128));
+    masked.causal = 0;
+    masked.window = {1, 0, INT64_MAX, INT64_MAX, {}};
+    masked.queryRows = masked.keys = 2048;
+    ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * 2048);
     // The shapes of gradient_bands_test.cpp have several bands on an H200 too.
     for (const vkf::test::Shape& shape : {vkf::test::Shape{3, 4, 2, 20, 4500, 16, 24, VKF_TYPE_F16},
                                           vkf::test::Shape{3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16}}) {

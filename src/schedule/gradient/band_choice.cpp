@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "shared/gradient_params.h"
+#include "schedule/kernel_parameters.hpp"
+#include "shared/attention_params.h"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/occupancy.hpp"
 
@@ -42,8 +43,8 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& sto
     if (!has(p, VKF_ARRAY_KEY_LENGTHS)) {
         const auto firstKey = static_cast<int64_t>(tile * store.keys());
         const auto endKey = std::min<int64_t>(firstKey + store.keys(), p.keys);
-        begin = forward.windowRight < 0 ? 0 : std::max<int64_t>(firstKey - offset - forward.windowRight, 0);
-        end = forward.windowLeft < 0 ? rows : std::min(endKey - offset + forward.windowLeft, rows);
+        begin = std::max<int64_t>(firstKey - offset - windowReach(forward.windowRight, VKF_UNLIMITED_RIGHT), 0);
+        end = std::min(endKey - offset + windowReach(forward.windowLeft, VKF_UNLIMITED_LEFT), rows);
     }
     if (begin >= end) {
         return 0;
