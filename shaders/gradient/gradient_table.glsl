@@ -3,8 +3,7 @@
 // The table of a backward call, and the addresses of the gradients.
 //
 // Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_GRADIENT_TABLE, VKF_SUMS_AGAIN, PLUS_INFINITY, GradientRows, gradientRows,
-// gradientRow, itemOfSequence.
+// Provides: VKF_GRADIENT_TABLE, VKF_SUMS_AGAIN, PLUS_INFINITY, GradientRows, gradientRows, gradientRow, itemOfSequence.
 #ifndef VKF_GRADIENT_TABLE_GLSL
 #define VKF_GRADIENT_TABLE_GLSL
 

@@ -10,8 +10,8 @@
 //
 // Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; gradient/gradient_table.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl.
-// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile, nextTile,
-// isPartialTile.
+// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile,
+// nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 

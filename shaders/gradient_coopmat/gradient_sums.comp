@@ -55,8 +55,8 @@ const uint PAIR_ROW = OWNED / 8 + 1;
 const uint VISITED_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
 const uint VISITED_STAGE = OWNS_KEYS ? 0 : STEP * PAIR_ROW;
 const uint STAGE_WORDS = VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW);
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4;            // words of a matrix in fp32
-const uint STORED_MATRICES = VKF_SUMS_STORED_MATRICES; // at once, by a subgroup
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
+const uint STORED_MATRICES = VKF_SUMS_STORED_MATRICES;      // at once, by a subgroup
 const uint SUMS = OWNED_TILES * COLUMN_TILES;
 
 const uint PAIR_MATRICES = OWNS_KEYS ? OWNED_TILES * VISITED_STEPS
