@@ -20,6 +20,7 @@
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      7   The next tile is on its way to registers while line 10 uses this tile.
+//   8, 10  A subgroup with one matrix of rows skips the products of a partial tile of which its rows see no key.
 //      9   Exponentials are powers of two; scores are in units of log2. m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
@@ -87,7 +88,9 @@
 // Without a bias, most tiles also defer the scale and a softcap.
 void makeScores(const bool full) {
     beginScores();
-    computeProducts(); // s = q_i k_j^T
+    if (full || seesTile()) {
+        computeProducts(); // s = q_i k_j^T
+    }
     takeScores();
     deferred = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
                        : vec3(abs(params.score_scale), 0.0, 0.0);
@@ -190,6 +193,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
     placeTile(k, v, tile * TILE_KEYS, full, thread);
     barrier();
     lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
+    if (!full) {
+        setSubgroupKeys();
+    }
     KEEP_LOOP for (;;) { // 6: for each tile j
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);
@@ -215,7 +221,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         if (!SHORT_OF_REGISTERS) {
             makeProbabilities(0); // 9: p, l_i
         }
-        accumulateOutput(); // 10
+        if (full || seesTile()) {
+            accumulateOutput(); // 10
+        }
         COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
         barrier(); // the readers of tile j are done
         placeTile(k, v, tile * TILE_KEYS, full, thread); // 7

@@ -11,6 +11,7 @@
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
+    signQueries();
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint d = 0; d < DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {

@@ -3,7 +3,7 @@
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
 // Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
-// Provides: dropUnkept, dropClosed, dropInvisible.
+// Provides: dropUnkept, dropClosed, dropInvisible; setSubgroupKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
@@ -37,6 +37,27 @@ void dropClosed() {
             }
         }
     }
+}
+
+// Whether subgroups skip products with tiles that they do not see. Under a causal mask, three of eight subgroups with 16
+// rows do not see a tile on the diagonal. With 32 rows in a subgroup there are fewer, and their registers are short: the
+// branches cost what they save (docs/tuning.md, "tiles that a subgroup does not see").
+const bool SKIPS_UNSEEN_TILES = HAS_WINDOW && ROW_TILES == 1;
+
+// Sets subgroup_keys: from the first key that the subgroup's first row sees to the last one that its last row sees.
+void setSubgroupKeys() {
+    if (SKIPS_UNSEEN_TILES) {
+        subgroup_keys = ivec2(visibleKeys(item, queryRow(first_row)).x,
+                              visibleKeys(item, queryRow(first_row + SUBGROUP_ROWS - 1)).y);
+    }
+}
+
+// Whether a row of the subgroup may see a key of the tile. If not, all probabilities of the tile are 0.
+bool seesTile() {
+    if (!SKIPS_UNSEEN_TILES) {
+        return true;
+    }
+    return UNIFORM_BY_VOTE(int(tile_begin) < subgroup_keys.y && int(tile_begin + TILE_KEYS) > subgroup_keys.x);
 }
 
 // Bit i is set if key i lies in the range.

@@ -58,6 +58,18 @@ void normalize() {
     }
 }
 
+// Whether an element of o is fp16 and past the largest one. One maximum for each element costs a quarter of what it
+// costs to clamp each element.
+bool exceedsF16() {
+    vec2 largest = vec2(0.0);
+    UNROLL for (uint i = 0; i < (TYPE_O == VKF_STORED_F16 ? ROW_TILES * VALUE_TILES : 0); i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            largest[e % 2] = max(largest[e % 2], abs(o_tile[i][e]));
+        }
+    }
+    return subgroupAny(max(largest.x, largest.y) > VKF_LARGEST_F16);
+}
+
 #include "coopmat/matrix_store.glsl"
 
 // Lines 12 to 15. The sums l of the lanes are added up here, once.
@@ -72,7 +84,8 @@ void writeResults() {
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     uint begin = subgroup * STAGE_WORDS;
     bool special = special_values != 0u;
-    if (O_IN_WORDS && !special && (outputAlignment(head) & 15u) == 0) {
+    bool exceeds = O_IN_WORDS && exceedsF16();
+    if (O_IN_WORDS && !special && !exceeds && (outputAlignment(head) & 15u) == 0) {
         storeMatricesAsWords(head, begin);
     } else {
         storeMatricesAsElements(head, begin, special);

@@ -39,9 +39,10 @@ float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers,
 float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
 
 // The present tile of keys.
-uint tile_begin;   // its first key
-uint first_key;    // the lane's first key in it
-int lane_distance; // ALiBi: from the position of the lane's first row to first_key
+uint tile_begin;     // its first key
+uint first_key;      // the lane's first key in it
+ivec2 subgroup_keys; // partial tiles: keys [x, y) that rows of the subgroup may see
+int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
 #ifdef VKF_MATRIX_EXCHANGE

@@ -10,16 +10,16 @@ namespace vkf {
 namespace {
 
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
-// row consists of such words.
-bool hasWordOutput(const VkfProblem& p, VkfType stored) {
-    return (stored == VKF_TYPE_F32 || stored == matrixType(p)) &&
+// row consists of such words, and if it knows which invocation holds which element.
+bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
+    return !layout.exchanged && (stored == VKF_TYPE_F32 || stored == matrixType(p)) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
 // The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
 // bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the time without a mask in
 // tiles that have room for the bias.
-MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem, bool wordOutput) {
+MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem, bool outputWords) {
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
@@ -27,9 +27,7 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};
     }
-    // Rows whose bias is a mask see fewer keys, as under per-key masks.
-    return {tile.rows(),   tile.keys(),        tile.workgroupSize(),
-            tile.rowTiles, tile.keyMatrices(), wordOutput && outputInWords(tile, problem.keys, true)};
+    return {tile.rows(), tile.keys(), tile.workgroupSize(), tile.rowTiles, tile.keyMatrices(), outputWords};
 }
 
 } // namespace
@@ -52,10 +50,9 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
     builder.setTile(tile, splits, chosen.tuned);
     const bool split = splits > 1 && !problem.empty;
-    const bool wordOutput = hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type);
-    const bool outputWords = wordOutput && outputInWords(tile, tiled.keys / splits, problem.asksKeys());
+    const bool outputWords = hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type, tile.layout);
     if (mapsBias(caps, problem)) {
-        builder.setMaskedRows(maskedRows(device, chosen, tiled, wordOutput));
+        builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
     }
     builder.packHeads(packedHeads(builder.path(), problem));
     builder.setMatrices(tile.layout);

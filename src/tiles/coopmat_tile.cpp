@@ -35,10 +35,11 @@ constexpr std::array registerCandidates = {
     Candidate{4, 2, 4, 64},
     // Twice as many workgroups: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     Candidate{4, 1, 4, 64},
-    // Two workgroups take turns at beginning and end, and fewer tiles are partial. It is 1.2 times as fast as the next
-    // with 512 keys, 1.07 times with 2048, 0.9 times with 8192. There it serves blocks that are smaller than the next
-    // tile.
-    Candidate{4, 2, 1, 128, 2048},
+    // Fewer tiles are partial than with the next, and subgroups of 16 rows skip products with tiles that they do not
+    // see.
+    // Causal, 16384 rows in all, D = 128: 233 and 339 us with 512 and 1024 keys, 270 and 364 with the next tile. With
+    // 2048 keys 555 us, and 540. It also serves blocks that are smaller than the next tile.
+    Candidate{8, 1, 4, 128, 1536},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
     // Twice as many workgroups: one sequence of 1024 rows takes 44 us, and 58 us in two splits of the tile before.
@@ -101,19 +102,6 @@ constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 constexpr uint32_t mostSmallDim = 128;
 
-// Where registers are full, o is stored in words if a row sees at most so many keys. With more keys the end of a
-// workgroup counts little, and the compiler finds faster registers for the loop without words. Under per-key and block
-// masks rows see fewer keys, or the loop is another. With D = 64 registers are not full. Gain of words:
-//
-//     D = 128, keys    512   1024   2048   8192
-//     no mask          3 %    1 %   -1 %   -3 %
-//     causal           4 %    2 %    0 %   -1 %
-//
-//     D = 128   16 documents 5 %, random masks 8 %, half of the blocks empty 1 %
-//     D = 64    no mask 5 %, causal 3 %
-constexpr uint32_t mostWordOutputKeys = 1024;
-constexpr uint32_t fullRegisters = 192;
-
 CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
     CoopmatTile tile;
     tile.layout = layout;
@@ -138,13 +126,23 @@ Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
 
 uint64_t enoughWorkgroups(const CoopmatTile& tile) { return fewSubgroups / tile.subgroups; }
 
+// Under a causal mask the longest workgroup takes twice the mean. 2048 rows of 16 heads with D = 128 take 183 us in 128
+// workgroups, and 147 in 256 smaller ones.
+uint64_t enoughUnderMasks(const CoopmatTile& tile) { return 2 * enoughWorkgroups(tile); }
+
 enum class KeySplits { none, wanted };
+
+// Whether rows of a masked problem see very different numbers of keys, as under a causal mask.
+bool isUneven(const TileProblem& problem) { return problem.masked && problem.queryRows > problem.keys / 2; }
 
 // Why a tile that fits is not a good one for the problem.
 Objection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
     const bool large = tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1;
     const bool smallDo = keySplits == KeySplits::none && tile.subgroups == subgroupsOfFewRows && !large;
-    const uint64_t enough = smallDo ? fewSmallWorkgroups : enoughWorkgroups(tile);
+    const bool largest = tile.subgroups > subgroupsOfFewRows && tile.rowTiles > 1;
+    const uint64_t enough = smallDo                        ? fewSmallWorkgroups
+                            : largest && isUneven(problem) ? enoughUnderMasks(tile)
+                                                           : enoughWorkgroups(tile);
     return firstOf({
         large ? halfEmpty(tile.rows(), problem.rows()) : Objection{},
         spillsRegisters(tile.registers(), mostRegisters),
@@ -159,8 +157,7 @@ uint64_t mostSplits(const TileProblem& problem) {
     if (std::max(problem.headDim, problem.valueDim) > mostSmallDim) {
         return std::max(problem.keys / leastSplitKeysOfLargeHeads, 1U);
     }
-    const bool mostlyEmpty = problem.masked && problem.queryRows > problem.keys / 2;
-    return mostlyEmpty ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
+    return isUneven(problem) ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
 }
 
 // Splits until there are enough workgroups. Where keys are very many, until the workgroups fill an H200 twice.
@@ -212,15 +209,8 @@ std::string CoopmatTile::text(uint32_t splits) const {
     return tileText(TunedCoopmatTile{subgroups, rowTiles, keyTiles, splits});
 }
 
-// Under a causal mask the longest workgroup takes twice the mean. 2048 rows of 16 heads with D = 128 take 183 us in 128
-// workgroups, and 147 in 256 smaller ones.
 bool staysBusyUnderMasks(const CoopmatTile& tile, const TileProblem& problem) {
-    return problem.workgroups(tile.rows()) >= 2 * enoughWorkgroups(tile);
-}
-
-bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys) {
-    const bool full = tile.rowTiles > 1 && tile.registers() > fullRegisters;
-    return !tile.layout.exchanged && (!full || keys <= mostWordOutputKeys || asksKeys);
+    return problem.workgroups(tile.rows()) >= enoughUnderMasks(tile);
 }
 
 CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,

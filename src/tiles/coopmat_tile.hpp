@@ -38,10 +38,6 @@ struct CoopmatTile {
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
-// Whether o is stored in words of 16 bytes instead of element by element, if its rows consist of such words. `keys` is
-// the number that a row sees in one workgroup. asksKeys: a per-key mask drops keys, so that a row sees fewer.
-bool outputInWords(const CoopmatTile& tile, uint32_t keys, bool asksKeys);
-
 // Whether the tile makes enough workgroups for a mask under which they take different times.
 bool staysBusyUnderMasks(const CoopmatTile& tile, const TileProblem& problem);
 

@@ -347,6 +347,21 @@ TEST_CASE("an fp16 output saturates where the exact result overflows, and only t
     }
 }
 
+TEST_CASE("an fp16 output stays finite where rounded probabilities lead past the largest fp16", "[attention_hard]") {
+    // fp16 rounds the probability of every key up, by 2^-11 of it. So matrices add up to 65536, where 65504 is exact.
+    VkfProblem problem = problemOf({1, 1, 1, 40, 99, 64, 0, VKF_TYPE_F16});
+    problem.scale = static_cast<float>(std::log(1.0 + 0x1.01p-11) / problem.headDim);
+    for (const double value : {65504.0, -65504.0}) {
+        Data data;
+        data.edit = [&](Bytes& q, Bytes& k, Bytes& v) {
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_K), k, 1.0);
+            setAll(vkf::layoutOf(problem, VKF_TENSOR_V), v, value);
+        };
+        check(problem, data, std::size(vkf::test::variations));
+    }
+}
+
 TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 1, 64});
     problem.o.type = VKF_TYPE_BF16;

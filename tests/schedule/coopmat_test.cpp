@@ -73,30 +73,27 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pa
     }
 }
 
-TEST_CASE("o is written in words with free registers, few keys or per-key masks", "[schedule]") {
-    const auto leavesInWords = [](const VkfProblem& problem) {
-        const vkf::Schedule made = schedule(matrixCaps(), problem);
+TEST_CASE("o is written in words where its rows consist of words and the element layout is known", "[schedule]") {
+    vkf::Caps caps = matrixCaps();
+    const auto leavesInWords = [&](const VkfProblem& problem) {
+        const vkf::Schedule made = schedule(caps, problem);
         REQUIRE(made.path == VKF_PATH_COOPMAT);
-        const vkf::Variant& attention = made.phases.back().variant; // after the kernel of the tile map
+        const vkf::Variant& attention = made.phases.back().variant;
         REQUIRE(attention.kernel == vkf::Kernel::attentionCoopmat);
         return attention.constants[VKF_ID_OUTPUT_WORDS] != 0;
     };
-    const auto large = [](uint32_t keys, uint32_t dim) {
-        return problemOf({16384 / keys, 2048 / dim, 2048 / dim, keys, keys, dim, 0, VKF_TYPE_F16});
-    };
-    CHECK(leavesInWords(large(8192, 64)));
-    CHECK(leavesInWords(large(1024, 128)));
-    CHECK_FALSE(leavesInWords(large(2048, 128)));
-    VkfProblem documents = large(8192, 128);
-    CHECK_FALSE(leavesInWords(documents));
-    vkf::enable(documents, VKF_ARRAY_DOCUMENT_IDS);
-    CHECK(leavesInWords(documents));
-    VkfProblem window = large(8192, 128);
-    window.window.enabled = 1;
-    window.window.left = 1023;
-    CHECK(leavesInWords(window));
-    window.window.left = 1024;
-    CHECK_FALSE(leavesInWords(window));
+    VkfProblem problem = problemOf({2, 16, 16, 8192, 8192, 128, 0, VKF_TYPE_F16});
+    CHECK(leavesInWords(problem));
+    problem.o.type = VKF_TYPE_F32;
+    CHECK(leavesInWords(problem));
+    problem.o.type = VKF_TYPE_BF16; // not the type of the matrices
+    CHECK_FALSE(leavesInWords(problem));
+    CHECK(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 40, 0, VKF_TYPE_F16})));
+    CHECK_FALSE(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 36, 0, VKF_TYPE_F16}))); // 4.5 words
+    caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
+    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    problem.o.type = VKF_TYPE_F16;
+    CHECK_FALSE(leavesInWords(problem));
 }
 
 TEST_CASE("path coopmat packs the query heads of a KV head, but not under block masks", "[schedule]") {

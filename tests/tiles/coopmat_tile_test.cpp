@@ -92,20 +92,30 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     choose(problem);
     REQUIRE(tiles.size() == 11);
     CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
-    CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[2].objection.value == 128);
-    CHECK(tiles[2].objection.limit == 240); // of four subgroups
+    CHECK(tiles[2].taken);
+    CHECK(tiles[2].objection.reason == VKF_TILE_SUITS);
+    vkf::TileProblem medium = problem; // the longest of 128 workgroups would take twice the mean
+    medium.keys = medium.queryRows = 2048;
+    choose(medium);
     CHECK(tiles[3].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[3].objection.value == 64);
-    CHECK(tiles[3].objection.limit == 120);
+    CHECK(tiles[3].objection.value == 128);
+    CHECK(tiles[3].objection.limit == 240);
     CHECK(tiles[4].taken);
-    CHECK(tiles[4].objection.reason == VKF_TILE_SUITS);
+    medium.masked = false;
+    choose(medium);
+    CHECK(tiles[3].taken);
+    vkf::TileProblem shorter = problem;
+    shorter.keys = shorter.queryRows = 512;
+    choose(shorter);
+    CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[2].objection.value == 64);
+    CHECK(tiles[2].objection.limit == 120);
     vkf::TileProblem longer = problem;
     longer.keys = longer.queryRows = 4096;
     choose(longer);
     CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
     CHECK(tiles[2].objection.value == 4096);
-    CHECK(tiles[2].objection.limit == 2048);
+    CHECK(tiles[2].objection.limit == 1536);
     CHECK(tiles[3].taken);
 
     // If no tile is enough alone, the library looks at the list again with key splits. For a cache it does so at once.
@@ -122,10 +132,10 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     CHECK(tiles[5].taken);
 
     // Matrices of 8 x 8 take twice the registers.
-    vkf::chooseCoopmatTile({caps}, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), problem, &tiles);
-    CHECK(tiles[2].objection.reason == VKF_TILE_REGISTERS);
-    CHECK(tiles[2].objection.value > 232);
-    CHECK(tiles[2].objection.limit == 232);
+    vkf::chooseCoopmatTile({caps}, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), longer, &tiles);
+    CHECK(tiles[3].objection.reason == VKF_TILE_REGISTERS);
+    CHECK(tiles[3].objection.value > 232);
+    CHECK(tiles[3].objection.limit == 232);
 
     // An entry that does not fit, one that fits, and then the built-in ones.
     vkf::TuningEntry entry;
