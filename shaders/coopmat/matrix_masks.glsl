@@ -44,10 +44,11 @@ void dropClosed() {
 // branches cost what they save (docs/tuning.md, "tiles that a subgroup does not see").
 const bool SKIPS_UNSEEN_TILES = HAS_WINDOW && ROW_TILES == 1;
 
-// Sets subgroup_keys: from the first key that the subgroup's first row sees to the last one that its last row sees.
+// Sets subgroup_keys: from the first key in the window of the subgroup's first row to the last key that its last row
+// sees.
 void setSubgroupKeys() {
     if (SKIPS_UNSEEN_TILES) {
-        subgroup_keys = ivec2(visibleKeys(item, queryRow(first_row)).x,
+        subgroup_keys = ivec2(windowKeys(item, queryRow(first_row)).x,
                               visibleKeys(item, queryRow(first_row + SUBGROUP_ROWS - 1)).y);
     }
 }
@@ -57,7 +58,8 @@ bool seesTile() {
     if (!SKIPS_UNSEEN_TILES) {
         return true;
     }
-    return UNIFORM_BY_VOTE(int(tile_begin) < subgroup_keys.y && int(tile_begin + TILE_KEYS) > subgroup_keys.x);
+    bool in_window = int(tile_begin + TILE_KEYS) > subgroup_keys.x;
+    return UNIFORM_BY_VOTE(int(tile_begin) < subgroup_keys.y && (in_window || tile_begin < FIRST_KEYS));
 }
 
 // Bit i is set if key i lies in the range.

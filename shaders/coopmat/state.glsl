@@ -41,7 +41,7 @@ float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lane
 // The present tile of keys.
 uint tile_begin;     // its first key
 uint first_key;      // the lane's first key in it
-ivec2 subgroup_keys; // partial tiles: keys [x, y) that rows of the subgroup may see
+ivec2 subgroup_keys; // partial tiles: keys [x, y) that rows of the subgroup may see, besides first keys
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
