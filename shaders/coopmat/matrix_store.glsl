@@ -52,7 +52,7 @@ const uint STORE_ROWS = LANES / Q_CHUNK_WORDS;
 const bool STORES_ONE_HEAD = LANES % Q_CHUNK_WORDS == 0 && STORE_ROWS % PACKED_HEADS == 0;
 // Rows are counted up from the lane's first row, or derived from the place in the chunk. The results are the same, but
 // NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D = 64
-// it is 2 % slower (docs/tuning.md, "o stored in words").
+// it is 2 % slower (docs/tuning.md, "rows of o counted up").
 const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_TILES * O_CHUNKS > 2;
 
 uvec2 addressAfter(const uvec2 first, const uint rows) {
