@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Tuning data and pipeline caches that were cut off or changed on their way through a file. The library refuses the
-// text or takes it whole. What a cache holds changes no result.
+// Tuning data, element layouts and pipeline caches that were cut off or changed on their way through a file. The
+// library refuses the text or takes it whole, and refuses a layout or finds a place for each element. What a cache
+// holds changes no result.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstring>
+#include <set>
+#include <utility>
 
+#include <vkflash/matrix_layout.h>
 #include <vkflash/tuning.h>
 #include <vkflash/vkflash.hpp>
 
 #include "support/call.hpp"
+#include "support/described_device.hpp"
 #include "support/device.hpp"
 #include "support/guarded.hpp"
 
@@ -24,8 +29,44 @@ std::string tuningText() {
                        "\n";
     text += "scalar type=f32 masked=no headDim=1..100 valueDim=64 rows=0..9 keys=0..4294967295 heads=0..9 "
             "groups=8 lanes=8 threadRows=4 threadKeys=4 chunkDim4=4 chunkKeys=8 splits=2\n";
-    return text + "coopmat type=f16 masked=yes headDim=64 valueDim=64 rows=0..9 keys=0..9 heads=0..9 "
-                  "subgroups=2 rowTiles=1 keyTiles=3 splits=5\n";
+    text += "coopmat type=f16 masked=yes headDim=64 valueDim=64 rows=0..9 keys=0..9 heads=0..9 "
+            "subgroups=2 rowTiles=1 keyTiles=3 splits=5\n";
+    const std::string elements = "0.1,0.8,8.0/0.2,0.4,1.0,2.0,4.0";
+    return text + "matrix type=f16 rows=16 columns=16 depth=16 lanes=32 result=" + elements + " left=" + elements +
+           " right=1.0,8.0,0.8/2.0,4.0,0.1,0.2,0.4\n";
+}
+
+// Whether each element of a matrix of rows x columns has a place of its own.
+bool isPermutation(const VkfElementLayout& layout, uint32_t rows, uint32_t columns, uint32_t lanes) {
+    std::set<std::pair<uint32_t, uint32_t>> places;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        for (uint32_t element = 0; element < rows * columns / lanes; element++) {
+            uint32_t row = 0;
+            uint32_t column = 0;
+            for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS; bit++) {
+                const uint32_t ofElement = element >> bit & 1U;
+                const uint32_t ofLane = lane >> bit & 1U;
+                row += ofElement * layout.elementBits[bit].row + ofLane * layout.laneBits[bit].row;
+                column += ofElement * layout.elementBits[bit].column + ofLane * layout.laneBits[bit].column;
+            }
+            if (row < rows && column < columns) {
+                places.emplace(row, column);
+            }
+        }
+    }
+    return places.size() == uint64_t{rows} * columns;
+}
+
+// Whether the library refuses the layout, or each element of its three matrices has a place.
+bool isRefusedOrComplete(const VkfMatrixLayout& layout) {
+    VkfMessage message{};
+    const VkfResult result = vkfCheckMatrixLayout(&layout, &message);
+    if (result != VKF_SUCCESS) {
+        return (result == VKF_ERROR_INVALID_ARGUMENT || result == VKF_ERROR_UNSUPPORTED) && message.text[0] != '\0';
+    }
+    return isPermutation(layout.result, layout.rows, layout.columns, layout.lanes) &&
+           isPermutation(layout.left, layout.rows, layout.depth, layout.lanes) &&
+           isPermutation(layout.right, layout.depth, layout.columns, layout.lanes);
 }
 
 // Checks that a context takes the text exactly if vkfCheckTuning does, and that the text decides nothing if not.
@@ -42,6 +83,11 @@ void checkText(const std::string& text) {
     // No text is no tuning data, but vkfCheckTuning was asked about a text.
     passed = passed && (text.empty() || vkfCreateContext(&info, &context, nullptr) == result);
     passed = passed && (context == nullptr) == (text.empty() || result != VKF_SUCCESS);
+    for (uint32_t i = 0; i < vkfGetTuningMatrixLayoutCount(context); i++) {
+        VkfMatrixLayout layout{};
+        passed = passed && vkfGetTuningMatrixLayout(context, i, &layout, nullptr) == VKF_SUCCESS &&
+                 isRefusedOrComplete(layout);
+    }
     vkfDestroyContext(context);
     if (!passed) {
         FAIL_CHECK("result " << result << ", " << message.text << "\n" << text);
@@ -67,6 +113,29 @@ TEST_CASE("tuning data with any byte changed is refused or taken whole", "[fault
             checkText(damaged);
         }
     }
+}
+
+TEST_CASE("an element layout that is cut off or has any byte changed is refused, or has a place for each element",
+          "[faults]") {
+    const VkfMatrixLayout whole =
+        givenLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
+    REQUIRE(vkfCheckMatrixLayout(&whole, nullptr) == VKF_SUCCESS);
+    REQUIRE(isRefusedOrComplete(whole));
+    uint32_t accepted = 0;
+    for (size_t byte = 0; byte < sizeof whole; byte++) {
+        VkfMatrixLayout damaged{};
+        std::memcpy(&damaged, &whole, byte);
+        CHECK(isRefusedOrComplete(damaged));
+        for (uint32_t value = 0; value < 256; value++) {
+            damaged = whole;
+            std::memset(reinterpret_cast<std::byte*>(&damaged) + byte, static_cast<int>(value), 1);
+            if (!isRefusedOrComplete(damaged)) {
+                FAIL_CHECK("byte " << byte << " is " << value);
+            }
+            accepted += vkfCheckMatrixLayout(&damaged, nullptr) == VKF_SUCCESS ? 1 : 0;
+        }
+    }
+    CHECK(accepted >= sizeof whole); // each byte once, with its own value
 }
 
 namespace {
