@@ -35,10 +35,9 @@ constexpr std::array registerCandidates = {
     Candidate{4, 2, 4, 64},
     // Twice as many workgroups: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     Candidate{4, 1, 4, 64},
-    // Fewer tiles are partial than with the next, and subgroups of 16 rows skip products with tiles that they do not
-    // see.
-    // Causal, 16384 rows in all, D = 128: 233 and 339 us with 512 and 1024 keys, 270 and 364 with the next tile. With
-    // 2048 keys 555 us, and 540. It also serves blocks that are smaller than the next tile.
+    // Causal, with few keys: fewer tiles are partial than with 256 rows, and subgroups of 16 rows skip products with
+    // tiles that they do not see. 16384 rows in all, D = 128, take 233, 339 and 555 us with 512, 1024 and 2048 keys.
+    // The next tile takes 270, 364 and 540. This one also serves blocks that are smaller than the next one.
     Candidate{8, 1, 4, 128, 1536},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
