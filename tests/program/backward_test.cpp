@@ -108,6 +108,25 @@ TEST_CASE("backward takes packed sequences", "[backward][gpu]") {
     checkFile(place, "dbias.npy", ElementType::f32, {3, 1, 14, 13});
 }
 
+TEST_CASE("backward takes a limit for the scratch memory that saves work", "[backward][gpu]") {
+    needDevice();
+    const Workplace place;
+    writeUsualGradient(place, ElementType::f16);
+    const std::string line = call + all + " --path coopmat --scratch ";
+    const ProgramResult none = place.run(line + "0");
+    if (none.status != 0) {
+        REQUIRE_THAT(none.err, ContainsSubstring("--path coopmat"));
+        SKIP("path coopmat does not run here: " << none.err);
+    }
+    const ProgramResult some = place.run(line + "8 --verify");
+    INFO(some.out << some.err);
+    REQUIRE(some.status == 0);
+    // A kernel more adds up what the scratch memory holds.
+    CHECK_THAT(none.out, ContainsSubstring(", 4 steps"));
+    CHECK_THAT(some.out, ContainsSubstring(", 5 steps"));
+    CHECK_THAT(place.run(line + "much").err, ContainsSubstring("--scratch"));
+}
+
 TEST_CASE("backward writes the same bytes from o and lse of run, and only what is asked for", "[backward][gpu]") {
     needDevice();
     const Workplace place;

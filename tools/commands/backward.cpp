@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
@@ -43,7 +44,8 @@ struct BackwardOptions {
     MathOptions math;
     DropoutOptions dropout;
     DeviceFlags device;
-    std::string outputType; // empty = the type of each tensor
+    std::string outputType;          // empty = the type of each tensor
+    std::optional<uint32_t> scratch; // MiB
     bool verify = false;
 };
 
@@ -74,6 +76,7 @@ void describe(const BackwardOptions& options, const Inputs& inputs, const Gradie
     gradient = make<VkfGradientProblem>();
     gradient.problem = &forward;
     gradient.hasDlse = more.dlse ? 1 : 0;
+    gradient.maxScratchBytes = mostScratchBytes(options.scratch);
     gradient.dout = withType(forward.o, vkfTypeOf(more.dout.type));
     const auto outputType = [&](VkfType type) {
         return options.outputType.empty() ? type : parseType("--output-type", options.outputType);
@@ -251,6 +254,7 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
+    addScratchOption(*command, options->scratch);
     command->add_flag("--verify", options->verify,
                       "compare the gradients, and o and lse unless they are given, with the CPU reference before "
                       "writing; fail if an error is above its bound");
