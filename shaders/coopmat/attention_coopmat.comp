@@ -181,6 +181,10 @@ void accumulateOutput() {
 
 #include "coopmat/tile_walk.glsl"
 
+#ifdef VKF_PLACES_APART
+#include "coopmat/attend_apart.glsl"
+#else
+
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
 const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
 
@@ -233,6 +237,8 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         }
     }
 }
+
+#endif
 
 #include "coopmat/split_walk.glsl"
 

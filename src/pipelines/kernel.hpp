@@ -14,6 +14,7 @@ namespace vkf {
 enum class Kernel : uint32_t {
     attentionScalar,
     attentionCoopmat,
+    attentionNarrow,
     attentionDecode,
     attentionDecodeMatrix,
     attentionDecodeWide,
@@ -80,6 +81,14 @@ inline constexpr std::array kernelTable = {
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .exchange = Built::both,
+                 .matrices = true,
+                 .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::attentionNarrow, // heads of up to 64 columns
+                 .name = "attention_narrow",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},

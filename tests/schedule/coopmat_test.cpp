@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <string>
+#include <vector>
 
 #include "schedule/schedule.hpp"
 #include "support/call.hpp"
@@ -64,7 +65,7 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pa
         caps.f16Matrix.exchanged = caps.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
             const vkf::Variant variant =
-                schedule(caps, problemOf({1, 16, 16, 4096, 4096, 64, 0, type})).phases[0].variant;
+                schedule(caps, problemOf({1, 16, 16, 4096, 4096, 128, 0, type})).phases[0].variant;
             CHECK(variant.kernel == vkf::Kernel::attentionCoopmat);
             CHECK(variant.exchange == (quirks != 0));
             CHECK(variant.bf16 == (type == VKF_TYPE_BF16));
@@ -88,12 +89,46 @@ TEST_CASE("o is written in words where its rows consist of words and the element
     CHECK(leavesInWords(problem));
     problem.o.type = VKF_TYPE_BF16; // not the type of the matrices
     CHECK_FALSE(leavesInWords(problem));
-    CHECK(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 40, 0, VKF_TYPE_F16})));
-    CHECK_FALSE(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 36, 0, VKF_TYPE_F16}))); // 4.5 words
+    CHECK(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 104, 0, VKF_TYPE_F16})));
+    CHECK_FALSE(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 100, 0, VKF_TYPE_F16}))); // 12.5 words
     caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
     caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
     problem.o.type = VKF_TYPE_F16;
     CHECK_FALSE(leavesInWords(problem));
+}
+
+TEST_CASE("a kernel of their own takes narrow heads without terms, per-key masks, block types and pages",
+          "[schedule]") {
+    const vkf::Caps caps = matrixCaps();
+    const auto kernelOf = [&caps](const VkfProblem& problem) {
+        const vkf::Schedule made = schedule(caps, problem);
+        REQUIRE(made.path == VKF_PATH_COOPMAT);
+        return made.phases.back().variant.kernel;
+    };
+    VkfProblem narrow = problemOf({2, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+    CHECK(kernelOf(narrow) == vkf::Kernel::attentionNarrow);
+    narrow.causal = 1;
+    vkf::enable(narrow, VKF_ARRAY_KEY_LENGTHS);
+    CHECK(kernelOf(narrow) == vkf::Kernel::attentionNarrow);
+
+    std::vector<VkfProblem> others(8, narrow);
+    others[0].headDim = 72;
+    others[1].valueDim = 72;
+    others[2].softcap = 30.0F;
+    others[3].alibi = 1;
+    vkf::enable(others[4], VKF_ARRAY_DOCUMENT_IDS);
+    others[5].blockMask.blockSize = 128;
+    vkf::enable(others[5], VKF_ARRAY_BLOCK_MASK);
+    others[6].k.type = others[6].v.type = VKF_TYPE_Q8_0;
+    vkf::test::setPages(others[7], 16, 0);
+    for (size_t i = 0; i < others.size(); i++) {
+        INFO("problem " << i);
+        CHECK(kernelOf(others[i]) == vkf::Kernel::attentionCoopmat);
+    }
+    vkf::Caps unknown = caps;
+    unknown.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
+    unknown.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    CHECK(schedule(unknown, narrow).phases.back().variant.kernel == vkf::Kernel::attentionCoopmat);
 }
 
 TEST_CASE("path coopmat packs the query heads of a KV head, but not under block masks", "[schedule]") {
