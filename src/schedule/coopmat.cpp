@@ -2,6 +2,7 @@
 #include "schedule/paths.hpp"
 
 #include "device/matrix_obstacle.hpp"
+#include "schedule/expanded_keys.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tile_problem.hpp"
@@ -32,9 +33,11 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
 
 } // namespace
 
-VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given, ScheduleBuilder& builder,
                           VkfMessage* message) {
     const Caps& caps = device.caps;
+    const bool expands = expandsKeys(given);
+    const CheckedProblem problem = expands ? expandedProblem(given) : given;
     if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
@@ -58,6 +61,9 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
+    if (expands) {
+        builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
+    }
     return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
 }
 
