@@ -79,13 +79,12 @@ uvec4 fetchPiece(const uvec2 head, const uint tensor, const uint type, const uin
 void storePiece(const uvec2 expanded, const uint tensor, const uint type, const uint loads, const uint place,
                 const uvec4 piece) {
     uint key = key_begin + place / loads;
-    if (place >= TILE_KEYS * loads || key >= item.keys) {
-        return;
-    }
-    uvec2 row = rowAddress(expanded, tensor, key);
-    UNROLL for (uint word = 0; word < VKF_WORD_QUADS(type) / 2; word++) {
-        uint column = placeOfLoad(place % loads, word, type);
-        Word4(add64(row, uvec2(column * 16, 0))).value = pieceWord(piece, word, type);
+    if (place < TILE_KEYS * loads && key < item.keys) {
+        uvec2 row = rowAddress(expanded, tensor, key);
+        UNROLL for (uint word = 0; word < VKF_WORD_QUADS(type) / 2; word++) {
+            uint column = placeOfLoad(place % loads, word, type);
+            Word4(add64(row, uvec2(column * 16, 0))).value = pieceWord(piece, word, type);
+        }
     }
 }
 

@@ -185,8 +185,7 @@ inline constexpr std::array kernelTable = {
     KernelTraits{.kernel = Kernel::expandKeys,
                  .name = "expand_keys",
                  .constants = ConstantFamily::problem,
-                 .storage16 = Built::with,
-                 .unrolledLoops = true},
+                 .storage16 = Built::with},
 };
 
 constexpr bool isInOrder(const decltype(kernelTable)& table) {

@@ -8,8 +8,8 @@
 namespace vkf {
 namespace {
 
-// The attention kernel converts the elements of a key once for each tile of rows that reads the key. From so many packed
-// rows on, four tiles of 256, converting them once and reading the results is faster.
+// The attention kernel converts the elements of a key once for each tile of rows that reads the key. From so many
+// packed rows on, four tiles of 256, converting them once and reading the results is faster.
 constexpr uint64_t leastReaders = 1024;
 
 constexpr uint32_t workgroupSize = 256;

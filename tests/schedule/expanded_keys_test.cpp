@@ -27,6 +27,7 @@ constexpr uint64_t none = 1;
 // 512 rows of 32 query heads over 8 KV heads, or other sizes.
 VkfProblem problemOf(vkf::test::Shape shape = {1, 32, 8, 512, 16384, 128}) {
     shape.type = VKF_TYPE_F16;
+    shape.Dv = shape.D;
     VkfProblem problem = vkf::test::problemOf(shape);
     problem.path = VKF_PATH_COOPMAT;
     problem.k.type = VKF_TYPE_Q8_0;

@@ -15,10 +15,10 @@
 namespace vkf::tools {
 
 struct CacheOptions {
-    std::string kvType;    // empty = the type of the other tensors
-    std::string kType;     // empty = kvType
-    std::string vType;     // empty = kvType
-    uint32_t pageSize = 0; // 0 = no pages
+    std::string kvType;              // empty = the type of the other tensors
+    std::string kType;               // empty = kvType
+    std::string vType;               // empty = kvType
+    uint32_t pageSize = 0;           // 0 = no pages
     std::optional<uint32_t> scratch; // MiB; see addScratchOption
 };
 
