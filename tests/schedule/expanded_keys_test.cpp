@@ -165,6 +165,27 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     }
 }
 
+TEST_CASE("block types are loaded in words where their rows and addresses are multiples of 4 bytes", "[schedule]") {
+    const auto inWords = [](const VkfProblem& problem) {
+        const Schedule made = schedule(matrixCaps(), problem);
+        REQUIRE(made.phases[0].variant.kernel == Kernel::expandKeys);
+        CHECK((made.phases[1].variant.constants[VKF_ID_WHOLE_WORDS] != 0) == (made.inputAlignment == 16));
+        return made.phases[0].variant.constants[VKF_ID_WHOLE_WORDS] != 0;
+    };
+    CHECK(inWords(problemOf()));
+    CHECK_FALSE(inWords(problemOf({1, 32, 8, 512, 16384, 96}))); // 102 bytes of q8_0
+    VkfProblem problem = problemOf();
+    problem.v.rowStride = 160; // 90 bytes of q4_0
+    problem.v.headStride = problem.v.rowStride * problem.keys;
+    problem.v.batchStride = problem.v.headStride * problem.kvHeads;
+    CHECK_FALSE(inWords(problem));
+    problem = problemOf();
+    problem.q.headStride = 128;
+    problem.q.rowStride = uint64_t{1} << 24; // too far apart for words: no address need be aligned
+    problem.q.batchStride = problem.q.rowStride * problem.queryRows;
+    CHECK_FALSE(inWords(problem));
+}
+
 TEST_CASE("the map of tiles is made while k and v are converted", "[schedule]") {
     VkfProblem problem = problemOf({1, 32, 8, 512, 1024, 128});
     problem.kvSplits = 1;
