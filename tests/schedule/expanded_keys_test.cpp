@@ -68,6 +68,7 @@ TEST_CASE("many packed rows that read k and v of block types convert them once",
     CHECK(expand.items == 8 * 16384 / expand.variant.constants[VKF_ID_EXPANDED_KEYS]);
     const Phase& attention = made.phases[1];
     CHECK(attention.operands == std::array{Operand::q, Operand::expandedK, Operand::expandedV, Operand::scratch});
+    CHECK_FALSE(attention.joins); // it waits for the converted k and v
     CHECK(attention.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_F16);
     CHECK(attention.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_F16);
     CHECK(attention.params.row_stride[VKF_K] == 128 * 2);
