@@ -87,6 +87,7 @@
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
  *     whether the sizes make a bias long enough to look for tiles that it closes
+ *     whether block types are converted before attention (maxScratchBytes)
  *     strides of q, k, v and o: whether rows are whole words (VkfPlanInfo::inputAlignment), or strides pass 4 GiB
  *
  * These fields are push constants, or numbers in memory. On their own they lead to no new pipeline:
@@ -95,6 +96,7 @@
  *     scale, softcap over 0, window.left and window.right of other problems than above
  *     other strides of bias, mask and dropoutMask
  *     dropout.seed, paging.pages, longestRows, longestKeys, probabilityRowCount, maxStepOperations
+ *     maxScratchBytes, if it does not change whether block types are converted
  *
  * The library chooses path, tile, key splits and order of work from sizes, types, masks and precision. If a new size
  * leads to another choice, it leads to a new pipeline. `path` and `kvSplits` fix two of these choices.
@@ -228,7 +230,22 @@ typedef struct VkfProblem {
     VkfPaging paging;
     /* Dropout. Zeroed = none. */
     VkfDropout dropout;
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. Path coopmat then
+     * converts k and v of block types to the 16-bit type of the matrices once, before attention. Otherwise each tile of
+     * query rows converts them again.
+     *
+     * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that was measured to save time: where many query rows read the same keys.
+     *   1 = none. Any other number is used wherever it suffices.
+     * - The converted k and v take 2 * batch * kvHeads * keys * (headDim + valueDim) bytes. A smaller limit changes
+     *   nothing, and so do packed sequences and rows of q that are no multiples of 16 bytes. k and v must both be of
+     *   block types.
+     * - The converted elements are those that enter products anyway (VkfPlanInfo::productType).
+     * - The backward pass has a limit of its own, VkfGradientProblem::maxScratchBytes. */
+    uint64_t maxScratchBytes;
 } VkfProblem;
+
+/* Default limit of VkfProblem::maxScratchBytes: 512 MiB, room for 131,072 keys of 8 KV heads with headDim 128. */
+#define VKF_DEFAULT_SCRATCH_BYTES UINT64_C(536870912)
 
 /* Default limit of a step. A device that reaches half a TFLOP/s takes two seconds, a watchdog's usual limit. */
 #define VKF_DEFAULT_STEP_OPERATIONS UINT64_C(1000000000000)

@@ -281,7 +281,8 @@ typedef struct VkfPlanInfo {
      * - on path standard: all scores, and m and l of each row
      * - on path key_outer: o, m and l of each row, in fp32
      * - for probabilities without lse, where they are not written by the softmax: lse
-     * - with some optional inputs: their addresses and strides, a map of tiles, or a list of packed sequences */
+     * - with some optional inputs: their addresses and strides, a map of tiles, or a list of packed sequences
+     * - on path coopmat, with k and v of block types: what VkfProblem::maxScratchBytes says */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;

@@ -8,6 +8,19 @@
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
+namespace {
+
+// k and v have the type of the matrices and no pages.
+void setExpandedConstants(VkfType type, Constants* constants) {
+    (*constants)[VKF_ID_TYPE_K] = static_cast<uint32_t>(type);
+    (*constants)[VKF_ID_TYPE_V] = static_cast<uint32_t>(type);
+    for (const size_t ofPages : {size_t{VKF_ID_PAGE_ROWS}, size_t{VKF_ID_MAX_PAGES}, size_t{VKF_ID_PAGES}}) {
+        (*constants)[ofPages] = 0;
+    }
+}
+
+} // namespace
+
 VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
                                VkfMessage* message) {
     if (items > most32) {
@@ -40,6 +53,9 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {
         const bool tiled = traits.constants == ConstantFamily::tile;
         phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
+        if (operands[VKF_K] == Operand::expandedK) {
+            setExpandedConstants(schedule_->productType, &phase.variant.constants);
+        }
     }
     phase.items = static_cast<uint32_t>(items);
     phase.itemsPerStep = itemsOfStep(stepOperations(kernel), operations, caps_.maxGroupCount);
@@ -93,7 +109,15 @@ double ScheduleBuilder::stepOperations(Kernel kernel) const {
     return static_cast<double>(given != 0 ? given : traitsOf(kernel).stepOperations);
 }
 
+std::array<Operand, 4> ScheduleBuilder::attentionOperands(Operand output) const {
+    return {Operand::q, expandsKeys() ? Operand::expandedK : Operand::k,
+            expandsKeys() ? Operand::expandedV : Operand::v, output};
+}
+
 const VkfTensorLayout* ScheduleBuilder::tensorOf(Operand operand) const {
+    if (operand == Operand::expandedK || operand == Operand::expandedV) {
+        return operand == Operand::expandedK ? &schedule_->expandedKeys.k : &schedule_->expandedKeys.v;
+    }
     const auto index = static_cast<size_t>(operand) - static_cast<size_t>(Operand::q);
     return index < problem_.layouts.size() ? &problem_.layouts[index] : nullptr;
 }

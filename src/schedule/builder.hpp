@@ -52,6 +52,13 @@ public:
     void setWholeWords(bool wholeWords);
     // Sets whether the kernels store rows of o in whole words.
     void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
+    // Makes the attention kernel read converted k and v with these layouts.
+    void setExpandedKeys(const VkfTensorLayout& k, const VkfTensorLayout& v) {
+        schedule_->expandedKeys.k = k;
+        schedule_->expandedKeys.v = v;
+    }
+    // The operands that the attention kernel reads as q, k and v, and `output`.
+    std::array<Operand, 4> attentionOperands(Operand output) const;
     // Sets the tile for rows whose bias is a mask.
     void setMaskedRows(const MaskedRows& masked) { schedule_->maskedRows = masked; }
     // In the phases that follow, a row tile holds packed rows of so many query heads of one KV head.
@@ -67,7 +74,8 @@ public:
 
 private:
     double stepOperations(Kernel kernel) const;
-    // The problem's tensor that an operand stands for. Null for operands that are not q, k, v or o.
+    bool expandsKeys() const { return schedule_->expandedKeys.k.elements != 0; }
+    // The tensor that an operand stands for. Null for operands that are not q, k, v, o, or converted k and v.
     const VkfTensorLayout* tensorOf(Operand operand) const;
     ByteStrides operandStrides(Operand operand) const;
 

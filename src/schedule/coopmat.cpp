@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/matrix_obstacle.hpp"
+#include "schedule/expanded_keys.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/tile_problem.hpp"
@@ -46,9 +47,11 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
 
 } // namespace
 
-VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given, ScheduleBuilder& builder,
                           VkfMessage* message) {
     const Caps& caps = device.caps;
+    const bool expands = expandsKeys(given);
+    const CheckedProblem problem = expands ? expandedProblem(given) : given;
     if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
@@ -72,6 +75,9 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
     builder.setMatrices(tile.layout);
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
+    if (expands) {
+        builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
+    }
     const Kernel kernel = placesApart(problem, tile.layout) ? Kernel::attentionNarrow : Kernel::attentionCoopmat;
     return scheduleFused(caps, kernel, splits, problem, builder, message);
 }

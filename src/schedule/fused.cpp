@@ -46,7 +46,7 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
 
 // Adds the phase of attention whose keys are not split.
 VkfResult scheduleUnsplit(Kernel kernel, const CheckedProblem& problem, ScheduleBuilder& builder, VkfMessage* message) {
-    const VkfResult result = builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::o}, builder.rowTiles(),
+    const VkfResult result = builder.add(kernel, builder.attentionOperands(Operand::o), builder.rowTiles(),
                                          tileOperations(problem, builder.tile().rows), message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
@@ -66,7 +66,7 @@ VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const
     builder.addScratchState(splits);
     builder.setSplits(splits);
     const VkfResult result =
-        builder.add(kernel, {Operand::q, Operand::k, Operand::v, Operand::scratch}, builder.rowTiles() * splits,
+        builder.add(kernel, builder.attentionOperands(Operand::scratch), builder.rowTiles() * splits,
                     tileOperations(problem, builder.tile().rows) / splits, message);
     if (result != VKF_SUCCESS) {
         return result;

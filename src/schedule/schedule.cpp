@@ -6,6 +6,7 @@
 #include "base/message.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "schedule/call_table.hpp"
+#include "schedule/expanded_keys.hpp"
 #include "schedule/item_order.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "schedule/paths.hpp"
@@ -112,6 +113,9 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     alignForStorage16(caps, problem, &made);
     orderItems(caps, problem, &made);
     addTileMap(caps, problem, &made);
+    if (const VkfResult result = addExpandedKeys(caps, problem, builder, &made, message); result != VKF_SUCCESS) {
+        return result;
+    }
     addSequenceList(problem, &made);
     addTable(problem, &made);
     *schedule = std::move(made);

@@ -27,8 +27,8 @@ inline constexpr uint32_t finishWorkgroupSize = 128;
 inline constexpr uint64_t scratchAlignment = 16;
 
 // The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse,
-// delta). scratchState and scratchLse lie inside the scratch memory, at offsets that the schedule has. The last four
-// belong to the backward pass; the starts are those of packed sequences.
+// delta). scratchState, scratchLse, expandedK and expandedV lie inside the scratch memory, at offsets that the schedule
+// has. dout to keyStarts belong to the backward pass; the starts are those of packed sequences.
 enum class Operand : uint32_t {
     none,
     q,
@@ -44,9 +44,11 @@ enum class Operand : uint32_t {
     dout,
     dlse,
     rowStarts,
-    keyStarts
+    keyStarts,
+    expandedK,
+    expandedV
 };
-inline constexpr size_t operandCount = 15;
+inline constexpr size_t operandCount = 17;
 
 // One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
 // most itemsPerStep items. A pass waits for the pass before it, and a phase for the phases before it unless it joins.
@@ -95,6 +97,14 @@ struct MaskedRows {
     bool outputWords = false;
 };
 
+// Path coopmat: k and v of block types, converted to the type of the matrices before attention (expanded_keys.hpp).
+struct ExpandedKeys {
+    VkfTensorLayout k{}; // no elements = attention reads k and v as the caller stores them
+    VkfTensorLayout v{};
+    uint64_t keyOffset = 0; // of the converted k in the scratch memory
+    uint64_t valueOffset = 0;
+};
+
 struct Schedule {
     VkfPath path{};
     TileShape tile;
@@ -113,6 +123,7 @@ struct Schedule {
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits
     MaskedRows maskedRows;
+    ExpandedKeys expandedKeys;
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 

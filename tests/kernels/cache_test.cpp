@@ -91,6 +91,7 @@ VkfProblem randomCache(Dice& dice, Data& data, bool fewRows) {
     p.softcap = dice.oneIn(5) ? 10.0F : 0.0F;
     p.scale = dice.oneIn(5) ? -0.1F : 0.0F;
     chooseMasks(dice, p, data);
+    p.maxScratchBytes = dice.oneIn(2) ? uint64_t{1} << 30 : 0; // path coopmat converts block types once, or not
     return p;
 }
 

@@ -50,6 +50,7 @@ TEST_CASE("caches go to the kernels that take them", "[schedule]") {
         if (paged) {
             vkf::test::setPages(problem, 16, 0);
         }
+        problem.maxScratchBytes = 1; // no phase before attention
         return schedule(caps, problem).phases[0].variant.kernel;
     };
     // Sixteen packed rows. Plain types use matrices for them.
@@ -100,6 +101,7 @@ TEST_CASE("the type of matrices is q's, or that of k and v beside an fp32 q", "[
     for (const auto& row : rows) {
         INFO(vkfTypeName(row.q) << ' ' << vkfTypeName(row.k) << ' ' << vkfTypeName(row.v));
         VkfProblem problem = problemOf({1, 8, 2, 512, 4096, 128, 0, row.q});
+        problem.maxScratchBytes = 1; // no phase before attention
         problem.k.type = row.k;
         problem.v.type = row.v;
         const vkf::Schedule prefill = schedule(caps, problem);

@@ -4,7 +4,6 @@
 // of other implementations.
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bench/bench_report.hpp"
@@ -27,7 +26,6 @@ struct BackwardBenchOptions {
     DeviceFlags device;
     MeasureOptions measure = {.timing = {.warmUps = 1, .warmSeconds = 0.03, .maxRuns = 1000, .seconds = 0.3},
                               .sampleRows = 8};
-    std::optional<uint32_t> scratch; // MiB
     std::vector<std::string> compare;
     ReportOptions report;
 };
@@ -146,12 +144,11 @@ void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string&
     for (const char* flag : {"--kv-type", "--page-size"}) // the backward pass has no block types and no pages
         command->remove_option(command->get_option(flag));
     command->add_option("--kv-heads", options->kvHeads, "number of KV heads (default: as many as query heads)");
-    addScratchOption(*command, options->scratch);
     addCompareOption(*command, options->compare);
     addTimedBenchOptions(*command, options->device, options->measure, options->report);
     command->callback([options, &action] {
         action = [options] {
-            options->measure.scratchBytes = mostScratchBytes(options->scratch);
+            options->measure.scratchBytes = mostScratchBytes(options->shapes.cache.scratch);
             checkReport(options->report);
             checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
             BackwardBench(*options).run({{"tokens", options->shapes.tokens}, {"width", options->shapes.width}});

@@ -11,6 +11,7 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
         "type of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl (default: the type of q)");
     command.add_option("--page-size", options.pageSize,
                        "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
+    addScratchOption(command, options.scratch);
 }
 
 void addCacheOptions(CLI::App& command, CacheOptions& options) {
@@ -26,6 +27,7 @@ void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {
         problem.k.type = parseCacheType("--k-type", options.kType);
     if (!options.vType.empty())
         problem.v.type = parseCacheType("--v-type", options.vType);
+    problem.maxScratchBytes = mostScratchBytes(options.scratch);
     if (options.pageSize == 0)
         return;
     const uint32_t pages = problem.keys / options.pageSize + (problem.keys % options.pageSize != 0 ? 1 : 0);

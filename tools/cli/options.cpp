@@ -221,8 +221,8 @@ void addTuningOption(CLI::App& command, std::string& file) {
 
 void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes) {
     command.add_option("--scratch", mebibytes,
-                       "MiB of scratch memory that the backward pass may use to save work; 0 = none (default: at most "
-                       "1280, where that is faster)");
+                       "MiB of scratch memory that the call may use to save work; 0 = none (default: at most 512, and "
+                       "1280 in the backward pass, where that is faster)");
 }
 
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {

@@ -27,13 +27,12 @@ struct VerifyOptions {
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
     bool backward = false;
-    std::optional<uint32_t> scratch; // MiB
 };
 
 // A refusal names the flag.
 void makeGradients(const VerifyOptions& options, const VkfProblem& problem, std::optional<RandomGradients>& gradients) {
     try {
-        gradients.emplace(problem, options.seed, mostScratchBytes(options.scratch));
+        gradients.emplace(problem, options.seed, mostScratchBytes(options.shape.cache.scratch));
     } catch (const host::Error& error) {
         failInput("--backward: {}", error.what());
     }
@@ -108,7 +107,6 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->add_flag("--backward", options->backward,
                       "also compute and check the backward pass with random gradients of o and lse; --path is then its "
                       "path");
-    addScratchOption(*command, options->scratch);
     command->callback([options, &action] { action = [options] { verify(*options); }; });
 }
 

@@ -58,6 +58,7 @@ void chooseTypes(Dice& dice, VkfProblem& p) {
         p.headDim = p.valueDim = dice.of(blockDims);
         p.k.type = dice.of(blockTypes);
         p.v.type = dice.oneIn(2) ? dice.of(blockTypes) : p.k.type;
+        p.maxScratchBytes = dice.oneIn(2) ? uint64_t{1} << 30 : 0; // path coopmat converts them once, or not
     }
 }
 
