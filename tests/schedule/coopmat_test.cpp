@@ -120,6 +120,8 @@ TEST_CASE("a kernel of their own takes narrow heads without terms, per-key masks
     others[5].blockMask.blockSize = 128;
     vkf::enable(others[5], VKF_ARRAY_BLOCK_MASK);
     others[6].k.type = others[6].v.type = VKF_TYPE_Q8_0;
+    CHECK(kernelOf(others[6]) == vkf::Kernel::attentionNarrow); // reads k and v that were converted before
+    others[6].maxScratchBytes = 1;
     vkf::test::setPages(others[7], 16, 0);
     for (size_t i = 0; i < others.size(); i++) {
         INFO("problem " << i);
