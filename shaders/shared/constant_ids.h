@@ -153,7 +153,10 @@
 #define VKF_ID_IF_AGAIN 105          /* bool: the kernel does nothing unless sums must be computed again */
 #define VKF_ID_BAND_PAIR_ROWS 106    /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
 
-#define VKF_ID_COUNT 107
+/* fp32 numbers in parts on cooperative matrices (coopmat/parts.glsl). */
+#define VKF_ID_BF16_PARTS 107        /* bool: parts are bf16; else fp16 */
+
+#define VKF_ID_COUNT 108
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

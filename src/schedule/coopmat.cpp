@@ -4,6 +4,7 @@
 #include "device/matrix_obstacle.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
+#include "tiles/scalar_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -12,7 +13,8 @@ namespace {
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
 // row consists of such words, and if it knows which invocation holds which element.
 bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
-    return !layout.exchanged && (stored == VKF_TYPE_F32 || stored == matrixType(p)) &&
+    const bool ofMatrices = !isInParts(p) && stored == matrixType(p);
+    return !layout.exchanged && (stored == VKF_TYPE_F32 || ofMatrices) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
@@ -30,17 +32,37 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     return {tile.rows(), tile.keys(), tile.workgroupSize(), tile.rowTiles, tile.keyMatrices(), outputWords};
 }
 
+// Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.
+VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+                        VkfMessage* message) {
+    const ScalarTile tile = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
+    if (tile.workgroupSize() == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path coopmat: the kernel of path scalar needs more than the "
+                    "device's %u bytes of shared memory",
+                    device.caps.maxSharedMemoryBytes);
+    }
+    builder.setPhaseTile(tile);
+    const VkfResult result = builder.add(Kernel::attentionScalarAgain, {Operand::q, Operand::k, Operand::v, Operand::o},
+                                         tilesOfRows(problem, 1, tile.rows()) * builder.heads(),
+                                         tileOperations(problem, tile.rows()), message);
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+    }
+    return result;
+}
+
 } // namespace
 
 VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                           VkfMessage* message) {
     const Caps& caps = device.caps;
-    if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
+    if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);
-    const CoopmatPlan chosen = chooseCoopmatTile(device, caps.matrixOf(matrixType(p)), tiled, builder.considered());
+    const CoopmatPlan chosen = chooseCoopmatTile(device, coopmatMatrices(caps, p), tiled, builder.considered());
     const CoopmatTile& tile = chosen.tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -55,10 +77,21 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& probl
         builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
     }
     builder.packHeads(packedHeads(builder.path(), problem));
-    builder.setMatrices(tile.layout);
+    if (tile.inParts) {
+        builder.setPartMatrices(tile.layout);
+    } else {
+        builder.setMatrices(tile.layout);
+    }
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
-    return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
+    if (!tile.inParts || problem.empty) {
+        return scheduleFused(caps, Kernel::attentionCoopmat, splits, problem, builder, message);
+    }
+    if (const VkfResult result = scheduleFused(caps, Kernel::attentionParts, splits, problem, builder, message);
+        result != VKF_SUCCESS) {
+        return result;
+    }
+    return scheduleAgain(device, problem, builder, message);
 }
 
 } // namespace vkf
