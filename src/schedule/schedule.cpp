@@ -60,7 +60,7 @@ VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
     const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
-    if (wide || (few && !isCrowded(problem))) {
+    if (wide || (few && (!isCrowded(problem) || isInParts(p)))) { // fp32 in parts was not measured for few rows
         return VKF_PATH_DECODE;
     }
     if (prefersMatrices(device, problem)) {

@@ -16,8 +16,6 @@
 
 namespace vkf::test {
 
-namespace {
-
 bool hasBf16Parts() {
     static const bool has = [] {
         VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64, 0, VKF_TYPE_F32});
@@ -26,8 +24,6 @@ bool hasBf16Parts() {
     }();
     return has;
 }
-
-} // namespace
 
 host::Device& deviceOf(const Variation& variation) {
     const bool real = (variation.quirks & VKF_QUIRK_FP16_PARTS) != 0 && hasBf16Parts();

@@ -38,8 +38,11 @@ inline constexpr Variation variations[] = {
 // Number of the variation for fp32 in parts. All its tensors but o are fp32.
 inline constexpr size_t partsVariation = 10;
 
-// The device of a variation. It is opened once. fp32 numbers are divided into bf16 parts, as applications get them, where
-// the device can.
+// True if the device multiplies fp32 numbers in bf16 parts, without VKF_QUIRK_FP16_PARTS.
+bool hasBf16Parts();
+
+// The device of a variation. It is opened once. fp32 numbers are divided into bf16 parts, as applications get them,
+// where the device can.
 host::Device& deviceOf(const Variation& variation);
 
 // Adapts the problem to the variation.
