@@ -298,8 +298,8 @@ void main() {
             attend(walk, tiles.x, tiles.y - 1, !FULL_TILES_FIRST);
         }
     }
-    writeResults(); // 12 to 15
 #ifdef VKF_FP32_PARTS
     askForPlainArithmetic();
 #endif
+    writeResults(); // 12 to 15
 }

@@ -20,7 +20,7 @@
 // but fp16 has few exponents, so small numbers lose bits.
 //
 // Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16, BF16_BITS), common/call_table.glsl.
-// Provides: PARTS, takeParts, partOf, noticeSizes, largest_size, askForPlainArithmetic.
+// Provides: PARTS, TOO_LARGE, PartsTableAt, takeParts, partOf, noticeSizes, largest_size.
 #ifndef VKF_PARTS_GLSL
 #define VKF_PARTS_GLSL
 
@@ -40,13 +40,6 @@ uint largest_size; // bits of the largest size of a number that the invocation p
 void noticeSizes(const uvec4 numbers) {
     uvec4 sizes = numbers & 0x7fffffffu;
     largest_size = max(largest_size, max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)));
-}
-
-// At the end of the kernel: one test there is cheaper than one for each tile.
-void askForPlainArithmetic() {
-    if (largest_size >= TOO_LARGE) {
-        PartsTableAt(optionalInputs()).table.again = 1u;
-    }
 }
 
 // The next part of a number.

@@ -10,7 +10,7 @@
 //     first, and o takes their sum by one addition, which rounds to nearest.
 //
 // Needs: coopmat/state.glsl, coopmat/parts.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/matrix_registers.glsl.
-// Provides: computeProducts, makeProbabilities, accumulateOutput.
+// Provides: computeProducts, makeProbabilities, accumulateOutput, askForPlainArithmetic.
 #ifndef VKF_PARTS_PRODUCTS_GLSL
 #define VKF_PARTS_PRODUCTS_GLSL
 
@@ -97,6 +97,21 @@ void accumulateOutput() {
                 makeProbabilities(depth + 1);
             }
         }
+    }
+}
+
+// An m past this size leaves exponents with too few bits (exponent): 2^26, in units of log2.
+#define LARGE_MAXIMUM 67108864.0
+
+// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One test
+// at the end of the kernel is cheaper than one for each tile.
+void askForPlainArithmetic() {
+    bool unfit = largest_size >= TOO_LARGE;
+    UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
+        unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
+    }
+    if (unfit) {
+        PartsTableAt(optionalInputs()).table.again = 1u;
     }
 }
 

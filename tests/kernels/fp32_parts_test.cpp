@@ -187,6 +187,17 @@ TEST_CASE("plain arithmetic computes again if a number does not fit, and only th
     }
 }
 
+TEST_CASE("scores of any size have the accuracy of fp32", "[fp32_parts]") {
+    // From 2^27 on, in units of log2, an exponent in one fma would have too few bits.
+    for (const float scale : {1.0F, 1e3F, 1e5F, 1e7F, 1e9F, 1e36F}) {
+        VkfProblem problem = causalProblem();
+        problem.scale = scale;
+        vkf::enable(problem, VKF_ARRAY_LSE);
+        INFO(scale);
+        CHECK(isPlain(problem, ordinary(), check(problem, ordinary())) == (scale > 1e6F));
+    }
+}
+
 TEST_CASE("each call computes again for its own numbers, also in steps, in the same scratch memory", "[fp32_parts]") {
     VkfProblem problem = causalProblem();
     problem.maxStepOperations = 200000;
