@@ -16,8 +16,8 @@
 // shared memory, also where a mask drops them. Then the results of this kernel do not count. attention_scalar.comp
 // follows in the same call, and computes all again if PartsTable::again says so.
 //
-// Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16_PARTS). Three fp16 hold an fp32 number near 1,
-// but fp16 has few exponents, so small numbers lose bits.
+// Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16_PARTS). These have 8 bits too, so that the tests
+// need every product. But fp16 has few exponents, so small numbers lose bits.
 //
 // Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16, BF16_BITS), common/call_table.glsl.
 // Provides: PARTS, TOO_LARGE, PartsTableAt, takeParts, partOf, noticeSizes, largest_size.
@@ -44,21 +44,15 @@ void noticeSizes(const uvec4 numbers) {
 
 // The next part of a number.
 float partOf(const float x) {
-    if (MATRICES_ARE_BF16) {
-        return uintBitsToFloat(BF16_BITS(x) & 0xffff0000u);
-    }
-    return unpackHalf2x16(packHalf2x16(vec2(x, 0.0))).x;
+    float part = uintBitsToFloat(BF16_BITS(x) & 0xffff0000u);
+    return MATRICES_ARE_BF16 ? part : unpackHalf2x16(packHalf2x16(vec2(part, 0.0))).x;
 }
 
 // The next parts of two numbers, as 16-bit numbers in memory. Leaves in `x` what the parts lack.
 uint takePair(inout vec2 x) {
-    if (MATRICES_ARE_BF16) {
-        uvec2 parts = floatBitsToUint(x) + 0x8000u & 0xffff0000u;
-        x -= uintBitsToFloat(parts);
-        return parts.x >> 16 | parts.y;
-    }
-    uint pair = packHalf2x16(x);
-    x -= unpackHalf2x16(pair);
+    uvec2 parts = floatBitsToUint(x) + 0x8000u & 0xffff0000u;
+    uint pair = MATRICES_ARE_BF16 ? parts.x >> 16 | parts.y : packHalf2x16(uintBitsToFloat(parts));
+    x -= MATRICES_ARE_BF16 ? uintBitsToFloat(parts) : unpackHalf2x16(pair);
     return pair;
 }
 
