@@ -6,7 +6,7 @@
 //   - Place: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
 //
 // Rows that are not whole words skip the first step. Columns past the last one, up to a whole number of matrices, are
-// zeros. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
+// zeros or elements of the row. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
 //
 // Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/parts.glsl, coopmat/state.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage; fetchQueries, signQueries, placeQueries.
@@ -73,7 +73,7 @@ void placeQueries(const uint chunk, const uint begin, const uint lane) {
 
 // Loads word number `index` of this invocation's share of a tile: eight elements, in two loads. In a partial tile, rows
 // past the last one read the last one again, so that no load leaves the tensor. A full tile has no such rows. Past the
-// end of a row the second load reads its last elements again.
+// end of a row the second load reads its last elements again: q has zeros there, and nobody stores these columns of o.
 void fetchWord(const HalfRows rows, const uint tensor, const uint key_begin, const uint dim, const uint index,
                const bool full, const uint thread, out uvec4 low, out uvec4 high) {
     uint words = (dim + 7) / 8;
@@ -132,10 +132,8 @@ void placeWord(const uvec4 low, const uvec4 high, const uint dim, const uint ind
                const uint row_words, const uint thread) {
     uint words = (dim + 7) / 8;
     uint place = index * WORKGROUP_SIZE + thread;
-    bool ends = dim % 8 != 0 && place % words == words - 1; // the row ends in the middle of the word
     if (TILE_KEYS * words % WORKGROUP_SIZE == 0 || place < TILE_KEYS * words) {
-        placeParts(low, ends ? uvec4(0) : high, begin + place / words * row_words + place % words,
-                   TILE_KEYS * row_words);
+        placeParts(low, high, begin + place / words * row_words + place % words, TILE_KEYS * row_words);
     }
 }
 
