@@ -209,7 +209,10 @@ typedef enum VkfPath VKF_INT32_ENUM {
     /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type
      * of k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is
      * rounded to it. UNSUPPORTED with other types, with VKF_PRECISION_FP32, and on devices without such matrices or
-     * full subgroups (device). */
+     * full subgroups (device).
+     * q, k and v may also all be fp32, with any precision. Each number is then divided into three bf16 parts, and the
+     * results have the accuracy of fp32. UNSUPPORTED with head dimensions over 128, with packed sequences, and on
+     * devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
      * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO
@@ -226,7 +229,8 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
     /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
      * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q past 65504 becomes infinite. */
     VKF_PRECISION_DEFAULT = 0,
-    /* Products in fp32: never on matrix units of a narrower type. q, k and v are not rounded. */
+    /* Products in fp32: never on matrix units of a narrower type, unless they multiply parts of fp32 numbers that lose
+     * nothing (VKF_PATH_COOPMAT). q, k and v are not rounded. */
     VKF_PRECISION_FP32 = 1,
     VKF_PRECISION_FORCE_INT32 = 0x7fffffff
 } VkfPrecision;

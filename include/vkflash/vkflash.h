@@ -147,7 +147,8 @@ VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application
- * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS give right results on any device. */
+ * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16_PARTS give right
+ * results on any device. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* Subgroup shuffles give wrong results. Kernels reduce in shared memory and use no cooperative matrices, so that
      * path coopmat is not available. Set for MoltenVK. */
@@ -163,6 +164,10 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * on cooperative matrices leave such barriers out. Results are wrong where subgroups do not run in lockstep. Set
      * for llvmpipe. */
     VKF_QUIRK_LOCKSTEP_SUBGROUPS = 1 << 3,
+    /* For tests on drivers without bf16 matrices; no driver needs it. Path coopmat divides fp32 numbers into fp16
+     * parts, not bf16 parts. fp16 has few exponents, so numbers far below 1 lose bits, and results may be outside the
+     * bound of fp32. */
+    VKF_QUIRK_FP16_PARTS = 1 << 4,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */

@@ -63,12 +63,18 @@
 #include "scores/score_terms.glsl"
 #include "scores/sink.glsl"
 #include "scores/dropout.glsl"
+#ifndef VKF_FP32_PARTS
 #include "matrix/special_values.glsl"
+#endif
 #include "matrix/half_rows.glsl"
 #include "coopmat/sizes.glsl"
 #include "coopmat/state.glsl"
+#ifdef VKF_FP32_PARTS
+#include "coopmat/parts_stage.glsl"
+#else
 #include "coopmat/matrix_stage.glsl"
 #include "coopmat/query_stage.glsl"
+#endif
 
 #include "coopmat/deferred_scores.glsl"
 
@@ -83,6 +89,9 @@
 #include "coopmat/matrix_scores.glsl"
 #include "coopmat/matrix_masks.glsl"
 #include "coopmat/running_maximum.glsl"
+#ifdef VKF_FP32_PARTS
+#include "coopmat/parts_products.glsl"
+#endif
 
 // Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
 // Without a bias, most tiles also defer the scale and a softcap.
@@ -160,6 +169,7 @@ void computeBoundedScores() {
     }
 }
 
+#ifndef VKF_FP32_PARTS
 // Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
 // the next depth between the products of this depth, while the matrix unit works.
 void accumulateOutput() {
@@ -178,6 +188,8 @@ void accumulateOutput() {
         }
     }
 }
+
+#endif
 
 #include "coopmat/tile_walk.glsl"
 
@@ -257,9 +269,13 @@ void main() {
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);
+#ifdef VKF_FP32_PARTS
+    largest_size = 0u;
+#else
     if (thread == 0) {
         special_values = 0u;
     }
+#endif
 
     beginBlocks(item);
     setSlopes();
@@ -288,5 +304,8 @@ void main() {
             attend(walk, tiles.x, tiles.y - 1, !FULL_TILES_FIRST);
         }
     }
+#ifdef VKF_FP32_PARTS
+    askForPlainArithmetic();
+#endif
     writeResults(); // 12 to 15
 }

@@ -7,6 +7,29 @@
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
+#ifdef VKF_FP32_PARTS
+// Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES matrices
+// at a time.
+void loadQueries() {
+    uint begin = subgroup * STAGE_WORDS;
+    fetchQueries(q, first_row, lane);
+    signQueries();
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * PARTS; i++) {
+        const uint chunk = i / PARTS;
+        subgroupBarrier(); // the readers of the last part are done
+        placeQueries(chunk, begin, lane);
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        UNROLL for (uint tile = 0; tile < VKF_MATRIX_STAGED_TILES; tile++) {
+            const uint d = chunk % Q_CHUNKS * VKF_MATRIX_STAGED_TILES + tile;
+            if (d < DIM_TILES) {
+                coopMatLoad(q_tile[(chunk / Q_CHUNKS * DIM_TILES + d) * PARTS + i % PARTS], stage,
+                            begin + tile * TILE_WORDS, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            }
+        }
+    }
+}
+#else
 // Fetches all rows at once. They pass through shared memory VKF_MATRIX_STAGED_TILES matrices at a time.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
@@ -25,6 +48,8 @@ void loadQueries() {
         }
     }
 }
+
+#endif
 
 void clearState() {
     UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {

@@ -83,7 +83,11 @@ void writeResults() {
     }
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     uint begin = subgroup * STAGE_WORDS;
+#ifdef VKF_FP32_PARTS
+    const bool special = false; // such values make another kernel compute all again
+#else
     bool special = special_values != 0u;
+#endif
     bool exceeds = O_IN_WORDS && exceedsF16();
     if (O_IN_WORDS && !special && !exceeds && (outputAlignment(head) & 15u) == 0) {
         storeMatricesAsWords(head, begin);

@@ -13,6 +13,7 @@
 // Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
 
+#ifndef VKF_FP32_PARTS // parts_products.glsl makes probabilities in parts
 // Rounds a probability to nearest.
 Half roundToHalf(const float p) {
     return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(BF16_BITS(p) & 0xffff0000u) : p);
@@ -29,6 +30,8 @@ void makeProbabilities(const uint depth) {
         }
     }
 }
+
+#endif
 
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {

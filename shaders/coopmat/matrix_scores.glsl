@@ -20,6 +20,7 @@ void beginScores() {
     }
 }
 
+#ifndef VKF_FP32_PARTS // parts_products.glsl makes products of parts
 // s += q k^T, without the scale.
 void computeProducts() {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
@@ -34,6 +35,7 @@ void computeProducts() {
         }
     }
 }
+#endif
 
 // The size of a score as bits. Compared by their bits, a NaN is the largest size. max() of floats may return the NaN,
 // and the next max() then forgets it and all sizes before it. The forgotten sizes may belong to rows that do not see

@@ -19,15 +19,7 @@
 #include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
-// Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
-uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
-    if (PAGED && PAGE % TILE_KEYS != 0) {
-        uint key = key_begin + row;
-        return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
-    }
-    uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);
-    return add64(first, uvec2(row * rows.row_stride, 0));
-}
+#include "coopmat/tile_rows.glsl"
 
 // Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
 // again, so that no load leaves the tensor. A full tile has no such rows.

@@ -124,11 +124,13 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
+#ifndef VKF_FP32_PARTS
                 if (special) {
                     Item of_row = item;
                     of_row.head = queryHead(item, row);
                     x += specialValues(of_row, v.address, queryRow(row), column);
                 }
+#endif
                 storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }
         }

@@ -19,6 +19,15 @@
 // the largest fp16.
 #define RESCALE_THRESHOLD 8.0
 
+// fp32 numbers in parts: each part has a matrix, and a word of eight elements of q takes two loads.
+#ifdef VKF_FP32_PARTS
+#define VKF_IN_PARTS(matrices) ((matrices) * PARTS)
+#define VKF_Q_LOADS(words) ((words) * 2)
+#else
+#define VKF_IN_PARTS(matrices) (matrices)
+#define VKF_Q_LOADS(words) (words)
+#endif
+
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 HalfRows q, k, v; // q of the item's head; k and v of its KV head
@@ -33,7 +42,7 @@ bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane lo
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_tile[ROW_TILES * DIM_TILES];
+LeftMatrix q_tile[VKF_IN_PARTS(ROW_TILES * DIM_TILES)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
@@ -44,7 +53,7 @@ uint first_key;      // the lane's first key in it
 ivec2 subgroup_keys; // partial tiles: keys [x, y) that rows of the subgroup may see, besides first keys
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
-LeftMatrix p_tile[ROW_TILES * KEY_DEPTHS];
+LeftMatrix p_tile[VKF_IN_PARTS(ROW_TILES * KEY_DEPTHS)];
 #ifdef VKF_MATRIX_EXCHANGE
 float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
 #endif
@@ -55,7 +64,7 @@ float row_factor[SLOTS];               // factors of the rows of o, for one row 
 ResultMatrix factors;                  // row_factor as a matrix: each in all columns of its row
 
 // Words on their way from device memory to shared memory or, for the bias, to the scores.
-uvec4 fetched_q[ROW_TILES * Q_CHUNKS * Q_LANE_WORDS];
+uvec4 fetched_q[VKF_Q_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];

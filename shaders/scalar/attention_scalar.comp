@@ -175,7 +175,18 @@ void writeResults() {
     }
 }
 
+#ifdef VKF_IF_AGAIN
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer PartsTableAt {
+    PartsTable table;
+};
+#endif
+
 void main() {
+#ifdef VKF_IF_AGAIN // the second kernel of a call whose first one multiplies parts of numbers (coopmat/parts.glsl)
+    if (PartsTableAt(optionalInputs()).table.again == 0u) {
+        return;
+    }
+#endif
     thread = threadIndex();
     group = thread / LANES;
     lane = thread % LANES;

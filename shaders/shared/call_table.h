@@ -44,6 +44,14 @@ struct CallTable {
     Uint dropout_repeats[2];
 };
 
+/* The table of a call whose first kernel multiplies fp32 numbers in parts (coopmat/parts.glsl). It begins with the table
+ * that all kernels read. */
+struct PartsTable {
+    CallTable call;
+    Uint again; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
+    Uint padding;
+};
+
 #define VKF_TABLE_PIECE_WORDS 29
 
 /* Push constants of write_table.comp. */
@@ -72,6 +80,7 @@ struct SequenceList {
 
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);
+static_assert(sizeof(PartsTable) == sizeof(CallTable) + 2 * sizeof(Uint));
 static_assert(sizeof(TablePiece) == 128);
 } // namespace vkf::shared
 #endif

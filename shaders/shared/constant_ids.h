@@ -156,7 +156,10 @@
 /* Kernels that run before or after attention, continued. */
 #define VKF_ID_EXPANDED_KEYS 107     /* expand_keys.comp: keys that a workgroup converts */
 
-#define VKF_ID_COUNT 108
+/* fp32 numbers in parts on cooperative matrices (coopmat/parts.glsl). */
+#define VKF_ID_BF16_PARTS 108        /* bool: parts are bf16; else fp16 */
+
+#define VKF_ID_COUNT 109
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -95,7 +95,11 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     const Phase& phase = plan.schedule.phases[index];
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
+        if (plan.schedule.inParts) {
+            recorder.table(index, wordsOf(shared::PartsTable{addresses.table, 0, 0}), addresses.tableAddress);
+        } else {
+            recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
+        }
         break;
     case Kernel::listSequences:
         recorder.once(index, sequenceList(plan.problem.given, plan.schedule.slots, addresses.table.row_starts,

@@ -8,6 +8,9 @@
 namespace vkf {
 namespace {
 
+// q in parts takes three registers for every two columns.
+constexpr uint32_t mostPartsDim = 128;
+
 struct Obstacle {
     bool applies;
     const char* reason;
@@ -48,6 +51,33 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
                  "k and v must both be f16 or both be bf16, as q unless q is f32; or they must be of block types"},
     });
     return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, type);
+}
+
+bool isInParts(const VkfProblem& p) {
+    return p.q.type == VKF_TYPE_F32 && p.k.type == VKF_TYPE_F32 && p.v.type == VKF_TYPE_F32;
+}
+
+VkfType partsType(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16_PARTS) != 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16; }
+
+const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    if (!isInParts(p)) {
+        return matrixObstacle(caps, problem);
+    }
+    if (const char* obstacle = matrixObstacle(caps, partsType(caps)); obstacle != nullptr) {
+        return obstacle;
+    }
+    return firstOf(std::array{
+        Obstacle{std::max(p.headDim, p.valueDim) > mostPartsDim,
+                 "headDim and valueDim must be at most 128 if q, k and v are f32"},
+        Obstacle{has(p, VKF_ARRAY_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
+        Obstacle{coopmatMatrices(caps, p).exchanged,
+                 "the element layout of the matrices must be known if q, k and v are f32"},
+    });
+}
+
+const MatrixLayout& coopmatMatrices(const Caps& caps, const VkfProblem& problem) {
+    return caps.matrixOf(isInParts(problem) ? partsType(caps) : matrixType(problem));
 }
 
 } // namespace vkf

@@ -14,7 +14,19 @@ VkfType matrixType(const VkfProblem& problem);
 // Why a device makes no products of matrices of a 16-bit type, or null.
 const char* matrixObstacle(const Caps& caps, VkfType type);
 
-// Why the device cannot do the problem on cooperative matrices, or null.
+// Why the device cannot do the problem on cooperative matrices of a 16-bit type of the problem, or null.
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem);
+
+// Whether path coopmat multiplies the problem's q, k and v in parts: all of them are fp32 (shaders/coopmat/parts.glsl).
+bool isInParts(const VkfProblem& problem);
+
+// The type of these parts.
+VkfType partsType(const Caps& caps);
+
+// Why path coopmat cannot do the problem on the device, or null.
+const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem);
+
+// The matrices that path coopmat multiplies for the problem.
+const MatrixLayout& coopmatMatrices(const Caps& caps, const VkfProblem& problem);
 
 } // namespace vkf

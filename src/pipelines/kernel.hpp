@@ -13,8 +13,10 @@ namespace vkf {
 
 enum class Kernel : uint32_t {
     attentionScalar,
+    attentionScalarAgain,
     attentionCoopmat,
     attentionNarrow,
+    attentionParts,
     attentionDecode,
     attentionDecodeMatrix,
     attentionDecodeWide,
@@ -76,6 +78,11 @@ inline constexpr std::array kernelTable = {
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both,
                  .subgroups = Built::both},
+    KernelTraits{.kernel = Kernel::attentionScalarAgain, // after attentionParts, if that asks for it
+                 .name = "attention_scalar_again",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with},
     KernelTraits{.kernel = Kernel::attentionCoopmat,
                  .name = "attention_coopmat",
                  .constants = ConstantFamily::tile,
@@ -93,6 +100,13 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::attentionParts, // fp32 q, k and v
+                 .name = "attention_parts",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .unrolledLoops = true},
     KernelTraits{.kernel = Kernel::attentionDecode,
                  .name = "attention_decode",
                  .constants = ConstantFamily::tile,

@@ -46,7 +46,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     });
     phase.variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
     phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    phase.variant.bf16 = traits.matrices && schedule_->productType == VKF_TYPE_BF16;
+    phase.variant.bf16 = traits.matrices && matrices_ == VKF_TYPE_BF16;
     phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
     phase.variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
@@ -55,6 +55,9 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
         phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
         if (operands[VKF_K] == Operand::expandedK) {
             setExpandedConstants(schedule_->productType, &phase.variant.constants);
+        }
+        if (schedule_->inParts) {
+            setTableSlot(problem_, phase.variant.constants);
         }
     }
     phase.items = static_cast<uint32_t>(items);
@@ -82,16 +85,32 @@ void ScheduleBuilder::writeLse(Operand lse) {
     const auto softmax = std::find_if(schedule_->phases.begin(), schedule_->phases.end(), [](const Phase& phase) {
         return phase.variant.kernel == Kernel::standardSoftmax;
     });
-    Phase& writer = softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back();
-    const bool merges = traitsOf(writer.variant.kernel).constants == ConstantFamily::merge;
-    writer.lse = lse;
-    writer.variant.constants[merges ? VKF_MERGE_ID_LSE : VKF_ID_LSE] = 1;
+    const auto write = [lse](Phase& writer) {
+        const bool merges = traitsOf(writer.variant.kernel).constants == ConstantFamily::merge;
+        writer.lse = lse;
+        writer.variant.constants[merges ? VKF_MERGE_ID_LSE : VKF_ID_LSE] = 1;
+    };
+    write(softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back());
+    if (schedule_->inParts) { // the last phase may do nothing; the one before it finishes rows too
+        write(*(schedule_->phases.end() - 2));
+    }
+}
+
+void ScheduleBuilder::setLayout(const MatrixLayout& layout, VkfType type) {
+    schedule_->matrix = layout;
+    matrices_ = type;
+    tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
 }
 
 void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
-    schedule_->matrix = layout;
+    setLayout(layout, matrixType(problem_.given));
     schedule_->productType = matrixType(problem_.given);
-    tileConstants_[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+}
+
+void ScheduleBuilder::setPartMatrices(const MatrixLayout& layout) {
+    setLayout(layout, partsType(caps_));
+    schedule_->inParts = true;
+    tileConstants_[VKF_ID_BF16_PARTS] = matrices_ == VKF_TYPE_BF16 ? 1 : 0;
 }
 
 void ScheduleBuilder::setWholeWords(bool wholeWords) {

@@ -48,6 +48,8 @@ public:
     void setSplits(uint32_t splits) { schedule_->splits = splits; }
     // Sets the cooperative matrices of the phases that follow. Their 16-bit type is matrixType, and p has it too.
     void setMatrices(const MatrixLayout& layout);
+    // Sets the cooperative matrices of the phases that follow, which hold parts of fp32 numbers.
+    void setPartMatrices(const MatrixLayout& layout);
     // Sets whether the kernels load rows of q, k and v in whole words, or element by element.
     void setWholeWords(bool wholeWords);
     // Sets whether the kernels store rows of o in whole words.
@@ -64,7 +66,7 @@ public:
     // In the phases that follow, a row tile holds packed rows of so many query heads of one KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }
-    // Makes the phase that finishes rows write lse.
+    // Makes the phases that finish rows write lse.
     void writeLse(Operand lse);
     uint32_t tileConstant(size_t id) const { return tileConstants_[id]; }
 
@@ -74,6 +76,7 @@ public:
 
 private:
     double stepOperations(Kernel kernel) const;
+    void setLayout(const MatrixLayout& layout, VkfType type);
     bool expandsKeys() const { return schedule_->expandedKeys.k.elements != 0; }
     // The tensor that an operand stands for. Null for operands that are not q, k, v, o, or converted k and v.
     const VkfTensorLayout* tensorOf(Operand operand) const;
@@ -82,6 +85,7 @@ private:
     const Caps& caps_;
     const CheckedProblem& problem_;
     Schedule* schedule_;
+    VkfType matrices_ = VKF_TYPE_F32; // the 16-bit type of cooperative matrices; f32 = none
     Constants tileConstants_{};
     VkfTensorLayout scratch_{};
 };

@@ -7,6 +7,7 @@
 #include "schedule/expanded_keys.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
+#include "tiles/scalar_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -15,7 +16,8 @@ namespace {
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
 // row consists of such words, and if it knows which invocation holds which element.
 bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
-    return !layout.exchanged && (stored == VKF_TYPE_F32 || stored == matrixType(p)) &&
+    const bool ofMatrices = !isInParts(p) && stored == matrixType(p);
+    return !layout.exchanged && (stored == VKF_TYPE_F32 || ofMatrices) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
@@ -29,6 +31,12 @@ bool placesApart(const CheckedProblem& problem, const MatrixLayout& layout) {
     const bool asksKeys = problem.asksKeys() || problem.firstKeys() != 0 || has(p, VKF_ARRAY_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_ARRAY_BLOCK_TABLE);
     return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.exchanged && !hasTerms && !asksKeys && dense;
+}
+
+Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
+    return tile.inParts                        ? Kernel::attentionParts
+           : placesApart(problem, tile.layout) ? Kernel::attentionNarrow
+                                               : Kernel::attentionCoopmat;
 }
 
 // The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
@@ -45,6 +53,26 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     return {tile.rows(), tile.keys(), tile.workgroupSize(), tile.rowTiles, tile.keyMatrices(), outputWords};
 }
 
+// Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.
+VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+                        VkfMessage* message) {
+    const ScalarTile tile = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
+    if (tile.workgroupSize() == 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path coopmat: the kernel of path scalar needs more than the "
+                    "device's %u bytes of shared memory",
+                    device.caps.maxSharedMemoryBytes);
+    }
+    builder.setPhaseTile(tile);
+    const VkfResult result = builder.add(Kernel::attentionScalarAgain, {Operand::q, Operand::k, Operand::v, Operand::o},
+                                         tilesOfRows(problem, 1, tile.rows()) * builder.heads(),
+                                         tileOperations(problem, tile.rows()), message);
+    if (result == VKF_SUCCESS) {
+        builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+    }
+    return result;
+}
+
 } // namespace
 
 VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given, ScheduleBuilder& builder,
@@ -52,12 +80,12 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
     const Caps& caps = device.caps;
     const bool expands = expandsKeys(given);
     const CheckedProblem problem = expands ? expandedProblem(given) : given;
-    if (const char* obstacle = matrixObstacle(caps, problem); obstacle != nullptr) {
+    if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);
-    const CoopmatPlan chosen = chooseCoopmatTile(device, caps.matrixOf(matrixType(p)), tiled, builder.considered());
+    const CoopmatPlan chosen = chooseCoopmatTile(device, coopmatMatrices(caps, p), tiled, builder.considered());
     const CoopmatTile& tile = chosen.tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -72,14 +100,19 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
         builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
     }
     builder.packHeads(packedHeads(builder.path(), problem));
-    builder.setMatrices(tile.layout);
+    if (tile.inParts) {
+        builder.setPartMatrices(tile.layout);
+    } else {
+        builder.setMatrices(tile.layout);
+    }
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
     if (expands) {
         builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
     }
-    const Kernel kernel = placesApart(problem, tile.layout) ? Kernel::attentionNarrow : Kernel::attentionCoopmat;
-    return scheduleFused(caps, kernel, splits, problem, builder, message);
+    const VkfResult result = scheduleFused(caps, kernelOf(problem, tile), splits, problem, builder, message);
+    return result == VKF_SUCCESS && tile.inParts && !problem.empty ? scheduleAgain(device, problem, builder, message)
+                                                                   : result;
 }
 
 } // namespace vkf

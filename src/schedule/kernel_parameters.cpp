@@ -294,11 +294,15 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     return c;
 }
 
+void setTableSlot(const CheckedProblem& problem, Constants& c) {
+    c[VKF_ID_WINDOW_SLOT] = VKF_SLOT_HAS_TABLE;
+    setReach(problem, c);
+}
+
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
     const VkfGradientProblem& g = gradient.given;
     Constants c = constantsOf(gradient.forward, ofTile, shift);
-    c[VKF_ID_WINDOW_SLOT] = VKF_SLOT_HAS_TABLE;
-    setReach(gradient.forward, c);
+    setTableSlot(gradient.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = g.hasDlse;

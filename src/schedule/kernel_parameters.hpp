@@ -58,6 +58,8 @@ Constants tileConstants(const GradientSumTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
+// Makes a kernel take the table of the call from the slot of the window, whatever inputs the problem has.
+void setTableSlot(const CheckedProblem& problem, Constants& c);
 // Returns those of a kernel of the backward pass, which always has a table.
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
 

@@ -21,17 +21,18 @@ namespace {
 
 // Whether matrices have a tile that holds everything in registers.
 bool holdsMatrices(const TunedDevice& device, const CheckedProblem& problem) {
-    const CoopmatTile tile = chooseCoopmatTile(device, device.caps.matrixOf(matrixType(problem.given)),
-                                               tileProblem(VKF_PATH_COOPMAT, problem))
-                                 .tile;
+    const CoopmatTile tile =
+        chooseCoopmatTile(device, coopmatMatrices(device.caps, problem.given), tileProblem(VKF_PATH_COOPMAT, problem))
+            .tile;
     return tile.subgroups != 0 && spillsOnAmd(tile, device.caps).reason == VKF_TILE_SUITS;
 }
 
-// The software driver llvmpipe has no matrix units, so that the portable kernel is faster there.
+// The software driver llvmpipe has no matrix units, so that the portable kernel is faster there. fp32 numbers in parts
+// were not measured on AMD chips.
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
-    return caps.driver != VK_DRIVER_ID_MESA_LLVMPIPE && caps.storage16() && matrixObstacle(caps, problem) == nullptr &&
-           holdsMatrices(device, problem);
+    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (isInParts(problem.given) && isAmd(caps));
+    return !avoided && caps.storage16() && coopmatObstacle(caps, problem) == nullptr && holdsMatrices(device, problem);
 }
 
 // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with
@@ -60,7 +61,7 @@ VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
     const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
-    if (wide || (few && !isCrowded(problem))) {
+    if (wide || (few && (!isCrowded(problem) || isInParts(p)))) { // fp32 in parts was not measured for few rows
         return VKF_PATH_DECODE;
     }
     if (prefersMatrices(device, problem)) {

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "shared/attention_params.h"
-#include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
@@ -71,7 +70,17 @@ constexpr std::array amdCandidates = {
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
-std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout) {
+// Best first, for fp32 numbers in parts. A tile has as many keys as a matrix, because the parts of k and v fill the
+// shared memory. No measurement has chosen between them yet.
+constexpr std::array partsCandidates = {
+    Candidate{4, 2, 1, 64},  Candidate{4, 1, 1, 64},  Candidate{8, 1, 1, 128},
+    Candidate{4, 1, 1, 128}, Candidate{2, 1, 1, 128}, Candidate{1, 1, 1, 128},
+};
+
+std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout, bool inParts) {
+    if (inParts) {
+        return partsCandidates;
+    }
     if (!layout.exchanged) {
         return registerCandidates;
     }
@@ -110,6 +119,7 @@ CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
+    tile.inParts = problem.inParts;
     return tile;
 }
 
@@ -168,7 +178,7 @@ uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint6
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
-    for (const Candidate& candidate : candidatesFor(caps, layout)) {
+    for (const Candidate& candidate : candidatesFor(caps, layout, problem.inParts)) {
         const CoopmatTile tile = tileOf(candidate, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
@@ -189,7 +199,7 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
 
 uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
-    const uint32_t kvWords = VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
+    const uint32_t kvWords = parts() * VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
     const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
@@ -199,9 +209,9 @@ uint32_t CoopmatTile::sharedBytes() const {
 uint32_t CoopmatTile::registers() const {
     const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
     const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.columns);
-    const uint32_t ofQ = layout.rows * layout.depth / layout.lanes * dimTiles / 2;
+    const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimTiles / 2;
     const uint32_t ofBias = layout.elements() * keyMatrices() * biasBits / 32;
-    return rowTiles * (ofQ + layout.elements() * (keyMatrices() + valueTiles) + ofBias);
+    return rowTiles * (ofQ + layout.elements() * (parts() * keyMatrices() + valueTiles) + ofBias);
 }
 
 std::string CoopmatTile::text(uint32_t splits) const {

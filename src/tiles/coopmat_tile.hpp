@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device/matrix_layout.hpp"
+#include "shared/tile_memory.h"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"
 #include "tiles/tile_search.hpp"
@@ -24,12 +25,15 @@ struct CoopmatTile {
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     uint32_t biasBits = 0; // of one element; 0 = no bias
+    bool inParts = false;  // three matrices hold the parts of fp32 numbers
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
     // A multiple of a matrix's columns and of a product's depth.
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
+    // Matrices that hold a matrix of q, k, v or p. There are as many accumulators of scores.
+    uint32_t parts() const { return inParts ? VKF_FP32_PARTS_COUNT : 1; }
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of q, s, o and the bias of the next tile.
     uint32_t registers() const;

@@ -5,6 +5,8 @@
 #include <climits>
 #include <optional>
 
+#include "device/matrix_obstacle.hpp"
+
 namespace vkf {
 
 // These paths read k and v once for all query heads of a KV head. A block mask can differ from head to head.
@@ -36,7 +38,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             oneType ? std::optional(p.q.type) : std::nullopt,
             p.blockMask.blockSize,
             packedHeads(path, problem),
-            has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0};
+            has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
+            path == VKF_PATH_COOPMAT && isInParts(p)};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

@@ -134,6 +134,7 @@ TEST_CASE("a refused plan writes no handle", "[library]") {
 TEST_CASE("plan info describes the choice", "[library]") {
     vkf::test::skipWithoutDevice();
     VkfProblem problem = problemOf({2, 4, 2, 100, 200, 64, 32});
+    problem.path = VKF_PATH_SCALAR;
     problem.kvSplits = 1;
     vkf::Plan plan;
     REQUIRE(vkfCreatePlan(testDevice().context(), &problem, plan.put(), nullptr) == VKF_SUCCESS);

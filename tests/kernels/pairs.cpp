@@ -279,6 +279,7 @@ const std::vector<Feature> table = {
 };
 
 constexpr size_t typesFeature = 3;
+constexpr size_t blockTypesFeature = 5;
 constexpr size_t matrixTypes = 4; // the first levels of the feature
 constexpr size_t f32Types = 4;    // the level in which all tensors are fp32
 constexpr size_t anyLevel = 100;  // any level but the plain one
@@ -356,11 +357,15 @@ const std::vector<Design>& designs() {
         {.name = "decode", .variations = {6}, .onMatrices = true},
         {.name = "decode in plain arithmetic", .variations = {7, 8}},
         {.name = "key_outer", .variations = {9}},
+        {.name = "parts", .variations = {partsVariation}, .inParts = true},
     };
     return all;
 }
 
 size_t levelsOn(const Design& design, size_t feature) {
+    if (design.inParts && (feature == typesFeature || feature == blockTypesFeature)) {
+        return 1;
+    }
     return feature == typesFeature && design.onMatrices ? matrixTypes : table[feature].levels.size();
 }
 
@@ -385,7 +390,7 @@ Caps capsFor(const Variation& variation) {
 
 PairedCall callOf(const Design& design, const Levels& levels) {
     PairedCall call;
-    call.problem = problemOf({3, 2, 2, 77, 131, 64, 64, VKF_TYPE_F16});
+    call.problem = problemOf({3, 2, 2, 77, 131, 64, 64, design.inParts ? VKF_TYPE_F32 : VKF_TYPE_F16});
     call.data.seed = std::accumulate(levels.begin(), levels.end(), 1U, [](uint32_t seed, size_t level) {
         return seed * 7 + static_cast<uint32_t>(level);
     });
@@ -465,7 +470,7 @@ std::vector<Levels> fewCallsOf(const Design& design) {
     }
     // Plain calls in one other type on each variation, because these have their own shaders.
     Levels plain(table.size(), 0);
-    plain[typesFeature] = design.onMatrices ? 1 : f32Types;
+    plain[typesFeature] = design.inParts ? 0 : design.onMatrices ? 1 : f32Types;
     std::vector<Levels> few(design.variations.size(), plain);
     while (!missing.empty()) {
         const size_t variation = few.size() % design.variations.size(); // the variation on which the call runs

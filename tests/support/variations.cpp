@@ -10,12 +10,24 @@
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 
+#include "device/matrix_obstacle.hpp"
+#include "support/call.hpp"
 #include "support/lacking.hpp"
 
 namespace vkf::test {
 
+bool hasBf16Parts() {
+    static const bool has = [] {
+        VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64, 0, VKF_TYPE_F32});
+        problem.path = VKF_PATH_COOPMAT;
+        return vkfCheckSupport(testDevice().context(), &problem, nullptr) == VKF_SUCCESS;
+    }();
+    return has;
+}
+
 host::Device& deviceOf(const Variation& variation) {
-    return testDevice(variation.quirks, variation.maxSharedMemoryBytes);
+    const bool real = (variation.quirks & VKF_QUIRK_FP16_PARTS) != 0 && hasBf16Parts();
+    return testDevice(real ? 0 : variation.quirks, variation.maxSharedMemoryBytes);
 }
 
 void apply(const Variation& variation, VkfProblem& problem) {
@@ -32,7 +44,7 @@ bool isMaskedByKey(const VkfProblem& problem) {
 }
 
 // The variations by number. Three neighbours are of three paths.
-constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8};
+constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8, partsVariation};
 
 size_t nextTurn = 0;
 
@@ -59,14 +71,22 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
         return (knowsPacked || !has(problem, VKF_ARRAY_CU_SEQLENS)) &&
                (knowsBlocks || !has(problem, VKF_ARRAY_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
     }
+    VkfProblem onMatrices = problem;
+    onMatrices.path = variation.path;
+    const bool supported = vkfCheckSupport(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
+    const bool inParts = (variation.quirks & VKF_QUIRK_FP16_PARTS) != 0;
+    if (inParts != isInParts(problem)) {
+        return false;
+    }
+    if (inParts) {
+        return supported;
+    }
     const VkfType type = problem.k.type; // an fp32 q is rounded to it
     const bool fits = problem.q.type == type || problem.q.type == VKF_TYPE_F32;
     if (type == VKF_TYPE_F32 || !fits || problem.v.type != type) {
         return false;
     }
-    VkfProblem onMatrices = problem;
-    onMatrices.path = variation.path;
-    return type == VKF_TYPE_F16 || vkfCheckSupport(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
+    return type == VKF_TYPE_F16 || supported;
 }
 
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most) {

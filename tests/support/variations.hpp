@@ -32,9 +32,17 @@ inline constexpr Variation variations[] = {
     {"decode in plain arithmetic", VKF_PATH_DECODE, 0, 0, VKF_PRECISION_FP32},
     {"decode without shuffles in 16 KiB of shared memory", VKF_PATH_DECODE, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 16384},
     {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
+    {"coopmat with fp32 in parts", VKF_PATH_COOPMAT, VKF_QUIRK_FP16_PARTS, 0}, // bf16 where the device has it
 };
 
-// The device of a variation. It is opened once.
+// Number of the variation for fp32 in parts. All its tensors but o are fp32.
+inline constexpr size_t partsVariation = 10;
+
+// True if the device multiplies fp32 numbers in bf16 parts, without VKF_QUIRK_FP16_PARTS.
+bool hasBf16Parts();
+
+// The device of a variation. It is opened once. fp32 numbers are divided into bf16 parts, as applications get them,
+// where the device can.
 host::Device& deviceOf(const Variation& variation);
 
 // Adapts the problem to the variation.

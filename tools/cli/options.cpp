@@ -44,10 +44,11 @@ constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"key_outer", VKF_PATH_KEY_OUTER}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
-constexpr std::array<Choice<VkfQuirkBits>, 4> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+constexpr std::array<Choice<VkfQuirkBits>, 5> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
                                                          {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
-                                                         {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS}}};
+                                                         {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS},
+                                                         {"fp16-parts", VKF_QUIRK_FP16_PARTS}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -37,6 +38,12 @@ constexpr std::array matrixTiles = {
     CoopmatTile{2, 2, 2, 128}, CoopmatTile{8, 1, 4, 128}, CoopmatTile{8, 1, 2, 256}, CoopmatTile{4, 1, 4, 128},
     CoopmatTile{4, 1, 2, 256}, CoopmatTile{2, 1, 4, 128}, CoopmatTile{2, 1, 2, 256}, CoopmatTile{1, 1, 2, 256},
     CoopmatTile{1, 1, 1, 256},
+};
+
+// For fp32 numbers in parts, whose tiles of k and v take three times as much shared memory.
+constexpr std::array partsTiles = {
+    CoopmatTile{4, 2, 1, 64},  CoopmatTile{8, 2, 1, 64},  CoopmatTile{8, 1, 2, 64},  CoopmatTile{4, 1, 2, 64},
+    CoopmatTile{8, 1, 1, 128}, CoopmatTile{4, 1, 1, 128}, CoopmatTile{2, 1, 1, 128}, CoopmatTile{1, 1, 1, 128},
 };
 
 constexpr std::array gradientTiles = {
@@ -74,7 +81,8 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
                                 t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys),
                     builtIn, tiles);
     if (builtIn.path == VKF_PATH_COOPMAT)
-        for (const CoopmatTile& t : matrixTiles)
+        for (const CoopmatTile& t :
+             problem.k.type == VKF_TYPE_F32 ? std::span<const CoopmatTile>(partsTiles) : matrixTiles)
             if (std::max(problem.headDim, problem.valueDim) <= t.mostDim)
                 addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
                         builtIn, tiles);

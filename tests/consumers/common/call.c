@@ -19,6 +19,7 @@ static VkfProblem describeProblem(void) {
                                 .keys = keys,
                                 .headDim = headDim,
                                 .causal = 1,
+                                .path = VKF_PATH_SCALAR, /* needs no scratch memory */
                                 .arrays = VKF_ARRAY_LSE | VKF_ARRAY_KEY_LENGTHS};
     return problem;
 }
