@@ -366,8 +366,10 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 1, 64});
     problem.o.type = VKF_TYPE_BF16;
     Data data;
-    // Values half-way between two bf16 numbers. The lower neighbour is even or odd.
-    data.edit = [&](Bytes&, Bytes&, Bytes& v) {
+    // Values half-way between two bf16 numbers. The lower neighbour is even or odd. The score is 0, so that p is 1 on
+    // kernels whose m is a whole number too.
+    data.edit = [&](Bytes& q, Bytes&, Bytes& v) {
+        setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 0.0);
         for (uint64_t d = 0; d < 64; d++) {
             vkfStoreElement(VKF_TYPE_F32, v.data(), d, (128.0 + static_cast<double>(d) + 0.5) / 128.0);
         }
