@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # cmake -D NM=nm -D PREFIX=folder -P shared_library.cmake
-# The shared library exports functions with the prefix vkf and nothing else, and stays under 1 MB.
+# The shared library exports functions with the prefix vkf and nothing else, and stays under 2 MB.
 file(GLOB_RECURSE library "${PREFIX}/lib*/libvkflash.so")
 if(NOT library)
   message(FATAL_ERROR "no libvkflash.so under ${PREFIX}")
@@ -21,7 +21,8 @@ endif()
 
 file(REAL_PATH "${library}" library)
 file(SIZE "${library}" bytes)
-if(bytes GREATER_EQUAL 1500000) # with both passes
-  message(SEND_ERROR "${library} has ${bytes} bytes, 1500000 or more")
+# Variants of a kernel may take up to 2 MB where they pay (docs/tuning.md): narrow heads, fp32 in parts.
+if(bytes GREATER_EQUAL 2000000)
+  message(SEND_ERROR "${library} has ${bytes} bytes, 2000000 or more")
 endif()
 message(STATUS "${exported} functions exported, ${bytes} bytes")
