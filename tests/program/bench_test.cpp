@@ -261,7 +261,7 @@ TEST_CASE("bench step runs a token through every layer and checks the last", "[b
              {"stepSeconds", "appendSeconds", "attentionSeconds", "recordSeconds", "submissionSeconds"}) {
             CHECK(result[name] > 0.0);
         }
-        CHECK(result["stepSeconds"] > 3 * result["appendSeconds"].get<double>());
+        CHECK(result["stepSeconds"] >= result["leastStepSeconds"]);
     }
 }
 
