@@ -9,8 +9,8 @@ namespace vkf {
 namespace {
 
 // The attention kernel converts the elements of a key once for each tile of rows that reads the key. From so many
-// packed rows on, four tiles of 256, converting them once and reading the results is faster.
-constexpr uint64_t leastReaders = 1024;
+// packed rows on, two tiles of 256, converting them once and reading the results is faster.
+constexpr uint64_t leastReaders = 512;
 
 constexpr uint32_t workgroupSize = 256;
 constexpr uint32_t leastTileKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
@@ -21,7 +21,8 @@ uint64_t readers(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     uint64_t rows = p.queryRows;
     if (problem.windowLeft >= 0 && problem.windowRight >= 0) {
-        rows = std::min(rows, static_cast<uint64_t>(problem.windowLeft) + problem.windowRight + 1);
+        rows =
+            std::min(rows, static_cast<uint64_t>(problem.windowLeft) + static_cast<uint64_t>(problem.windowRight) + 1);
     }
     return rows * (p.queryHeads / p.kvHeads);
 }

@@ -85,22 +85,22 @@ TEST_CASE("many packed rows that read k and v of block types convert them once",
     CHECK(plain.tileText == made.tileText);
 }
 
-TEST_CASE("k and v are converted for 1024 packed rows and more, or where the caller allows memory", "[schedule]") {
-    VkfProblem problem = problemOf({1, 32, 8, 256, 4096, 128});
+TEST_CASE("k and v are converted for 512 packed rows and more, or where the caller allows memory", "[schedule]") {
+    VkfProblem problem = problemOf({1, 32, 8, 128, 4096, 128});
     CHECK(expands(problem));
     problem.queryRows--;
     CHECK_FALSE(expands(problem));
     problem.maxScratchBytes = uint64_t{1} << 30;
     CHECK(expands(problem));
-    problem = problemOf({1, 32, 32, 256, 4096, 128});
-    CHECK_FALSE(expands(problem)); // 256 packed rows of each KV head
+    problem = problemOf({1, 32, 32, 128, 4096, 128});
+    CHECK_FALSE(expands(problem)); // 128 packed rows of each KV head
     problem = problemOf({1, 32, 8, 4096, 4096, 128});
     CHECK(expands(problem));
-    problem.window = {1, 0, 200, 0}; // no key is seen by more than 4 * 201 packed rows
+    problem.window = {1, 0, 126, 0}; // no key is seen by more than 4 * 127 packed rows
     CHECK_FALSE(expands(problem));
-    problem.window = {1, 0, 255, 0};
+    problem.window = {1, 0, 127, 0};
     CHECK(expands(problem));
-    problem.window = {1, 0, 200, -1};
+    problem.window = {1, 0, 126, -1};
     CHECK(expands(problem));
 }
 
