@@ -60,9 +60,10 @@
 #define COUNT_ON(sum, step) sum += step
 
 // NVIDIA: hides from the compiler that a number is a compile-time constant. One instruction masks bits and sets others,
-// if at most one of the two numbers is a constant in the code. params.keys is below 2^30, so the macro adds 0.
+// if at most one of the two numbers is the same in all lanes, as far as the compiler sees. `zero` is a 0 that it cannot
+// know, read from memory by each lane.
 // docs/tuning.md, "Log: path decode", "masks of codes kept in registers".
-#define KEEP_IN_REGISTER(number) ((number) + (params.keys >> 30))
+#define KEEP_IN_REGISTER(number, zero) ((number) + (zero))
 
 // NVIDIA: a choice without a branch. If a branch sets an element of a matrix, the matrix lives in memory.
 // docs/tuning.md, "What else keeps arrays of matrices in memory".

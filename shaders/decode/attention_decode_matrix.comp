@@ -29,7 +29,10 @@
 //      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
 //          ALiBi or bias the scale is deferred to the exponent.
 //      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
-//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix_turn.glsl).
+//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix_turn.glsl). Where a
+//          matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column. If
+//          a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones, where
+//          such values become zeros (matrix/special_values.glsl).
 //     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -38,10 +41,12 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #define VKF_DEALT_BLOCKS
 #define VKF_PAGES
+#define VKF_VOTES
 
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
@@ -98,21 +103,24 @@ void computeProducts() {
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.
 void accumulateOutput(const bool partial) {
     turnProbabilities();
-    UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
-        if (V_BLOCKS) {
-            makeValues(word, partial);
+    UNROLL for (uint i = 0; i < VALUE_TILES * STEPS; i++) {
+        const uint tile = i / STEPS;
+        const uint step = i % STEPS;
+        LeftMatrix v_tile;
+        UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
+            const uint key = step * STEP_KEYS + e % SLOT_ELEMENTS / LANE_COLUMNS;
+            const uint column = (tile * LEFT_SLOTS + e / SLOT_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            uint pair = 0u;
+            if (V_BLOCKS) {
+                pair = valueBlockPair(key, column / 2, partial);
+            } else if (column / 2 < V_LANE_PAIRS) {
+                pair = fetched_v[key * V_LANE_WORDS + column / 8][column / 2 % 4];
+            }
+            v_tile[e] = halfOfPair(pair, SPLIT_PAIRS ? splitColumn() : column % 2);
         }
-        UNROLL for (uint i = 0; i < WORD_COLUMNS; i++) {
-            LeftMatrix v_tile;
-            UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                uint column = i * LEFT_SLOTS + e / SLOT_ELEMENTS; // column of the word
-                v_tile[e] = V_BLOCKS ? valueOfBlocks(e % SLOT_ELEMENTS, column)
-                                     : halfOf(fetched_v[e % SLOT_ELEMENTS * V_LANE_WORDS + word], column);
-            }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                uint tile = r * VALUE_TILES + word * WORD_COLUMNS + i;
-                o_tile[tile] = coopMatMulAdd(v_tile, p_tile[r], o_tile[tile]);
-            }
+        UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {
+            const uint of_row = output_tile * VALUE_TILES + tile;
+            o_tile[of_row] = coopMatMulAdd(v_tile, p_tile[output_tile * STEPS + step], o_tile[of_row]);
         }
     }
 }
@@ -125,6 +133,7 @@ uint subgroupKey(const uint tile) {
 // Lines 6 to 11 for the full tiles [first, end).
 void attendFull(const uint first, const uint end) {
     fetchPages(subgroupKey(first), false);
+    beginFetching(subgroupKey(first));
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
     fetchPages(subgroupKey(first + 1), true);
@@ -192,20 +201,30 @@ void main() {
     keys = splitKeys(item, TILE_KEYS);
     if (thread == 0) {
         special_values = 0u;
+        infinite_sums = 0u;
+        shared_zero = 0u;
     }
     barrier();
+    hidden_zero = shared_zero;
     clearState(); // 5
-    if (keys.x < keys.y) {
-        uint tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
-        uvec2 full = fullTiles(tiles);
-        if (full.x < full.y) {
-            attendFull(full.x, full.y); // 4, 6 to 11
-        } else {
-            loadQueries(); // 4
-        }
+    uint tiles = keys.x < keys.y ? (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS : 0;
+    uvec2 full = fullTiles(tiles);
+    if (full.x < full.y) {
+        attendFull(full.x, full.y); // 4, 6 to 11
+    } else {
+        loadQueries(); // 4
+    }
+    KEEP_LOOP for (uint turn = 0; turn < 2; turn++) {
         KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
             attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
         }
+        stageStates();
+        barrier();
+        if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(turn != 0 || infinite_sums == 0u)) {
+            break;
+        }
+        clearState();
+        full = uvec2(0);
     }
     writeResults(); // 12 to 15
 }

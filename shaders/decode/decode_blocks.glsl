@@ -29,6 +29,7 @@ struct Dealt {
     uint shares;   // chunks of a block
     uint words;    // words of 4 bytes of the codes in a chunk
     uint unit;     // words that are loaded at once
+    uint header_words; // loaded beside the codes
 };
 
 const bool K_BLOCKS = VKF_IS_BLOCK_TYPE(TYPE_K);
@@ -39,33 +40,39 @@ const uint K_UNIT = VKF_CHUNK_UNIT(TYPE_K, K_SHARES, BLOCK_UNIT);
 const uint V_UNIT = VKF_CHUNK_UNIT(TYPE_V, V_SHARES, BLOCK_UNIT);
 const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_SHARES);
 const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_SHARES);
-const uint K_FETCHED = VKF_HEADER_WORDS(TYPE_K) + K_WORDS + K_UNIT;
-const uint V_FETCHED = VKF_HEADER_WORDS(TYPE_V) + V_WORDS + V_UNIT;
+const uint K_HEADER = VKF_DEALT_HEADER_WORDS(TYPE_K, K_SHARES);
+const uint V_HEADER = VKF_DEALT_HEADER_WORDS(TYPE_V, V_SHARES);
+const uint K_FETCHED = K_HEADER + K_WORDS + K_UNIT;
+const uint V_FETCHED = V_HEADER + V_WORDS + V_UNIT;
 const uint K_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
 const uint V_EIGHTS = V_WORDS / VKF_EIGHT_WORDS(TYPE_V);
 const uint K_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_K);
 const uint V_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_V);
 const uint K_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_K);
 const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
-#define K_DEALT Dealt(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT)
-#define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT)
+#define K_DEALT Dealt(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT, K_HEADER)
+#define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
 const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
-const uint FETCHED_END = V_PLACE + SLOT_ELEMENTS * V_CHUNKS * V_FETCHED;
+const uint FETCHED_END = V_PLACE + VALUE_KEYS * V_CHUNKS * V_FETCHED;
 const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
-const uint KEY_PAIRS = (SLOT_ELEMENTS + 1) / 2;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
     uvec2 pair[];
 };
 
+shared uint shared_zero;
+uint hidden_zero; // the same, read by each lane (KEEP_IN_REGISTER)
 uint fetched_blocks[FETCHED_END + 1];
-uint value_pairs[KEY_PAIRS * 8]; // eight columns of each pair of keys
 
-// The chunk, in its row, of this lane's chunk number `number` of k.
+// The chunk, in its row, of this lane's chunk number `number` of k. valueChunk does the same for v.
 uint keyChunk(const uint number) {
     return number * DEPTH_LANES + (lane & COLUMN_LANES);
+}
+
+uint valueChunk(const uint number) {
+    return number * ROW_LANES + lane / DEPTH_LANES;
 }
 
 // Where the words of chunk number `number` of k begin in fetched_blocks. valuePlace does the same for v.
@@ -74,7 +81,7 @@ uint keyPlace(const uint slot, const uint number) {
 }
 
 uint valuePlace(const uint key, const uint number) {
-    return V_PLACE + (min(key, SLOT_ELEMENTS - 1) * V_CHUNKS + number) * V_FETCHED;
+    return V_PLACE + (key * V_CHUNKS + number) * V_FETCHED;
 }
 
 // Where the codes of a chunk begin, in bytes from the start of the row.
@@ -93,37 +100,45 @@ bool startsBetween(const uint chunk, const Dealt dealt) {
     return dealt.block_bytes % 4 != 0 && chunk / dealt.shares % 2 != 0;
 }
 
-void fetchChunk(const uint place, const uvec2 row, const uint chunk, const Dealt dealt) {
-    RowWords header = RowWords(add64(row, uvec2(chunk / dealt.shares * dealt.block_bytes & ~3u, 0)));
-    fetched_blocks[place] = header.word[0];
-    if (VKF_BLOCK_HAS_FIFTH_BITS(dealt.type)) {
-        fetched_blocks[place + 1] = header.word[1];
+// The unit of a row in which the loads of a chunk begin.
+uint firstUnit(const uint chunk, const Dealt dealt) {
+    return (codesBegin(chunk, dealt) - rotationOf(chunk, dealt)) / (dealt.unit * 4);
+}
+
+// Loads a chunk of the row that begins `row` units after the address.
+void fetchChunk(const uint place, const uvec2 address, const uint row, const uint chunk, const Dealt dealt) {
+    if (dealt.header_words != 0) {
+        const uint header = row * dealt.unit + chunk / dealt.shares * dealt.block_bytes / 4;
+        fetched_blocks[place] = RowWords(address).word[header];
+        if (VKF_BLOCK_HAS_FIFTH_BITS(dealt.type)) {
+            fetched_blocks[place + 1] = RowWords(address).word[header + 1];
+        }
     }
-    const uint first = place + VKF_HEADER_WORDS(dealt.type);
-    const uvec2 codes = add64(row, uvec2(codesBegin(chunk, dealt) - rotationOf(chunk, dealt), 0));
+    const uint first = place + dealt.header_words;
+    const uint unit = row + firstUnit(chunk, dealt);
     UNROLL for (uint i = 0; i < MOST_CODE_WORDS; i++) {
         if (i >= dealt.words + dealt.unit) {
             continue;
         }
         if (dealt.unit == 1) {
-            fetched_blocks[first + i] = RowWords(codes).word[i];
+            fetched_blocks[first + i] = RowWords(address).word[unit + i];
         } else if (i % 2 == 0) {
-            const uvec2 pair = WordPairs(codes).pair[i / 2];
+            const uvec2 pair = WordPairs(address).pair[unit + i / 2];
             fetched_blocks[first + i] = pair.x;
             fetched_blocks[first + i + 1] = pair.y;
         }
     }
 }
 
-void fetchKeyBlocks(const uint slot, const uvec2 row) {
+void fetchKeyBlocks(const uint slot, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < K_CHUNKS; i++) {
-        fetchChunk(keyPlace(slot, i), row, keyChunk(i), K_DEALT);
+        fetchChunk(keyPlace(slot, i), address, row, keyChunk(i), K_DEALT);
     }
 }
 
-void fetchValueBlocks(const uint key, const uvec2 row) {
+void fetchValueBlocks(const uint key, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < V_CHUNKS; i++) {
-        fetchChunk(valuePlace(key, i), row, i * ROW_LANES + lane / DEPTH_LANES, V_DEALT);
+        fetchChunk(valuePlace(key, i), address, row, valueChunk(i), V_DEALT);
     }
 }
 

@@ -55,7 +55,7 @@ void loadQueries() {
 }
 
 void clearState() {
-    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
     UNROLL for (uint state = 0; state < STATES; state++) {

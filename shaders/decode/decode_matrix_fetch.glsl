@@ -3,7 +3,7 @@
 // Line 7 of the algorithm (attention_decode_matrix.comp): loads words of k and v from device memory into registers.
 //
 // Needs: decode/decode_matrix_state.glsl, decode/decode_blocks.glsl, decode/decode_load.glsl, cache/paging.glsl.
-// Provides: fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
+// Provides: fetchPages, beginFetching, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_MATRIX_FETCH_GLSL
 #define VKF_DECODE_MATRIX_FETCH_GLSL
 
@@ -12,42 +12,77 @@ uint existingKey(const uint key, const bool partial) {
     return partial ? min(key, keys.y - 1) : key;
 }
 
+layout(constant_id = VKF_ID_NEAR_KEYS) const bool NEAR_KEYS = false;
+
+// Whether a row is found by counting words from the first row of the head. Otherwise each row has an address of its own.
+const uint K_UNEVEN_WORDS = K_BLOCKS ? 0 : VKF_ROW_WORDS(HEAD_DIM, TYPE_K) % DEPTH_LANES;
+const uint V_UNEVEN_WORDS = V_BLOCKS ? 0 : VKF_ROW_WORDS(VALUE_DIM, TYPE_V) % ROW_LANES;
+const bool K_NEAR = NEAR_KEYS && K_UNEVEN_WORDS == 0;
+const bool V_NEAR = NEAR_KEYS && V_UNEVEN_WORDS == 0;
+const uint K_LOAD_BYTES = K_BLOCKS ? K_UNIT * 4 : 16;
+const uint V_LOAD_BYTES = V_BLOCKS ? V_UNIT * 4 : 16;
+
+uint near_k, near_v; // rows of this lane's first keys in the next full tile, in units of a load
+
 // Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
         pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), partial));
     }
-    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), partial));
     }
 }
 
+// Where the row of a key of the subgroup's tile begins: an address, and units of a load after it.
+uint keyRow(const uint key) {
+    return K_NEAR ? key * (params.row_stride[VKF_K] / K_LOAD_BYTES) : 0;
+}
+
+uint valueRow(const uint key) {
+    return V_NEAR ? key * (params.row_stride[VKF_V] / V_LOAD_BYTES) : 0;
+}
+
 void fetchKeys(const uint key_begin, const bool partial) {
     UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        uvec2 row = keyAddress(k_head, VKF_K, pages_k[slot], existingKey(key_begin + slotKey(slot), partial));
+        uint key = existingKey(key_begin + slotKey(slot), partial);
+        uvec2 address = K_NEAR ? k_head : keyAddress(k_head, VKF_K, pages_k[slot], key);
+        uint row = partial ? keyRow(key) : near_k + keyRow(slotRow(slot));
         if (K_BLOCKS) {
-            fetchKeyBlocks(slot, row);
+            fetchKeyBlocks(slot, address, row);
             continue;
         }
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+            const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
             fetched_k[slot * K_LANE_WORDS + word] =
-                rowWord(row, word * DEPTH_LANES + (lane & COLUMN_LANES), HEAD_DIM, TYPE_K, DEPTH_LANES);
+                K_NEAR ? Words(address).word[row + number] : rowWord(address, number, HEAD_DIM, TYPE_K, DEPTH_LANES);
         }
     }
+    COUNT_ON(near_k, keyRow(TILE_KEYS));
 }
 
 void fetchValues(const uint key_begin, const bool partial) {
-    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-        uvec2 row = keyAddress(v_head, VKF_V, pages_v[i], existingKey(key_begin + valueKey(i), partial));
+    UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
+        uint key = existingKey(key_begin + valueKey(i), partial);
+        uvec2 address = V_NEAR ? v_head : keyAddress(v_head, VKF_V, pages_v[i], key);
+        uint row = partial ? valueRow(key) : near_v + valueRow(valueKeyStep(i));
         if (V_BLOCKS) {
-            fetchValueBlocks(i, row);
+            fetchValueBlocks(i, address, row);
             continue;
         }
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+            const uint number = word * ROW_LANES + lane / DEPTH_LANES;
             fetched_v[i * V_LANE_WORDS + word] =
-                rowWord(row, word * ROW_LANES + lane / DEPTH_LANES, VALUE_DIM, TYPE_V, ROW_LANES);
+                V_NEAR ? Words(address).word[row + number] : rowWord(address, number, VALUE_DIM, TYPE_V, ROW_LANES);
         }
     }
+    COUNT_ON(near_v, valueRow(TILE_KEYS));
+}
+
+// Sets where fetchKeys and fetchValues of full tiles begin.
+void beginFetching(const uint key_begin) {
+    near_k = keyRow(key_begin + slotKey(0));
+    near_v = valueRow(key_begin + valueKey(0));
 }
 
 void forgetKeys() {
@@ -63,7 +98,7 @@ void forgetValues() {
         forgetValueBlocks();
         return;
     }
-    FORGET(fetched_v, 0, SLOT_ELEMENTS * V_LANE_WORDS, uvec4(0))
+    FORGET(fetched_v, 0, VALUE_KEYS * V_LANE_WORDS, uvec4(0))
 }
 
 #endif

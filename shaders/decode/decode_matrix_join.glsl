@@ -6,7 +6,7 @@
 // Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (sumOverKeys),
 // decode/decode_block_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
 // scores/sink.glsl, scores/dropout.glsl, matrix/special_values.glsl.
-// Provides: writeResults.
+// Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
@@ -14,11 +14,29 @@ const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
 const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 
 // o of one state in each lane, as pairs of columns.
-shared vec2 o_stage[SUBGROUPS * DEPTH_LANES * STAGED_ROW];
+shared vec2 o_stage[SUBGROUPS * STATE_ROWS * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
+shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
 
-// Stages m and l of each row over the keys of the subgroup.
+// A sum of finite elements may be infinite, too: the workgroup then starts again in vain. The function looks at bits,
+// because compilers may take for granted that all numbers are finite.
+bool isInfiniteOutput() {
+    const uint infinity_doubled = 0xff000000u;
+    float sum = 0.0;
+    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES * ELEMENTS; i++) {
+        const uint tile = i / ELEMENTS;
+        if (outputState(tile / VALUE_TILES, i % ELEMENTS) < STATES) {
+            sum += o_tile[tile][i % ELEMENTS];
+        }
+    }
+    return floatBitsToUint(sum) << 1 >= infinity_doubled;
+}
+
+// Stages m and l of each row over the keys of the subgroup. Sets infinite_sums.
 void stageStates() {
+    if (KEY_COLUMNS == 2 && isInfiniteOutput()) {
+        infinite_sums = 1u;
+    }
     vec4 l[STATE_FOURS];
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
         l[i] = vec4(0.0);
@@ -30,7 +48,7 @@ void stageStates() {
         l[i] = sumOverKeys(l[i]);
     }
     UNROLL for (uint state = 0; state < STATES; state++) {
-        if (lane_place.x == 0) {
+        if (lane_place.x == 0 && ownsRows()) {
             state_stage[subgroup * SUBGROUP_ROWS + stateRow(state)] = vec2(m_row[state], l[state / 4][state % 4]);
         }
     }
@@ -55,7 +73,7 @@ vec2 joinedState(const uint row) {
 // Stores lse of each row, and sets row_factor. row_factor scales o of the subgroup to the joined m and divides it by
 // the joined l.
 void joinStates() {
-    bool stores = lane_place.x == 0 && subgroup % KEY_SUBGROUPS == 0;
+    bool stores = lane_place.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
         uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state);
         uint packed_row = item.row_begin + row;
@@ -70,31 +88,48 @@ void joinStates() {
     }
 }
 
-// Stages columns 2i and 2i + 1 of one of this lane's words, for the row of `state`.
-void stagePair(const uint state, const uint word, const uint i) {
-    const uint row_tile = state / ROW_ELEMENTS;
-    vec2 pair;
-    UNROLL for (uint k = 0; k < 2; k++) {
-        const uint column = 2 * i + k; // column of the word
-        const uint tile = row_tile * VALUE_TILES + word * WORD_COLUMNS + column / LEFT_SLOTS;
-        pair[k] = o_tile[tile][column % LEFT_SLOTS * ROW_ELEMENTS + state % ROW_ELEMENTS];
-    }
-    uint row_lane = lane / DEPTH_LANES;
-    uint column = V_BLOCKS ? valueColumn(row_lane, word, 2 * i) : (word * ROW_LANES + row_lane) * 8 + 2 * i;
-    o_stage[(subgroup * DEPTH_LANES + (lane & COLUMN_LANES)) * STAGED_ROW + column / 2] = pair * row_factor[state];
+// o of a state, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
+// both.
+float outputOf(const uint state, const uint group, const uint column) {
+    const uint tile = state / OUTPUT_STATES * VALUE_TILES + group / LEFT_SLOTS;
+    return o_tile[tile][group % LEFT_SLOTS * ROW_ELEMENTS + state % OUTPUT_STATES * LANE_COLUMNS + column];
 }
 
+// Where element 0 to 7 of a word of this lane's is staged.
+uint stagedColumn(const uint word, const uint element) {
+    return V_BLOCKS ? valueColumn(word, element) : (word * ROW_LANES + lane / DEPTH_LANES) * 8 + element;
+}
+
+// Stages what this lane has of the row of `state`, by elements 2i and 2i + 1 of each of its words.
 void stageRows(const uint state) {
-    UNROLL for (uint i = 0; i < V_LANE_WORDS * 4; i++) {
-        stagePair(state, i / 4, i % 4);
+    const uint row = (subgroup * STATE_ROWS + stateRow(0)) * STAGED_ROW;
+    UNROLL for (uint pair = 0; pair < V_LANE_PAIRS; pair++) {
+        const uint group = pair * 2 / KEY_COLUMNS;
+        const uint element = pair % 4 * 2;
+        const float o = outputOf(state, group, 0) * row_factor[state];
+        if (SPLIT_PAIRS) {
+            uint column = stagedColumn(pair / 4, element + splitColumn());
+            o_stage[row + column / 2][column % 2] = o;
+            continue;
+        }
+        const float next =
+            (KEY_COLUMNS == 2 ? outputOf(state, group, 1) : outputOf(state, group + 1, 0)) * row_factor[state];
+        uint first = stagedColumn(pair / 4, element);
+        if (V_BLOCKS) {
+            uint second = stagedColumn(pair / 4, element + 1);
+            o_stage[row + first / 2][first % 2] = o;
+            o_stage[row + second / 2][second % 2] = next;
+        } else {
+            o_stage[row + first / 2] = vec2(o, next);
+        }
     }
 }
 
 // Four columns of a staged row, added up over the subgroups that share its keys.
-vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four) {
+vec4 stagedFour(const uint row_subgroup, const uint state_row, const uint four) {
     vec4 o = vec4(0.0);
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * DEPTH_LANES + depth_lane) * STAGED_ROW + four * 2;
+        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * STATE_ROWS + state_row) * STAGED_ROW + four * 2;
         o += vec4(o_stage[from], o_stage[from + 1]);
     }
     return o;
@@ -103,18 +138,18 @@ vec4 stagedFour(const uint row_subgroup, const uint depth_lane, const uint four)
 // Stores the staged rows. All invocations of the workgroup take part.
 void storeRows(const uint state) {
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * DEPTH_LANES * VALUE_FOURS;
+    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * STATE_ROWS * VALUE_FOURS;
                          place += WORKGROUP_SIZE) {
         uint four = place % VALUE_FOURS;
-        uint depth_lane = place / VALUE_FOURS % DEPTH_LANES;
-        uint row_subgroup = place / VALUE_FOURS / DEPTH_LANES;
-        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + state * DEPTH_LANES + depth_lane;
+        uint state_row = place / VALUE_FOURS % STATE_ROWS;
+        uint row_subgroup = place / VALUE_FOURS / STATE_ROWS;
+        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + state * STATE_ROWS + state_row;
         if (packed_row >= packedRows(item)) {
             continue;
         }
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
-        vec4 o = stagedFour(row_subgroup, depth_lane, four);
+        vec4 o = stagedFour(row_subgroup, state_row, four);
         if (special) {
             o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
         }
@@ -131,9 +166,8 @@ void storeRows(const uint state) {
     barrier();             \
     storeRows(state);
 
+// Stores what stageStates and a barrier after it have prepared.
 void writeResults() {
-    stageStates();
-    barrier();
     joinStates();
     // Each state has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
     // memory.

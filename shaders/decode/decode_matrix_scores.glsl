@@ -52,7 +52,7 @@ void dropInvisible(const uint key_begin) {
 
 // Makes the values of a partial tile finite: 0 where the key does not exist, or where the value is infinite or NaN.
 void finiteValues(const uint key_begin) {
-    UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         bool exists = key_begin + valueKey(i) < keys.y;
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
             uint place = i * V_LANE_WORDS + word;

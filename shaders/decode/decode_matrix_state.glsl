@@ -5,7 +5,8 @@
 // shared memory.
 //
 // Needs: common/params.glsl (Item), decode/decode_matrix_tile.glsl, scores/dropout.glsl (RowDropout).
-// Provides: the variables below, stateRow, slotKey, valueKey, scaleOutput.
+// Provides: the variables below, splitColumn, ownsRows, stateRow, slotKey, valueKeyStep, valueKey,
+// scaleOutput.
 #ifndef VKF_DECODE_MATRIX_STATE_GLSL
 #define VKF_DECODE_MATRIX_STATE_GLSL
 
@@ -19,14 +20,14 @@ uvec2 keys; // keys [x, y) of this split
 
 // Words on their way from memory.
 uint pages_k[LEFT_SLOTS]; // pages of the keys to be fetched next
-uint pages_v[SLOT_ELEMENTS];
+uint pages_v[VALUE_KEYS];
 uvec4 fetched_k[LEFT_SLOTS * K_LANE_WORDS];
-uvec4 fetched_v[SLOT_ELEMENTS * V_LANE_WORDS];
+uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
 RightMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES];
-RightMatrix p_tile[ROW_TILES];
-ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+RightMatrix p_tile[OUTPUT_TILES * STEPS];
+ResultMatrix o_tile[OUTPUT_TILES * VALUE_TILES];
 float m_row[STATES];
 float l_row[STATES]; // running sum over this lane's keys
 float row_factor[STATES];
@@ -34,9 +35,19 @@ float slope_row[STATES];
 RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
 vec4 tile_maximum[STATE_FOURS]; // over the present tile, four rows each
 
+// Which column of a pair, and which depth of a key, this lane has where pairs are split.
+uint splitColumn() {
+    return lane_place.y % 2;
+}
+
+// Whether no lane before this one has the same rows for the same keys.
+bool ownsRows() {
+    return !SPLIT_PAIRS || splitColumn() == 0;
+}
+
 // The subgroup's row that a state stands for.
 uint stateRow(const uint state) {
-    return state * DEPTH_LANES + (lane & COLUMN_LANES);
+    return state * STATE_ROWS + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
 }
 
 // The key of the subgroup's tile whose k and scores are in a slot of this lane.
@@ -44,16 +55,21 @@ uint slotKey(const uint slot) {
     return lane_place.x + slotRow(slot);
 }
 
-// The key of the subgroup's tile whose v is in an element of this lane.
-uint valueKey(const uint element) {
-    return lane_place.y + elementPlace(element).y;
+// How far the key of this lane's v number `number` is after that of its first v.
+uint valueKeyStep(const uint number) {
+    return number / STEP_KEYS * STEP_TILE_KEYS + elementPlace(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
+}
+
+// The key of the subgroup's tile whose v is number `number` of this lane's.
+uint valueKey(const uint number) {
+    return lane_place.y / KEY_COLUMNS + valueKeyStep(number);
 }
 
 // Lines 10 and 12: multiplies each row of o by its row_factor.
 void scaleOutput() {
-    UNROLL for (uint tile = 0; tile < ROW_TILES * VALUE_TILES; tile++) {
+    UNROLL for (uint tile = 0; tile < OUTPUT_TILES * VALUE_TILES; tile++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint state = stateOf(tile / VALUE_TILES, e);
+            const uint state = outputState(tile / VALUE_TILES, e);
             if (state < STATES) {
                 o_tile[tile][e] *= row_factor[state];
             }

@@ -159,7 +159,11 @@
 /* fp32 numbers in parts on cooperative matrices (coopmat/parts.glsl). */
 #define VKF_ID_BF16_PARTS 108        /* bool: parts are bf16; else fp16 */
 
-#define VKF_ID_COUNT 109
+/* Path decode on cooperative matrices, continued. */
+#define VKF_ID_NEAR_KEYS 109         /* bool: k and v of a head have at most 4 GiB each, without pages */
+#define VKF_ID_KEY_COLUMNS 110       /* columns of v that a matrix has of each key: 1 or 2 */
+
+#define VKF_ID_COUNT 111
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -68,17 +68,27 @@
  * VKF_CHUNK_UNIT       one load
  * VKF_EIGHT_WORDS      codes of eight elements
  * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
+ * VKF_DEALT_HEADER_WORDS    how many of these are loaded beside the codes; 0 if the first load of codes has the scale
  * VKF_FETCHED_WORDS    all that is loaded for a chunk */
 #define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
 #define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
+#define VKF_DEALT_HEADER_WORDS(type, shares)                                                                     \
+    ((shares) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
-    (VKF_HEADER_WORDS(type) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+    (VKF_DEALT_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
+/* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix_tile.glsl).
+ * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_DECODE_STATE_ROWS: query rows of one state,
+ * where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the next. With
+ * matrices of 16 keys, rows then are in different banks. */
+#define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
+#define VKF_DECODE_STATE_ROWS(lanes, split) ((split) ? (lanes) / 2 : (lanes))
+#define VKF_DECODE_P_ROW(keys) ((keys) + 8)
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
 #define VKF_DECODE_MOST_STATES 4
 /* The decode kernel for wide heads. Subgroups divide a dimension into matrices of `side` rows or columns.

@@ -42,6 +42,8 @@ struct MatrixLayout {
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;
+    // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
+    bool pairsInLane() const { return elementBits[0] == Place{0, 1}; }
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
     // Whether shaders/decode/decode_matrix_tile.glsl can fill operands from registers, and turn narrow results into
     // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the

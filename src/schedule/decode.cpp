@@ -21,6 +21,18 @@ uint32_t blockUnit(const CheckedProblem& problem) {
     return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? most : 1;
 }
 
+// Whether the kernel finds each row by counting words from the beginning of its head. NVIDIA's compiler makes 32-bit
+// numbers of bytes of such an index.
+bool hasNearKeys(const CheckedProblem& problem) {
+    const auto isNear = [&problem](VkfTensorRole role) {
+        constexpr uint64_t mostBytes = uint64_t{1} << 32;
+        const VkfTensorLayout& layout = problem.layout(role);
+        return (isBlockType(layout.type) ? inWholeWords(layout, blockWordBytes) : inWholeWords(layout)) &&
+               byteStrides(layout).row * layout.rows <= mostBytes;
+    };
+    return !has(problem.given, VKF_ARRAY_BLOCK_TABLE) && isNear(VKF_TENSOR_K) && isNear(VKF_TENSOR_V);
+}
+
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     return {p.headDim,
@@ -31,6 +43,7 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             uint64_t{typicalSequences(p)} * p.kvHeads,
             static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
             blockUnit(problem),
+            hasNearKeys(problem),
             has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
 }
 

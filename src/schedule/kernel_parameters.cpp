@@ -171,6 +171,8 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     c[VKF_ID_STATES] = tile.states;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
+    c[VKF_ID_NEAR_KEYS] = tile.nearKeys;
+    c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
     setLayout(tile.layout, c);
     c[VKF_ID_MATRIX_COLUMNS] = tile.columns;
     return c;

@@ -22,6 +22,9 @@ constexpr uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need m
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostSubgroupRows = 16; // a subgroup holds o and q of its rows in registers
 constexpr uint32_t mostRegisters = 180;
+// Two columns of each key pay from here on. With 64 columns, 65536 keys of q8_0 take 35.4 us instead of 37.3, but 4096
+// keys take 10.6 instead of 9.9.
+constexpr uint32_t leastDimOfTwoColumns = 128;
 
 // Words of 4 bytes of one row of a block type in one invocation.
 uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t shares, uint32_t unit) {
@@ -43,33 +46,56 @@ DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem
     tile.layout = layout;
     tile.columns = layout.fewestColumns();
     const auto ofRows = [&problem](uint32_t rows) { return std::max<uint64_t>((problem.rows + rows - 1) / rows, 1); };
-    tile.rowTiles = problem.rows > tile.columns ? std::max(mostSubgroupRows / std::max(tile.columns, 1U), 1U) : 1;
-    tile.rowSubgroups = static_cast<uint32_t>(
-        std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * tile.columns)), mostRowSubgroups));
+    const bool fillsHalf = !problem.moreRows && problem.rows <= tile.columns / 2;
+    tile.keyColumns = fillsHalf && problem.valueDim >= leastDimOfTwoColumns ? 2 : 1;
+    const uint32_t queries = std::max(tile.matrixQueries(), 1U);
+    tile.rowTiles = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
+    tile.rowSubgroups =
+        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * queries)), mostRowSubgroups));
     tile.keySubgroups = std::max(usualSubgroups / tile.rowSubgroups, 1U);
     // The first state of each lane along the depth has the first rows.
-    const uint64_t most = uint64_t{tile.rowTiles} * tile.columns;
+    const uint64_t most = uint64_t{tile.rowTiles} * queries;
     const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
-    tile.states = std::max(static_cast<uint32_t>((rows + layout.columnLanes()) / (layout.columnLanes() + 1)), 1U);
+    const uint32_t stateRows = std::max(tile.stateRows(), 1U);
+    tile.states = std::max(static_cast<uint32_t>((rows + stateRows - 1) / stateRows), 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.keyType = problem.keyType;
     tile.valueType = problem.valueType;
     tile.blockUnit = problem.blockUnit;
+    tile.nearKeys = problem.nearKeys;
     return tile;
+}
+
+// Decoded elements of blocks on their way to a matrix. The machine code of q8_0 and q4_0 with two columns of each key
+// keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
+uint32_t elementRegisters(const DecodeMatrixTile& tile) {
+    constexpr uint32_t usual = 24;
+    const auto isLean = [](VkfType type) {
+        return !isBlockType(type) || type == VKF_TYPE_Q8_0 || type == VKF_TYPE_Q4_0;
+    };
+    const bool hasBlocks = isBlockType(tile.keyType) || isBlockType(tile.valueType);
+    return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
 }
 
 } // namespace
 
+uint32_t DecodeMatrixTile::matrixQueries() const { return VKF_DECODE_MATRIX_QUERIES(columns, splitsPairs()); }
+
+uint32_t DecodeMatrixTile::stateRows() const { return VKF_DECODE_STATE_ROWS(layout.columnLanes() + 1, splitsPairs()); }
+
+uint32_t DecodeMatrixTile::stagedWordsOfP() const {
+    return keyColumns == 1 ? rowTiles * layout.rows * columns / 2 : columns / 2 * VKF_DECODE_P_ROW(layout.rows);
+}
+
 uint32_t DecodeMatrixTile::sharedBytes() const {
+    constexpr uint32_t flags = 4 * wordBytes; // and the stage of p that is not used
     const uint32_t subgroups = rowSubgroups * keySubgroups;
-    const uint32_t depthLanes = layout.columnLanes() + 1;
-    const uint32_t rowLanes = layout.lanes / depthLanes;
+    const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
     const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
-    const uint32_t pairs = subgroups * depthLanes * VKF_DECODE_STAGED_ROW(stagedColumns);
-    const uint32_t statePairs = subgroups * rowTiles * columns;
-    const uint32_t halvesOfP = subgroups * rowTiles * layout.rows * columns;
-    return (pairs + statePairs) * wordBytes / 2 + halvesOfP * wordBytes / 8 + wordBytes; // and a flag
+    const uint32_t pairs = subgroups * stateRows() * VKF_DECODE_STAGED_ROW(stagedColumns);
+    const uint32_t statePairs = subgroups * rowTiles * matrixQueries();
+    return (pairs + statePairs) * wordBytes / 2 + subgroups * stagedWordsOfP() * wordBytes / 4 + flags;
 }
 
 uint32_t DecodeMatrixTile::registers() const {
@@ -77,21 +103,20 @@ uint32_t DecodeMatrixTile::registers() const {
     const uint32_t rowLanes = layout.lanes / depthLanes;
     const uint32_t slots = layout.elements() / layout.slotElements();
     const uint32_t ofRows = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
-    // Words of eight columns of v, each of one key.
-    const uint32_t values = layout.slotElements() * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
+    const uint32_t valueKeys = layout.slotElements() * (splitsPairs() ? 2 : 1);
+    const uint32_t valuePairs = 4 * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
     const uint32_t ofK =
         isBlockType(keyType)
             ? slots * fetchedBlockWords(headDim, keyType, depthLanes, VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
             : ofRows;
-    const uint32_t ofV = isBlockType(valueType) ? layout.slotElements() *
-                                                      fetchedBlockWords(valueDim, valueType, rowLanes,
-                                                                        VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
-                                                : 4 * values;
-    // q, o and s of as many query rows as a matrix has rows. The tile has rowTiles * columns query rows.
-    const uint32_t ofQueries = ofRows + 8 * values + layout.elements();
-    // Decoded elements of blocks on their way to a matrix.
-    const uint32_t ofElements = isBlockType(keyType) || isBlockType(valueType) ? 24 : 0;
-    return ofK + ofV + ofElements + ofQueries * rowTiles * columns / layout.rows;
+    const uint32_t ofV =
+        valueKeys * (isBlockType(valueType) ? fetchedBlockWords(valueDim, valueType, rowLanes,
+                                                                VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
+                                            : valuePairs);
+    // q, o and s of as many query rows as a matrix has rows. The tile's matrices have fewer columns.
+    const uint32_t ofOutput = (valuePairs * 2 / keyColumns + slots - 1) / slots * layout.elements();
+    const uint32_t ofQueries = ofRows + ofOutput + layout.elements();
+    return ofK + ofV + elementRegisters(*this) + ofQueries * rowTiles * columns / layout.rows;
 }
 
 std::string DecodeMatrixTile::text(uint32_t splits) const {
@@ -99,18 +124,22 @@ std::string DecodeMatrixTile::text(uint32_t splits) const {
         {{"rowSubgroups", rowSubgroups}, {"rowTiles", rowTiles}, {"keySubgroups", keySubgroups}, {"splits", splits}});
 }
 
-// Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there.
+// Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
+// key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
+// took 317 us then instead of 198 without matrices.
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                               DecodeSearch& search) {
     const DecodeMatrixTile tile = tileOf(layout, problem);
     const bool fills = layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
+    DecodeMatrixTile oneColumn = tile;
+    oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     considerWithSplits(tile, problem,
                        firstOf({
                            objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
                            objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
                            exceedsDevice(tile, caps),
-                           inMemory ? Objection{} : spillsRegisters(tile.registers(), mostRegisters),
+                           inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
                        }),
                        search);
 }

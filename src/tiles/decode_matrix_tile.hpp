@@ -16,7 +16,7 @@ namespace vkf {
 // shaders/decode/decode_matrix_tile.glsl explains the numbers.
 struct DecodeMatrixTile {
     MatrixLayout layout;
-    uint32_t columns = 0;      // query rows that one matrix takes
+    uint32_t columns = 0;      // of a result
     uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
     uint32_t rowSubgroups = 0; // 0 = no tile
     uint32_t keySubgroups = 0;
@@ -26,10 +26,16 @@ struct DecodeMatrixTile {
     VkfType keyType{};
     VkfType valueType{};
     uint32_t blockUnit = 1;
+    bool nearKeys = false;
+    uint32_t keyColumns = 1; // columns of v that a matrix has of each key
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
-    uint32_t rows() const { return rowSubgroups * rowTiles * columns; }
+    uint32_t rows() const { return rowSubgroups * rowTiles * matrixQueries(); }
     uint32_t keys() const { return keySubgroups * layout.rows; }
+    bool splitsPairs() const { return keyColumns == 2 && !layout.pairsInLane(); }
+    uint32_t matrixQueries() const;  // query rows that one matrix takes
+    uint32_t stateRows() const;      // query rows of one state of all invocations that share a key
+    uint32_t stagedWordsOfP() const; // words of 4 bytes of p that a subgroup has in shared memory
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of q, k, v, s and o.
     uint32_t registers() const;

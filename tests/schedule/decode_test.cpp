@@ -66,6 +66,40 @@ TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence ma
     CHECK(states(0) == 2);
 }
 
+TEST_CASE("matrices have two columns of each key if the rows fill half of their columns", "[schedule]") {
+    const auto keyColumns = [](uint32_t queryHeads, uint32_t rows, uint32_t dim = 128) {
+        VkfProblem problem = problemOf({1, queryHeads, 1, rows, 4000, dim, 0, VKF_TYPE_F16});
+        problem.path = VKF_PATH_DECODE;
+        return schedule(matrixCaps(), problem).phases[0].variant.constants[VKF_ID_KEY_COLUMNS];
+    };
+    CHECK(keyColumns(4, 1) == 2);
+    CHECK(keyColumns(2, 2) == 2);
+    CHECK(keyColumns(5, 1) == 1);
+    CHECK(keyColumns(4, 2) == 1);
+    CHECK(keyColumns(4, 1, 96) == 1);
+}
+
+TEST_CASE("rows of k and v are counted from their head if it has at most 4 GiB and no pages", "[schedule]") {
+    VkfProblem problem = problemOf({1, 8, 2, 1, 1024, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_DECODE;
+    const auto near = [&problem] {
+        return schedule(matrixCaps(), problem).phases[0].variant.constants[VKF_ID_NEAR_KEYS] != 0;
+    };
+    CHECK(near());
+    for (VkfTensor* tensor : {&problem.k, &problem.v}) {
+        const uint64_t elements = (uint64_t{1} << 32) / 1024 / 2; // of a row, if 1024 rows have 4 GiB
+        tensor->rowStride = elements;
+        tensor->headStride = tensor->rowStride * problem.keys;
+        CHECK(near());
+        tensor->rowStride = elements + 8;
+        tensor->headStride = tensor->rowStride * problem.keys;
+        CHECK_FALSE(near());
+        tensor->rowStride = tensor->headStride = 0;
+    }
+    vkf::test::setPages(problem, 16, 3);
+    CHECK_FALSE(near());
+}
+
 TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages or not", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
