@@ -68,8 +68,10 @@
  * VKF_CHUNK_UNIT       one load
  * VKF_EIGHT_WORDS      codes of eight elements
  * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
- * VKF_DEALT_HEADER_WORDS    how many of these are loaded beside the codes; 0 if the first load of codes has the scale
- * VKF_FETCHED_WORDS    all that is loaded for a chunk */
+ * VKF_FETCHED_WORDS    all that is loaded for a chunk
+ *
+ * VKF_DEALT_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
+ * whose header is just the scale, the first load of codes has the scale too. */
 #define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
 #define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
