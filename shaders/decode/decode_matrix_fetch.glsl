@@ -7,14 +7,15 @@
 #ifndef VKF_DECODE_MATRIX_FETCH_GLSL
 #define VKF_DECODE_MATRIX_FETCH_GLSL
 
+layout(constant_id = VKF_ID_NEAR_KEYS) const bool NEAR_KEYS = false;
+
 // In a partial tile, a key past the last one is the last key again, so that every load reads an existing key.
 uint existingKey(const uint key, const bool partial) {
     return partial ? min(key, keys.y - 1) : key;
 }
 
-layout(constant_id = VKF_ID_NEAR_KEYS) const bool NEAR_KEYS = false;
-
-// Whether a row is found by counting words from the first row of the head. Otherwise each row has an address of its own.
+// Whether a row is found by counting words from the first row of the head. Otherwise each row has an address of its
+// own.
 const uint K_UNEVEN_WORDS = K_BLOCKS ? 0 : VKF_ROW_WORDS(HEAD_DIM, TYPE_K) % DEPTH_LANES;
 const uint V_UNEVEN_WORDS = V_BLOCKS ? 0 : VKF_ROW_WORDS(VALUE_DIM, TYPE_V) % ROW_LANES;
 const bool K_NEAR = NEAR_KEYS && K_UNEVEN_WORDS == 0;

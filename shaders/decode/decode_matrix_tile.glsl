@@ -9,11 +9,11 @@
 //     k     MATRIX_ROWS keys x MATRIX_DEPTH depths              q    MATRIX_DEPTH depths x query rows
 //     v     MATRIX_ROWS columns x MATRIX_DEPTH keys             p    MATRIX_DEPTH keys x query rows
 //
-// **Two columns of a key.** If the query rows fill at most half of the columns of a matrix, a matrix has pairs of columns
-// of v (KEY_COLUMNS = 2). A pair of its depths stands for one key: depth 2i + j has column j of each pair, for key i.
-// Column 2r + j of p is query row r. It has p of row r and key i in depth 2i + j, and 0 in the other depth of the key.
-// So column 2r + j of o = v^T p has column j of each pair, for row r, and nothing is multiplied in vain. Neighbouring
-// columns of a key are in one word of 4 bytes, as they are in memory, and o takes half of the registers.
+// **Two columns of a key.** If the query rows fill at most half of the columns of a matrix, a matrix may have pairs of
+// columns of v (KEY_COLUMNS = 2). A pair of its depths stands for one key: depth 2i + j has column j of each pair, for
+// key i. Column 2r + j of p is query row r. It has p of row r and key i in depth 2i + j, and 0 in the other depth of the
+// key. So column 2r + j of o = v^T p has column j of each pair, for row r, and nothing is multiplied in vain.
+// Neighbouring columns of a key are in one word of 4 bytes, as they are in memory, and o takes half of the registers.
 //
 // Matrices have as many rows as depths, so that the keys of s are the keys of p. The kernel fills matrices from
 // registers, in an order of depths and columns that suits the loads. A sum over depths does not depend on their order.
@@ -31,8 +31,8 @@
 //
 // Query rows are assigned to the columns of the matrices so that the first STATE_ROWS rows belong to the first state of
 // each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps the state of
-// STATES rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the same
-// rows, one for each column, and q has its rows twice.
+// STATES rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
+// same rows, one for each column, and q has its rows twice.
 //
 // Needs: common/element.glsl, matrix/matrix_layout.glsl.
 // Provides: the sizes of the tile, stateOf, outputState, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
@@ -45,7 +45,6 @@ layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows that a subgroup owns
 layout(constant_id = VKF_ID_STATES) const uint STATES = 2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
-
 layout(constant_id = VKF_ID_KEY_COLUMNS) const uint KEY_COLUMNS = 1;
 
 const uint PAIR_ELEMENTS = ELEMENT_COLUMNS & 1; // 1 if neighbouring elements are in neighbouring columns

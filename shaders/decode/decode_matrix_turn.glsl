@@ -12,8 +12,8 @@
 #include "matrix/subgroup_stage.glsl"
 
 // With one column of each key, matrices load p. Two consecutive elements of an invocation lie side by side in a row of
-// the result, or one below the other. So p is staged by rows or by columns. Staged rows have no padding. They have 16 or
-// 32 bytes, which matrices load at full speed.
+// the result, or one below the other. So p is staged by rows or by columns. Staged rows have no padding. They have 16
+// or 32 bytes, which matrices load at full speed.
 const bool ROWS_OF_PAIRS = ROW_ELEMENTS > 1;
 const uint STAGED_SIDE = ROWS_OF_PAIRS ? MATRIX_COLUMNS : MATRIX_ROWS;
 const uint SIDE_WORDS = STAGED_SIDE / 8;

@@ -21,16 +21,22 @@ uint32_t blockUnit(const CheckedProblem& problem) {
     return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? most : 1;
 }
 
+// Whether q, k and v are loaded in words, so that the caller aligns their addresses.
+bool loadsWords(const CheckedProblem& problem) {
+    return inWholeWords(problem.layout(VKF_TENSOR_Q)) && inWholeWords(problem.layout(VKF_TENSOR_K)) &&
+           inWholeWords(problem.layout(VKF_TENSOR_V));
+}
+
 // Whether the kernel finds each row by counting words from the beginning of its head. NVIDIA's compiler makes 32-bit
 // numbers of bytes of such an index.
 bool hasNearKeys(const CheckedProblem& problem) {
     const auto isNear = [&problem](VkfTensorRole role) {
         constexpr uint64_t mostBytes = uint64_t{1} << 32;
         const VkfTensorLayout& layout = problem.layout(role);
-        return (isBlockType(layout.type) ? inWholeWords(layout, blockWordBytes) : inWholeWords(layout)) &&
-               byteStrides(layout).row * layout.rows <= mostBytes;
+        return byteStrides(layout).row * layout.rows <= mostBytes;
     };
-    return !has(problem.given, VKF_ARRAY_BLOCK_TABLE) && isNear(VKF_TENSOR_K) && isNear(VKF_TENSOR_V);
+    return loadsWords(problem) && !has(problem.given, VKF_ARRAY_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
+           isNear(VKF_TENSOR_V);
 }
 
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
@@ -69,7 +75,7 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
-    const bool wholeWords = wholeKeys && inWholeWords(problem.layout(VKF_TENSOR_Q));
+    const bool wholeWords = loadsWords(problem);
     const MatrixLayout layout = caps.matrixOf(matrixType(p));
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&

@@ -20,7 +20,7 @@ struct DecodeProblem {
     uint64_t kvHeads;       // of all sequences
     uint32_t keys;          // the most that one row can see
     uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
-    bool nearKeys = false;  // k and v of a head have at most 4 GiB each, without pages
+    bool nearKeys = false;  // k and v of a head have at most 4 GiB each, in whole words and without pages
     bool moreRows = false;  // `rows` is a mean, and some sequences have more
 
     // Heads that have a matrix kernel of their own.

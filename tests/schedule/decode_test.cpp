@@ -79,7 +79,8 @@ TEST_CASE("matrices have two columns of each key if the rows fill half of their 
     CHECK(keyColumns(4, 1, 96) == 1);
 }
 
-TEST_CASE("rows of k and v are counted from their head if it has at most 4 GiB and no pages", "[schedule]") {
+TEST_CASE("rows of k and v are counted from their head if it has at most 4 GiB, whole words and no pages",
+          "[schedule]") {
     VkfProblem problem = problemOf({1, 8, 2, 1, 1024, 128, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_DECODE;
     const auto near = [&problem] {
@@ -96,6 +97,10 @@ TEST_CASE("rows of k and v are counted from their head if it has at most 4 GiB a
         CHECK_FALSE(near());
         tensor->rowStride = tensor->headStride = 0;
     }
+    problem.q.rowStride = problem.q.headStride = 129; // then addresses need not be multiples of 16
+    CHECK_FALSE(near());
+    problem.q.rowStride = problem.q.headStride = 0;
+    CHECK(near());
     vkf::test::setPages(problem, 16, 3);
     CHECK_FALSE(near());
 }
