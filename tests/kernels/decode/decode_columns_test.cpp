@@ -91,7 +91,7 @@ TEST_CASE("an infinite value or a NaN reaches its own column, not its neighbour"
         for (const double value : {infinity, -infinity, quietNaN}) {
             Data data;
             data.edit = [&](std::vector<std::byte>&, std::vector<std::byte>&, std::vector<std::byte>& v) {
-                for (const uint64_t place : {3 * 128 + 4, 70 * 128 + 11, 159 * 128 + 127}) {
+                for (const uint64_t place : {3U * 128 + 4, 70U * 128 + 11, 159U * 128 + 127}) {
                     vkfStoreElement(type, v.data(), place, value);
                 }
             };
