@@ -85,7 +85,9 @@ TEST_CASE("AUTO leaves fp32 to plain arithmetic where parts have no matrices, or
              vkf::test::setPacked(p, data, {100, 200}, {100, 200});
          },
          "packed sequences"},
-        {"no bf16 matrices", [](vkf::Caps& c, VkfProblem&) { c.features &= ~VKF_FEATURE_BFLOAT16_MATRIX; }, "of bf16"},
+        {"no bf16 matrices",
+         [](vkf::Caps& c, VkfProblem&) { c.features &= ~static_cast<uint32_t>(VKF_FEATURE_BFLOAT16_MATRIX); },
+         "of bf16"},
         {"an unknown layout",
          [](vkf::Caps& c, VkfProblem&) {
              c.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
