@@ -207,16 +207,22 @@ void main() {
     barrier();
     hidden_zero = shared_zero;
     clearState(); // 5
-    uint tiles = keys.x < keys.y ? (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS : 0;
-    uvec2 full = fullTiles(tiles);
-    if (full.x < full.y) {
-        attendFull(full.x, full.y); // 4, 6 to 11
-    } else {
-        loadQueries(); // 4
+    uint tiles = 0;
+    uvec2 full = uvec2(0);
+    if (keys.x < keys.y) { // a split without keys reads nothing
+        tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
+        full = fullTiles(tiles);
+        if (full.x < full.y) {
+            attendFull(full.x, full.y); // 4, 6 to 11
+        } else {
+            loadQueries(); // 4
+        }
     }
     KEEP_LOOP for (uint turn = 0; turn < 2; turn++) {
-        KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
-            attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
+        if (keys.x < keys.y) {
+            KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
+                attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
+            }
         }
         stageStates();
         barrier();
