@@ -93,7 +93,8 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
      * memory. The device must also have shuffles, and be able to require a subgroup size, in compute shaders. */
     VKF_FEATURE_FULL_SUBGROUPS = 1 << 2,
     /* VK_KHR_cooperative_matrix with cooperativeMatrix, vulkanMemoryModel and shaderFloat16. Needed for path coopmat,
-     * together with VKF_FEATURE_FULL_SUBGROUPS. Paths decode and standard use it if it is there. */
+     * together with VKF_FEATURE_FULL_SUBGROUPS. Paths decode and standard use it if it is there. The device must also
+     * have votes in compute shaders. */
     VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,
     /* VK_KHR_shader_bfloat16 with shaderBFloat16Type and shaderBFloat16CooperativeMatrix, beside
      * VKF_FEATURE_COOPERATIVE_MATRIX. Needed for path coopmat with bf16. */

@@ -209,7 +209,8 @@ void main() {
     clearState(); // 5
     uint tiles = 0;
     uvec2 full = uvec2(0);
-    if (keys.x < keys.y) { // a split without keys reads nothing
+    const bool has_keys = UNIFORM_BY_VOTE(keys.x < keys.y); // a split without keys reads nothing
+    if (has_keys) {
         tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
         full = fullTiles(tiles);
         if (full.x < full.y) {
@@ -219,7 +220,7 @@ void main() {
         }
     }
     KEEP_LOOP for (uint turn = 0; turn < 2; turn++) {
-        if (keys.x < keys.y) {
+        if (has_keys) {
             KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
                 attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
             }

@@ -95,8 +95,9 @@ void readProperties(const InstanceFunctions& functions, VkPhysicalDevice device,
     caps->maxInvocations = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
     caps->maxGroupCount = limits.maxComputeWorkGroupCount[0];
     caps->subgroupSize = subgroup.subgroupSize;
-    caps->subgroupShuffle = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
-                            (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+    const bool inCompute = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+    caps->subgroupShuffle = inCompute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+    caps->subgroupVote = inCompute && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) != 0;
     caps->subgroupSizeRequired = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
 

@@ -40,6 +40,7 @@ struct Caps {
     uint32_t maxGroupCount = 0;  // workgroups of a dispatch, first dimension
     uint32_t subgroupSize = 0;
     bool subgroupShuffle = false;            // in compute shaders
+    bool subgroupVote = false;               // in compute shaders
     bool subgroupSizeRequired = false;       // a pipeline can ask for subgroupSize
     std::vector<MatrixShape> matrixShapes{}; // all shapes, in the order of the driver
     MatrixUse f16Matrix{};                   // of products of fp16, summed in fp32

@@ -56,6 +56,31 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK_THAT(std::string(message.text), ContainsSubstring("16384 bytes of shared memory"));
 }
 
+TEST_CASE("a device without one of the needs of path coopmat is refused by its name, and by default gets other kernels",
+          "[schedule]") {
+    const struct {
+        const char* name;
+        void (*takeAway)(vkf::Caps& caps);
+    } needs[] = {
+        {"cooperative matrices are not enabled",
+         [](vkf::Caps& caps) { caps.features &= ~VkfFeatures{VKF_FEATURE_COOPERATIVE_MATRIX}; }},
+        {"full subgroups of a known size with shuffles", [](vkf::Caps& caps) { caps.subgroupShuffle = false; }},
+        {"subgroup votes in compute shaders", [](vkf::Caps& caps) { caps.subgroupVote = false; }},
+        {"no matrices of a shape", [](vkf::Caps& caps) { caps.f16Matrix = {}; }},
+    };
+    for (const auto& need : needs) {
+        INFO(need.name);
+        vkf::Caps caps = matrixCaps();
+        need.takeAway(caps);
+        VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
+        CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
+        problem.path = VKF_PATH_COOPMAT;
+        VkfMessage message{};
+        CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
+        CHECK_THAT(std::string(message.text), ContainsSubstring(need.name));
+    }
+}
+
 TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pass", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;

@@ -17,6 +17,7 @@ inline Caps capsOf(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocat
     caps.maxGroupCount = 65535;
     caps.subgroupSize = subgroupSize;
     caps.subgroupShuffle = subgroupSize > 1;
+    caps.subgroupVote = true;
     caps.subgroupSizeRequired = true;
     caps.features = VKF_FEATURE_BUFFER_DEVICE_ADDRESS | VKF_FEATURE_STORAGE_16BIT | VKF_FEATURE_FULL_SUBGROUPS;
     return caps;
