@@ -7,6 +7,9 @@
 //     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
 //     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
 //
+// llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
+// from one address. All do if a row has one column: then the last row is loaded twice.
+//
 // Needs: gradient_coopmat/pair_state.glsl, gradient/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
 // Provides: specialValues, specialHeads.
 #ifndef VKF_SPECIAL_SUMS_GLSL
@@ -38,7 +41,8 @@ vec4 specialValues(const uint key, const uint column) {
         HalfRows rows = visited_values;
         rows.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
         KEEP_LOOP for (uint row = seeing_rows.x; row < seeing_rows.y; row++) {
-            vec4 x = loadRow4(halfRowAddress(rows, row), column, VALUE_DIM, TYPE_DOUT);
+            uint loaded = VALUE_DIM > 1 ? row : min(row, rows.count - 1);
+            vec4 x = loadRow4(halfRowAddress(rows, loaded), column, VALUE_DIM, TYPE_DOUT);
             bvec4 special = greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
             if (any(special) && seesKey(of_row, row, key) &&
                 (!HAS_DROPOUT || staysIn(rowDropout(of_row, of_row.head, row), key))) {
@@ -55,7 +59,8 @@ vec4 specialHeads(const uint row, const uint column) {
     ivec2 visible = visibleKeys(of_row, row);
     vec4 sum = vec4(0.0);
     KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
-        vec4 x = loadRow4(halfRowAddress(visited_heads, uint(key)), column, HEAD_DIM, TYPE_K);
+        uint loaded = HEAD_DIM > 1 ? uint(key) : min(uint(key), visited_heads.count - 1);
+        vec4 x = loadRow4(halfRowAddress(visited_heads, loaded), column, HEAD_DIM, TYPE_K);
         bvec4 special = greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
         if (any(special) && seesKey(of_row, row, uint(key))) {
             sum += mix(vec4(0.0), vec4(uintBitsToFloat(0x7fc00000u)), special);
