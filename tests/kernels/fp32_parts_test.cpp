@@ -21,7 +21,6 @@ namespace {
 using vkf::test::Data;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
-using vkf::test::Shape;
 using Bytes = std::vector<std::byte>;
 
 const vkf::test::Variation& parts = vkf::test::variations[vkf::test::partsVariation];
