@@ -106,17 +106,23 @@ void accumulateOutput(const bool partial) {
     UNROLL for (uint i = 0; i < VALUE_TILES * STEPS; i++) {
         const uint tile = i / STEPS;
         const uint step = i % STEPS;
+        uint pairs[STEP_KEYS * TILE_PAIRS];
+        UNROLL for (uint p = 0; p < STEP_KEYS * TILE_PAIRS; p++) {
+            const uint key = step * STEP_KEYS + p % STEP_KEYS;
+            const uint pair = tile * LEFT_SLOTS * KEY_COLUMNS / 2 + p / STEP_KEYS;
+            pairs[p] = 0u;
+            if (V_BLOCKS) {
+                pairs[p] = valueBlockPair(key, pair, partial);
+            } else if (pair < V_LANE_PAIRS) {
+                pairs[p] = fetched_v[key * V_LANE_WORDS + pair / 4][pair % 4];
+            }
+        }
         LeftMatrix v_tile;
         UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-            const uint key = step * STEP_KEYS + e % SLOT_ELEMENTS / LANE_COLUMNS;
+            const uint key = e % SLOT_ELEMENTS / LANE_COLUMNS;
             const uint column = (tile * LEFT_SLOTS + e / SLOT_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
-            uint pair = 0u;
-            if (V_BLOCKS) {
-                pair = valueBlockPair(key, column / 2, partial);
-            } else if (column / 2 < V_LANE_PAIRS) {
-                pair = fetched_v[key * V_LANE_WORDS + column / 8][column / 2 % 4];
-            }
-            v_tile[e] = halfOfPair(pair, SPLIT_PAIRS ? splitColumn() : column % 2);
+            const uint pair = column / 2 - tile * LEFT_SLOTS * KEY_COLUMNS / 2;
+            v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
         }
         UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {
             const uint of_row = output_tile * VALUE_TILES + tile;

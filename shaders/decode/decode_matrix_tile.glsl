@@ -78,6 +78,7 @@ const uint STEP_KEYS = SLOT_ELEMENTS / LANE_COLUMNS;
 const uint VALUE_KEYS = STEPS * STEP_KEYS;
 const uint V_LANE_PAIRS = V_LANE_WORDS * 4; // of columns
 const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS; // columns or pairs of columns
+const uint TILE_PAIRS = (LEFT_SLOTS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
 const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_SLOTS - 1) / LEFT_SLOTS;
 
 const uint STATE_ROWS = VKF_DECODE_STATE_ROWS(DEPTH_LANES, SPLIT_PAIRS);
