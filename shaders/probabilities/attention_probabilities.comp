@@ -9,7 +9,8 @@
 // neither q nor k.
 //
 // The kernel uses lse instead of (m, l). lse and scores are both rounded to fp32, so lse is as exact as the scores. The
-// relative error of p is about |lse| 2^-23.
+// relative error of p is about |lse| 2^-23. Attention may have summed a score in another order, so that s is more than
+// lse. The exponent is therefore limited to 0: with huge scores, p would be infinite.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -154,7 +155,9 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
         bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && keeps(keep, key);
-        s_tile[tile_row * THREAD_KEYS + i] = sees ? exp2(s - lse) : 0.0;
+        float exponent = s - lse;
+        exponent = exponent > 0.0 ? 0.0 : exponent; // min() may drop a NaN
+        s_tile[tile_row * THREAD_KEYS + i] = sees ? exp2(exponent) : 0.0;
     }
 }
 

@@ -209,6 +209,7 @@ TEST_CASE("recording allocates nothing, refused or not", "[library]") {
         dispatches = 0;
         const size_t before = allocationCount();
         const VkfResult whole = vkfCmdAttention(commands, plan.get(), &bindings, &message);
+        const size_t ofWhole = dispatches;
         const VkfResult step = vkfCmdAttentionSteps(commands, plan.get(), &bindings, 1, 1, &message);
         const VkfResult refused = vkfCmdAttention(commands, plan.get(), &nothing, &message);
         const size_t allocated = allocationCount() - before;
@@ -217,7 +218,9 @@ TEST_CASE("recording allocates nothing, refused or not", "[library]") {
         CHECK(whole == VKF_SUCCESS);
         CHECK(step == VKF_SUCCESS);
         CHECK(refused == VKF_ERROR_INVALID_ARGUMENT);
-        CHECK(dispatches == info.stepCount + 1);
+        // With fp32 on matrices, each dispatch of the plain arithmetic that may compute all again is one more.
+        CHECK((path == VKF_PATH_AUTO ? ofWhole >= info.stepCount : ofWhole == info.stepCount));
+        CHECK(dispatches == ofWhole + 1);
         CHECK(info.stepCount > 1);
         CHECK(allocated == 0);
     }
