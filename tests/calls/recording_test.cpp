@@ -219,7 +219,7 @@ TEST_CASE("recording allocates nothing, refused or not", "[library]") {
         CHECK(step == VKF_SUCCESS);
         CHECK(refused == VKF_ERROR_INVALID_ARGUMENT);
         // With fp32 on matrices, each dispatch of the plain arithmetic that may compute all again is one more.
-        CHECK((path == VKF_PATH_AUTO ? ofWhole >= info.stepCount : ofWhole == info.stepCount));
+        CHECK((info.path == VKF_PATH_COOPMAT ? ofWhole >= info.stepCount : ofWhole == info.stepCount));
         CHECK(dispatches == ofWhole + 1);
         CHECK(info.stepCount > 1);
         CHECK(allocated == 0);
