@@ -10,7 +10,7 @@
 //
 // The kernel uses lse instead of (m, l). lse and scores are both rounded to fp32, so lse is as exact as the scores. The
 // relative error of p is about |lse| 2^-23. Attention may have summed a score in another order, so that s is more than
-// lse. The exponent is therefore limited to 0: with huge scores, p would be infinite.
+// lse. p is therefore limited to 1: with huge scores, it would be infinite.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -142,6 +142,15 @@ float lseOf(const uint row) {
     return lse == MINUS_INFINITY ? 0.0 : lse;
 }
 
+// Limits a probability to 1, and keeps a NaN. Bits are compared: of a comparison and a selection of floats, NVIDIA's
+// compiler makes a minimum, and that drops a NaN.
+float atMostOne(const float p) {
+    const uint one = 0x3f800000u;
+    const uint infinity = 0x7f800000u; // a NaN without a sign is above it
+    uint bits = floatBitsToUint(p);
+    return bits > one && bits <= infinity ? 1.0 : p;
+}
+
 // The scores of one row in this invocation become probabilities.
 void computeProbabilities(const uint tile_row, const uint row) {
     ivec2 visible = visibleKeys(item, row);
@@ -155,9 +164,7 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
         bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && keeps(keep, key);
-        float exponent = s - lse;
-        exponent = exponent > 0.0 ? 0.0 : exponent; // min() may drop a NaN
-        s_tile[tile_row * THREAD_KEYS + i] = sees ? exp2(exponent) : 0.0;
+        s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(exp2(s - lse)) : 0.0;
     }
 }
 
