@@ -34,7 +34,7 @@ std::map<std::string, int> featuresOf(const RandomCase& random) {
     features["window"] = p.window.enabled != 0 ? 1 : 0;
     features["softcap"] = p.softcap != 0 ? 1 : 0;
     features["dropout"] = p.dropout.probability != 0 ? 1 : 0;
-    features["backward"] = random.backward ? 1 : 0;
+    features[std::string("backward ") + vkfPathName(random.backwardPath)] = random.backward ? 1 : 0;
     return features;
 }
 

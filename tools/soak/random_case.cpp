@@ -35,6 +35,8 @@ constexpr std::array<VkfType, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF
                                                VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
 constexpr std::array<VkfPath, 8> paths = {VKF_PATH_AUTO,   VKF_PATH_AUTO,     VKF_PATH_SCALAR, VKF_PATH_COOPMAT,
                                           VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_AUTO,   VKF_PATH_KEY_OUTER};
+// VKF_PATH_AUTO avoids matrices where they are slower, or were wrong once.
+constexpr std::array<VkfPath, 4> backwardPaths = {VKF_PATH_AUTO, VKF_PATH_COOPMAT, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 void chooseShape(Dice& dice, VkfProblem& p) {
     p.batch = 1 + dice.below(3);
@@ -195,6 +197,7 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
     enable(problem, VKF_ARRAY_PROBABILITIES, !packed && dice.oneIn(8));
     backward = dice.oneIn(4);
     enable(problem, VKF_ARRAY_LSE, backward || has(problem, VKF_ARRAY_LSE));
+    backwardPath = dice.of(backwardPaths);
 }
 
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)

@@ -17,8 +17,9 @@ namespace vkf::tools {
 // path, or no path of a device, takes. vkfCheckSupport says so.
 struct RandomCase {
     VkfProblem problem{};
-    bool backward = false;       // its backward pass is wanted too
-    std::vector<int32_t> starts; // of packed sequences: rows and keys have the same starts
+    bool backward = false;                // its backward pass is wanted too
+    VkfPath backwardPath = VKF_PATH_AUTO; // of the backward pass; this path may not take the problem
+    std::vector<int32_t> starts;          // of packed sequences: rows and keys have the same starts
 
     explicit RandomCase(uint64_t seed);
 };
