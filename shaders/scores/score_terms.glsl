@@ -110,9 +110,10 @@ float biasOf(const RowTerms terms, const uint key) {
 // The score of a key with ALiBi. `key` counts from first_key, so that it may be a compile-time constant, which needs no
 // conversion to float.
 //
-// Behind a window or top-left alignment, slope times distance may be far larger than the result. So fma rounds it
-// together with the sum. A product and a difference are not enough: NVIDIA's compiler joins the difference with the
-// product of the score and its scale, and rounds slope times distance alone.
+// Where all keys that a row sees are far from its position, as under top-left alignment, slope times distance is far
+// larger than the differences of scores. So fma rounds it together with the sum. A product and a difference are not
+// enough: NVIDIA's compiler joins the difference with the product of the score and its scale, and rounds slope times
+// distance alone.
 float withSlope(const RowTerms terms, const uint key, const float s) {
     return HAS_ALIBI ? fma(-terms.slope, abs(terms.distance - float(key)), s) : s;
 }

@@ -35,7 +35,7 @@ constexpr std::array<VkfType, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF
                                                VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
 constexpr std::array<VkfPath, 8> paths = {VKF_PATH_AUTO,   VKF_PATH_AUTO,     VKF_PATH_SCALAR, VKF_PATH_COOPMAT,
                                           VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_AUTO,   VKF_PATH_KEY_OUTER};
-// VKF_PATH_AUTO avoids matrices where they are slower, or were wrong once.
+// Matrices are asked for, too: VKF_PATH_AUTO avoids them where they are slower, or were wrong once.
 constexpr std::array<VkfPath, 4> backwardPaths = {VKF_PATH_AUTO, VKF_PATH_COOPMAT, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 void chooseShape(Dice& dice, VkfProblem& p) {
