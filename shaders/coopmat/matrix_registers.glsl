@@ -16,7 +16,7 @@ void takeScores() {}
 #ifndef VKF_FP32_PARTS // parts_products.glsl makes probabilities in parts
 // Rounds a probability to nearest.
 Half roundToHalf(const float p) {
-    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(BF16_BITS(p) & 0xffff0000u) : p);
+    return MATRICES_ARE_BF16 ? UPPER_HALF(BF16_BITS(p)) : Half(p);
 }
 
 // Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.

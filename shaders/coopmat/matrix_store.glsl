@@ -32,7 +32,7 @@ const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // words in a row
 // Converts an element of o, with the rounding of packF16 or packBf16. An fp16 must not be past the largest one
 // (exceedsF16).
 Half storedHalf(const float x) {
-    return Half(MATRICES_ARE_BF16 ? uintBitsToFloat(packBf16(vec2(0.0, x)) & 0xffff0000u) : x);
+    return MATRICES_ARE_BF16 ? UPPER_HALF(packBf16(vec2(0.0, x))) : Half(x);
 }
 
 void stageMatrixOfWords(const uint matrix, const uint begin) {

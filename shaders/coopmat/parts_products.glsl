@@ -53,6 +53,11 @@ void computeProducts() {
     }
 }
 
+// A part as an element of a matrix.
+Half halfOfPart(const float part) {
+    return MATRICES_ARE_BF16 ? UPPER_HALF(floatBitsToUint(part)) : Half(part);
+}
+
 // Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
 void makeProbabilities(const uint depth) {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -64,9 +69,9 @@ void makeProbabilities(const uint depth) {
             float p = takeProbability(x, row, key);
             float high = partOf(p);
             float middle = partOf(p - high);
-            p_tile[part + HIGH][e] = Half(high);
-            p_tile[part + MIDDLE][e] = Half(middle);
-            p_tile[part + LOW][e] = Half(p - high - middle);
+            p_tile[part + HIGH][e] = halfOfPart(high);
+            p_tile[part + MIDDLE][e] = halfOfPart(middle);
+            p_tile[part + LOW][e] = halfOfPart(p - high - middle);
         }
     }
 }

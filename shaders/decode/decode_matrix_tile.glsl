@@ -34,7 +34,7 @@
 // STATES rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
 // same rows, one for each column, and q has its rows twice.
 //
-// Needs: common/element.glsl, matrix/matrix_layout.glsl.
+// Needs: matrix/matrix_layout.glsl.
 // Provides: the sizes of the tile, stateOf, outputState, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
@@ -127,10 +127,6 @@ uint rowOfOutput(const uint output_tile, const uint column) {
 
 // Element 0 or 1 of two 16-bit elements.
 Half halfOfPair(const uint pair, const uint element) {
-    if (MATRICES_ARE_BF16) {
-        vec2 x = unpackBf16(pair);
-        return Half(element == 0 ? x.x : x.y);
-    }
     f16vec2 halves = unpackFloat2x16(pair);
     return element == 0 ? halves.x : halves.y;
 }

@@ -21,8 +21,7 @@ void takePairs() {}
 // gradient_rows.comp stores another NaN for such a state of a row.
 Half roundToHalf(const float x) {
     if (MATRICES_ARE_BF16) {
-        uint bits = uint(min(floatBitsToInt(x), 0x7fff0000) + 0x8000);
-        return Half(uintBitsToFloat(bits & 0xffff0000u));
+        return UPPER_HALF(uint(min(floatBitsToInt(x), 0x7fff0000) + 0x8000));
     }
     return Half(x);
 }

@@ -33,8 +33,8 @@
 //
 // Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
 // Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
-// Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow, maxOverColumns,
-// sumOverColumns.
+// UPPER_HALF, Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow,
+// maxOverColumns, sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
 
@@ -65,6 +65,10 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 // The upper 16 bits are a probability as bf16, rounded to nearest, ties up. The macro works on integers, because one
 // driver's conversion to bf16 was seen to truncate.
 #define BF16_BITS(p) (floatBitsToUint(p) + 0x8000u)
+
+// The upper 16 bits of a word as an element of a matrix. NVIDIA's compiler shifts a number before it converts it to bf16.
+// It does not shift these bits, because one instruction packs the upper halves of two words.
+#define UPPER_HALF(bits) unpackFloat2x16(bits).y
 
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_DEPTH, gl_MatrixUseA>
