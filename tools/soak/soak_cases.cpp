@@ -44,7 +44,7 @@ bool checkGradients(host::Device& device, const VkfProblem& problem, uint64_t se
         throw;
     }
     const host::HostGradients gradients = random->pointers();
-    requirePassed(verifyGradients(random->problem, tensors, gradients, report.info), "backward pass");
+    requirePassed(verifyGradients(random->problem, tensors, gradients, report.info), report.info.description);
     return true;
 }
 
