@@ -362,6 +362,31 @@ TEST_CASE("an fp16 output stays finite where rounded probabilities lead past the
     }
 }
 
+TEST_CASE("probabilities of 16 bits are rounded to nearest", "[attention_hard]") {
+    // All values are 1, so o is the sum of rounded probabilities over the sum of probabilities. Bits that are cut off
+    // take 2^-11.5 of the sum in fp16, 2^-8.5 in bf16. Rounding to nearest was seen to take a quarter of the bound.
+    for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        VkfProblem problem = problemOf({1, 1, 1, 40, 512, 64, 0, type});
+        problem.o.type = VKF_TYPE_F32;
+        Data data;
+        data.edit = [&](Bytes&, Bytes&, Bytes& v) { setAll(vkf::layoutOf(problem, VKF_TENSOR_V), v, 1.0); };
+        for (const vkf::test::Variation& variation : vkf::test::variations) {
+            if (!vkf::test::takes(variation, problem)) {
+                continue;
+            }
+            VkfProblem call = problem;
+            apply(variation, call);
+            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), call, data);
+            double sum = 0.0;
+            for (uint32_t row = 0; row < problem.queryRows; row++) {
+                sum += vkfLoadElement(VKF_TYPE_F32, outcome.o.data(), uint64_t{row} * problem.valueDim) - 1.0;
+            }
+            INFO(variation.name << ' ' << vkfTypeName(type) << ", mean error " << sum / problem.queryRows);
+            CHECK(std::abs(sum / problem.queryRows) < (type == VKF_TYPE_F16 ? 0x1p-14 : 0x1p-11));
+        }
+    }
+}
+
 TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 4, 1, 64});
     problem.o.type = VKF_TYPE_BF16;
