@@ -103,7 +103,7 @@ constexpr uint64_t manyWorkgroups = 2 * multiprocessors;
 constexpr uint64_t manySplitKeys = 1024;
 // Under a causal mask, one wave of workgroups that share multiprocessors leaves them idle in the end. 1024 rows of 32
 // heads, D = 64, take 37.5 us in 256 workgroups, and 33.5 in 512 of half the rows. 40 heads: 36.5 in 320, 43.7 in 640.
-constexpr uint64_t enoughPairsUnderMasks = manyWorkgroups + 1;
+constexpr uint64_t moreThanOneWave = manyWorkgroups + 1;
 // Splits of fewer keys cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
 // A cache has at least so many times as many keys as there are rows. Large tiles of split keys are faster there. 512
@@ -113,9 +113,9 @@ constexpr uint32_t cacheKeys = 8;
 constexpr uint32_t leastSplitKeysOfLargeHeads = 128;
 // Under a causal mask, large heads are split until there are so many workgroups, because the longest takes twice the
 // mean. 2048 rows of 8 heads, D = 256: 138 us in 128 workgroups, 104 in 256. 12 heads: 141 us in 192, 161 in 384.
-constexpr uint64_t evenWorkgroups = 160;
+constexpr uint64_t balancedWorkgroups = 160;
 // Each of these splits has so many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
-constexpr uint32_t leastEvenSplitKeys = 640;
+constexpr uint32_t leastBalancedSplitKeys = 640;
 constexpr uint32_t mostSmallDim = 128;
 
 CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
@@ -149,26 +149,36 @@ uint64_t enoughUnderMasks(const CoopmatTile& tile) { return 2 * enoughWorkgroups
 
 enum class KeySplits { none, wanted };
 
-// Whether rows of a masked problem see very different numbers of keys, as under a causal mask.
+// Whether rows of a masked problem may see very different numbers of keys, as under a causal mask. It is true under a
+// window, too.
 bool isUneven(const TileProblem& problem) { return problem.masked && problem.queryRows > problem.keys / 2; }
 
 // Whether the first tiles of an uneven problem end early. Under a window most rows see the same number of keys.
 bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem.queryRows / 2 < problem.keys; }
 
+// Small tiles are taken where large ones would leave multiprocessors idle.
+bool isLarge(const CoopmatTile& tile) { return tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1; }
+
+// With fewer workgroups than these, another tile or more splits are better.
+uint64_t leastWorkgroups(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits) {
+    if (!isLarge(tile) && tile.subgroups == subgroupsOfFewRows && keySplits == KeySplits::none) {
+        return fewSmallWorkgroups;
+    }
+    if (tile.rowTiles > 1 && tile.subgroups > subgroupsOfFewRows && isUneven(problem)) {
+        return enoughUnderMasks(tile);
+    }
+    if (tile.rowTiles > 1 && tile.subgroups == subgroupsOfFewRows && endsEarly(problem)) {
+        return moreThanOneWave;
+    }
+    return enoughWorkgroups(tile);
+}
+
 // Why a tile that fits is not a good one for the problem.
 Objection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
-    const bool large = tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1;
-    const bool smallDo = keySplits == KeySplits::none && tile.subgroups == subgroupsOfFewRows && !large;
-    const bool largest = tile.subgroups > subgroupsOfFewRows && tile.rowTiles > 1;
-    const bool paired = tile.subgroups == subgroupsOfFewRows && tile.rowTiles > 1;
-    const uint64_t enough = smallDo                        ? fewSmallWorkgroups
-                            : largest && isUneven(problem) ? enoughUnderMasks(tile)
-                            : paired && endsEarly(problem) ? enoughPairsUnderMasks
-                                                           : enoughWorkgroups(tile);
     return firstOf({
-        large ? halfEmpty(tile.rows(), problem.rows()) : Objection{},
+        isLarge(tile) ? halfEmpty(tile.rows(), problem.rows()) : Objection{},
         spillsRegisters(tile.registers(), mostRegisters),
-        fewWorkgroups(workgroups, enough),
+        fewWorkgroups(workgroups, leastWorkgroups(tile, problem, keySplits)),
     });
 }
 
@@ -182,16 +192,16 @@ uint64_t mostSplits(const TileProblem& problem) {
     return isUneven(problem) ? 1 : std::max(problem.keys / leastSplitKeys, 1U);
 }
 
-// Splits of long rows that make the workgroups of an uneven problem end at about the same time.
-uint64_t evenSplits(const TileProblem& problem, uint64_t workgroups) {
-    const uint64_t wanted = (evenWorkgroups + workgroups - 1) / workgroups;
-    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / leastEvenSplitKeys) : 0;
+// Splits of long rows that make the workgroups of a problem that ends early end at about the same time. 0 for others.
+uint64_t balancedSplits(const TileProblem& problem, uint64_t workgroups) {
+    const uint64_t wanted = (balancedWorkgroups + workgroups - 1) / workgroups;
+    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / leastBalancedSplitKeys) : 0;
 }
 
 // Splits until there are enough workgroups. Where keys are very many, until the workgroups fill an H200 twice.
 uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint64_t workgroups) {
     const uint64_t wanted =
-        std::max((enoughWorkgroups(tile) + workgroups - 1) / workgroups, evenSplits(problem, workgroups));
+        std::max((enoughWorkgroups(tile) + workgroups - 1) / workgroups, balancedSplits(problem, workgroups));
     const uint64_t twice = manyWorkgroups / workgroups;
     return wanted > 1 && problem.keys >= twice * manySplitKeys ? std::max(wanted, twice) : wanted;
 }
