@@ -52,6 +52,18 @@ void checkOn(const vkf::test::Variation& variation, VkfProblem problem, const Da
     CHECK(outcome.passed());
 }
 
+// Runs all variations that take the problem, and passes each outcome on.
+template <typename Visit> void forEachOutcome(VkfProblem problem, const Data& data, const Visit& visit) {
+    for (const vkf::test::Variation& variation : vkf::test::variations) {
+        if (vkf::test::takes(variation, problem)) {
+            apply(variation, problem);
+            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+            INFO(variation.name << ": " << outcome.text());
+            visit(outcome);
+        }
+    }
+}
+
 // Runs on `most` variations in turn. One is enough for a test case with many problems.
 void check(const VkfProblem& problem, const Data& data, size_t most = 2) {
     for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, most)) {
@@ -319,13 +331,7 @@ TEST_CASE("a row that sees one key gives that key's value, however the score loo
 TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 2, 8});
     problem.causal = 1;
-    for (const vkf::test::Variation& variation : vkf::test::variations) {
-        if (!vkf::test::takes(variation, problem)) {
-            continue;
-        }
-        apply(variation, problem);
-        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem);
-        INFO(variation.name << ": " << outcome.text());
+    forEachOutcome(problem, {}, [](const vkf::test::Outcome& outcome) {
         CHECK(outcome.passed());
         for (size_t row = 0; row < 3; row++) {
             CHECK(lseAt(outcome, row) == -std::numeric_limits<float>::infinity());
@@ -334,7 +340,7 @@ TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity",
             }
         }
         CHECK(std::isfinite(lseAt(outcome, 3)));
-    }
+    });
 }
 
 TEST_CASE("an fp16 output saturates where the exact result overflows, and only there", "[attention_hard]") {
@@ -370,20 +376,14 @@ TEST_CASE("probabilities of 16 bits are rounded to nearest", "[attention_hard]")
         problem.o.type = VKF_TYPE_F32;
         Data data;
         data.edit = [&](Bytes&, Bytes&, Bytes& v) { setAll(vkf::layoutOf(problem, VKF_TENSOR_V), v, 1.0); };
-        for (const vkf::test::Variation& variation : vkf::test::variations) {
-            if (!vkf::test::takes(variation, problem)) {
-                continue;
-            }
-            VkfProblem call = problem;
-            apply(variation, call);
-            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), call, data);
+        forEachOutcome(problem, data, [&](const vkf::test::Outcome& outcome) {
             double sum = 0.0;
             for (uint32_t row = 0; row < problem.queryRows; row++) {
                 sum += vkfLoadElement(VKF_TYPE_F32, outcome.o.data(), uint64_t{row} * problem.valueDim) - 1.0;
             }
-            INFO(variation.name << ' ' << vkfTypeName(type) << ", mean error " << sum / problem.queryRows);
+            INFO(vkfTypeName(type) << ", mean error " << sum / problem.queryRows);
             CHECK(std::abs(sum / problem.queryRows) < (type == VKF_TYPE_F16 ? 0x1p-14 : 0x1p-11));
-        }
+        });
     }
 }
 
@@ -399,18 +399,13 @@ TEST_CASE("a bf16 output rounds to nearest even", "[attention_hard]") {
             vkfStoreElement(VKF_TYPE_F32, v.data(), d, (128.0 + static_cast<double>(d) + 0.5) / 128.0);
         }
     };
-    for (const vkf::test::Variation& variation : vkf::test::variations) {
-        if (!vkf::test::takes(variation, problem)) {
-            continue;
-        }
-        apply(variation, problem);
-        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
+    forEachOutcome(problem, data, [](const vkf::test::Outcome& outcome) {
         for (uint64_t d = 0; d < 64; d++) {
             std::byte expected[2];
             vkfStoreElement(VKF_TYPE_BF16, expected, 0, (128.0 + static_cast<double>(d) + 0.5) / 128.0);
             CHECK(std::memcmp(expected, outcome.o.data() + 2 * d, 2) == 0);
         }
-    }
+    });
 }
 
 TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities and NaN", "[attention_hard]") {
@@ -431,13 +426,7 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
         }
         vkfStoreElement(VKF_TYPE_F32, v.data(), edges.size(), quietNaN);
     };
-    for (const vkf::test::Variation& variation : vkf::test::variations) {
-        if (!vkf::test::takes(variation, problem)) {
-            continue;
-        }
-        apply(variation, problem);
-        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
-        INFO(variation.name);
+    forEachOutcome(problem, data, [&](const vkf::test::Outcome& outcome) {
         for (size_t d = 0; d < edges.size(); d++) {
             uint16_t stored = 0;
             std::memcpy(&stored, outcome.o.data() + sizeof stored * d, sizeof stored);
@@ -445,7 +434,7 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
             CHECK(stored == edges[d].expected);
         }
         CHECK(std::isnan(vkfLoadElement(VKF_TYPE_BF16, outcome.o.data(), edges.size())));
-    }
+    });
 }
 
 namespace {
