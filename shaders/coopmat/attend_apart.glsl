@@ -75,7 +75,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
     placeValues(tile * TILE_KEYS, full);
     barrier();
     if (!full) {
-        setSubgroupKeys();
+        setMatrixKeys();
     }
     KEEP_LOOP for (;;) { // 6: for each tile j
         tile_begin = tile * TILE_KEYS;
@@ -97,9 +97,11 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         } else {
             FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
         }
-        makeProbabilities(0); // 9: p, l_i
-        if (full || seesTile()) {
-            accumulateOutput(); // 10
+        makeProbabilities(0, 0); // 9: p, l_i
+        if (full || seesTile(0)) {
+            accumulateOutput(0); // 10
+        } else if (SPREADS_ROWS && seesTile(1)) {
+            accumulateOutput(1);
         }
         barrier(); // the readers of v_j are done, and k_(j+1) is in its place
         if (!more) {

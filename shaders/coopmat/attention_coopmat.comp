@@ -20,7 +20,9 @@
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      7   The next tile is on its way to registers while line 10 uses this tile.
-//   8, 10  A subgroup with one matrix of rows skips the products of a partial tile of which its rows see no key.
+//      8   Where registers are short, the last depths of q are in shared memory.
+//   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which these rows
+//          see no key. coopmat/subgroup_rows.glsl says which matrices a subgroup has.
 //      9   Exponentials are powers of two; scores are in units of log2. m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
@@ -32,7 +34,7 @@
 // rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.
 // Each matrix of k or v that a subgroup reads from shared memory serves ROW_TILES products. A subgroup holds:
 //
-//     q      ROW_TILES x DIM_TILES matrices
+//     q      ROW_TILES x HELD_DEPTHS matrices
 //     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
 //     p      ROW_TILES x KEY_DEPTHS matrices
 //     o      ROW_TILES x VALUE_TILES matrices
@@ -67,6 +69,7 @@
 #include "matrix/special_values.glsl"
 #endif
 #include "matrix/half_rows.glsl"
+#include "coopmat/subgroup_rows.glsl"
 #include "coopmat/sizes.glsl"
 #include "coopmat/state.glsl"
 #ifdef VKF_FP32_PARTS
@@ -97,8 +100,10 @@
 // Without a bias, most tiles also defer the scale and a softcap.
 void makeScores(const bool full) {
     beginScores();
-    if (full || seesTile()) {
-        computeProducts(); // s = q_i k_j^T
+    if (full || seesTile(0)) {
+        computeProducts(0); // s = q_i k_j^T
+    } else if (SPREADS_ROWS && seesTile(1)) {
+        computeProducts(1);
     }
     takeScores();
     deferred = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
@@ -170,20 +175,21 @@ void computeBoundedScores() {
 }
 
 #ifndef VKF_FP32_PARTS
-// Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
-// the next depth between the products of this depth, while the matrix unit works.
-void accumulateOutput() {
+// Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the first
+// depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix unit
+// works.
+void accumulateOutput(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_tile;
             coopMatLoad(v_tile, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 o_tile[r * VALUE_TILES + c] =
                     coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
             }
             if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
-                makeProbabilities(depth + 1);
+                makeProbabilities(depth + 1, first_matrix);
             }
         }
     }
@@ -198,7 +204,7 @@ void accumulateOutput() {
 #else
 
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
-const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI;
+const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
 
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 void attend(const Walk walk, uint tile, const uint last, const bool full) {
@@ -210,7 +216,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
     barrier();
     lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
     if (!full) {
-        setSubgroupKeys();
+        setMatrixKeys();
     }
     KEEP_LOOP for (;;) { // 6: for each tile j
         tile_begin = tile * TILE_KEYS;
@@ -224,7 +230,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         tile = next;
         if (SHORT_OF_REGISTERS) {
-            makeProbabilities(0); // 9: p, l_i
+            makeProbabilities(0, 0); // 9: p, l_i
         }
         IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
@@ -235,10 +241,12 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
             forgetTile();
         }
         if (!SHORT_OF_REGISTERS) {
-            makeProbabilities(0); // 9: p, l_i
+            makeProbabilities(0, 0); // 9: p, l_i
         }
-        if (full || seesTile()) {
-            accumulateOutput(); // 10
+        if (full || seesTile(0)) {
+            accumulateOutput(0); // 10
+        } else if (SPREADS_ROWS && seesTile(1)) {
+            accumulateOutput(1);
         }
         COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
         barrier(); // the readers of tile j are done
@@ -265,7 +273,7 @@ void main() {
     if (!takeMappedTile(item)) {
         return;
     }
-    first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
+    first_row = item.row_begin + firstRowOf(subgroup);
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);

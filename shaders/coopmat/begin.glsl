@@ -30,7 +30,8 @@ void loadQueries() {
     }
 }
 #else
-// Fetches all rows at once. They pass through shared memory VKF_MATRIX_STAGED_TILES matrices at a time.
+// Fetches all rows at once. They pass through shared memory VKF_MATRIX_STAGED_TILES matrices at a time. The last depths
+// go back to shared memory.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
@@ -43,8 +44,14 @@ void loadQueries() {
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();
             }
-            coopMatLoad(q_tile[r * DIM_TILES + d], stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS,
-                        Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            LeftMatrix matrix;
+            coopMatLoad(matrix, stage, begin + d % VKF_MATRIX_STAGED_TILES * TILE_WORDS, Q_CHUNK_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
+            if (d < HELD_DEPTHS) {
+                q_tile[r * HELD_DEPTHS + d] = matrix;
+            } else {
+                coopMatStore(matrix, stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            }
         }
     }
 }

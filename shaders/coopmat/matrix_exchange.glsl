@@ -69,17 +69,18 @@ void placeProbabilities(const uint r, const uint begin) {
 
 // Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
 // overwrite the scores.
-void makeProbabilities(const uint depth) {
+void makeProbabilities(const uint depth, const uint first_matrix) {
     if (depth != 0) {
         return;
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+    const uint first_score = first_matrix * KEY_TILES * ELEMENTS;
+    UNROLL for (uint i = first_score; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
         const uint row = rowOf(i / ELEMENTS, i % ELEMENTS);
         const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
         score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
     }
     uint begin = subgroup * EXCHANGE_WORDS;
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         stageBarrier();
         placeProbabilities(r, begin);
         stageBarrier();

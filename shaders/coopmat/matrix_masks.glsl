@@ -3,7 +3,7 @@
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
 // Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
-// Provides: dropUnkept, dropClosed, dropInvisible; setSubgroupKeys, seesTile.
+// Provides: dropUnkept, dropClosed, dropInvisible; setMatrixKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
@@ -14,7 +14,7 @@ void dropUnkept() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
             RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
@@ -39,27 +39,27 @@ void dropClosed() {
     }
 }
 
-// Whether subgroups skip products with tiles that they do not see. Under a causal mask, three of eight subgroups with 16
-// rows do not see a tile on the diagonal. With 32 rows in a subgroup there are fewer, and their registers are short: the
-// branches cost what they save (docs/tuning.md, "tiles that a subgroup does not see").
-const bool SKIPS_UNSEEN_TILES = HAS_WINDOW && ROW_TILES == 1;
+// The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side by
+// side skip none: this costs what it saves, because their registers are short (docs/tuning.md, "tiles that a subgroup
+// does not see").
+const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_TILES == 1 ? 1 : 0;
 
-// Sets subgroup_keys: from the first key in the window of the subgroup's first row to the last key that its last row
-// sees.
-void setSubgroupKeys() {
-    if (SKIPS_UNSEEN_TILES) {
-        subgroup_keys = ivec2(windowKeys(item, queryRow(first_row)).x,
-                              visibleKeys(item, queryRow(first_row + SUBGROUP_ROWS - 1)).y);
+// Sets matrix_keys: from the first key in the window of a matrix's first row to the last key that its last row sees.
+void setMatrixKeys() {
+    UNROLL for (uint r = 0; r < SKIPPING_MATRICES; r++) {
+        uint row = first_row + r * MATRIX_STEP;
+        matrix_keys[r] =
+            ivec2(windowKeys(item, queryRow(row)).x, visibleKeys(item, queryRow(row + MATRIX_ROWS - 1)).y);
     }
 }
 
-// Whether a row of the subgroup may see a key of the tile. If not, all probabilities of the tile are 0.
-bool seesTile() {
-    if (!SKIPS_UNSEEN_TILES) {
+// Whether a row of matrix r may see a key of the tile. If not, all its probabilities of the tile are 0.
+bool seesTile(const uint r) {
+    if (SKIPPING_MATRICES == 0) {
         return true;
     }
-    bool in_window = int(tile_begin + TILE_KEYS) > subgroup_keys.x;
-    return UNIFORM_BY_VOTE(int(tile_begin) < subgroup_keys.y && (in_window || tile_begin < FIRST_KEYS));
+    bool in_window = int(tile_begin + TILE_KEYS) > matrix_keys[r].x;
+    return UNIFORM_BY_VOTE(int(tile_begin) < matrix_keys[r].y && (in_window || tile_begin < FIRST_KEYS));
 }
 
 // Bit i is set if key i lies in the range.
@@ -73,10 +73,10 @@ uint visibleBits(const ivec2 visible) {
 void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_ROWS, tile_begin) : 0;
+        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {

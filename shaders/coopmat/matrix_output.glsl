@@ -43,7 +43,7 @@ void normalize() {
             float l = l_row[i];
             row_factor[slot] = l == 0.0 ? 0.0 : 1.0 / l;
             if (HAS_SINKS && ENDS_ROWS) {
-                uint row = first_row + r * MATRIX_ROWS + place.x + slotRow(slot);
+                uint row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
                 vec3 ended = withSink(queryHead(item, row), m_row[i], l);
                 row_factor[slot] = l == 0.0 ? 0.0 : ended.z / ended.y;
                 m_row[i] = ended.x;

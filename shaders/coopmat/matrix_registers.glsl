@@ -20,8 +20,8 @@ Half roundToHalf(const float p) {
 }
 
 // Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth) {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+void makeProbabilities(const uint depth, const uint first_matrix) {
+    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * SLOTS + e / SLOT_ELEMENTS;
             const uint key = elementKey(depth, e);

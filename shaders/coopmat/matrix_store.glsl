@@ -98,7 +98,7 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_ROWS,
+        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STEP,
                    chunk % O_CHUNKS * O_STAGED_MATRICES * O_MATRIX_WORDS);
         subgroupBarrier();
     }
@@ -120,7 +120,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
         UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
             uint place = i * LANES + lane;
             uint matrix = first + place / MATRIX_WORDS;
-            uint row = first_row + matrix / VALUE_TILES * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint row = first_row + matrix / VALUE_TILES * MATRIX_STEP + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);

@@ -21,7 +21,7 @@
 
 // Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
 // fewer of them wait for each other.
-void computeProducts() {
+void computeProducts(const uint first_matrix) {
     ResultMatrix s_middle[ROW_TILES * KEY_TILES];
     ResultMatrix s_low[ROW_TILES * KEY_TILES];
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -36,7 +36,7 @@ void computeProducts() {
                             (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS, K_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
             }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 const uint s = r * KEY_TILES + key;
                 const uint q_part = (r * DIM_TILES + d) * PARTS;
                 s_tile[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[HIGH], s_tile[s]);
@@ -59,8 +59,8 @@ Half halfOfPart(const float part) {
 }
 
 // Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth) {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+void makeProbabilities(const uint depth, const uint first_matrix) {
+    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * SLOTS + e / SLOT_ELEMENTS;
             const uint key = elementKey(depth, e);
@@ -78,7 +78,7 @@ void makeProbabilities(const uint depth) {
 
 // Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
 // the next depth between the products of this depth, while the matrix unit works.
-void accumulateOutput() {
+void accumulateOutput(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_part[PARTS];
@@ -87,7 +87,7 @@ void accumulateOutput() {
                             V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
                             gl_CooperativeMatrixLayoutRowMajor);
             }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 const uint p_part = (r * KEY_DEPTHS + depth) * PARTS;
                 ResultMatrix sum = ResultMatrix(0.0);
                 sum = coopMatMulAdd(p_tile[p_part + LOW], v_part[HIGH], sum);
@@ -99,7 +99,7 @@ void accumulateOutput() {
                 o_tile[r * VALUE_TILES + c] = o_tile[r * VALUE_TILES + c] + sum;
             }
             if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
-                makeProbabilities(depth + 1);
+                makeProbabilities(depth + 1, first_matrix);
             }
         }
     }

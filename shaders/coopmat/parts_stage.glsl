@@ -45,7 +45,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint place = i % Q_LANE_WORDS * LANES + lane;
-        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS);
+        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + place / Q_CHUNK_WORDS);
         uint column = (chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS) * 8;
         fetched_q[2 * i] = fourElements(row, column, HEAD_DIM);
         fetched_q[2 * i + 1] = fourElements(row, column + 4, HEAD_DIM);

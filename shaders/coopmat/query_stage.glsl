@@ -33,7 +33,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint place = i % Q_LANE_WORDS * LANES + lane;
-        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_ROWS + place / Q_CHUNK_WORDS;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + place / Q_CHUNK_WORDS;
         uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
         fetched_q[i] = queryWord(q, row, word * 8);
     }

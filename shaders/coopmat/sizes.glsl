@@ -3,8 +3,8 @@
 // Sizes of the cooperative-matrix kernel that follow from its tile and from the problem.
 //
 // Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
-// Provides: where rows of k and v lie in shared memory; how many words of k, v and q an invocation moves; how many rows
-// it has elements of; how many words of a bias row it holds.
+// Provides: where rows of k, v and q lie in shared memory; which depths of q lie there; how many words of k, v and q an
+// invocation moves; how many rows it has elements of; how many words of a bias row it holds.
 // ADDS_BIAS: the kernel adds the bias.
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
@@ -42,6 +42,11 @@ const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STA
 const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH); // words from row to row
 const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;    // words in a row of a chunk
 const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;      // words of a chunk that a lane moves
+
+// The last SHARED_DEPTHS depths of q lie in shared memory during the loop over keys, all others in registers.
+layout(constant_id = VKF_ID_SHARED_DEPTHS) const uint SHARED_DEPTHS = 0;
+const uint HELD_DEPTHS = DIM_TILES - SHARED_DEPTHS;
+const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DEPTHS, MATRIX_DEPTH); // words from row to row
 
 const uint OWN_ROWS = ROW_TILES * SLOTS;                     // rows of which an invocation has elements
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows

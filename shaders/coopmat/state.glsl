@@ -42,7 +42,7 @@ bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane lo
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_tile[VKF_IN_PARTS(ROW_TILES * DIM_TILES)];
+LeftMatrix q_tile[VKF_IN_PARTS(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
@@ -50,7 +50,7 @@ float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lane
 // The present tile of keys.
 uint tile_begin;     // its first key
 uint first_key;      // the lane's first key in it
-ivec2 subgroup_keys; // partial tiles: keys [x, y) that rows of the subgroup may see, besides first keys
+ivec2 matrix_keys[ROW_TILES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 LeftMatrix p_tile[VKF_IN_PARTS(ROW_TILES * KEY_DEPTHS)];
@@ -70,9 +70,14 @@ uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
 
 // Shared memory: TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey. Before and after the walk over
-// the keys it holds STAGE_WORDS for each subgroup: q on its way in, or o on its way out.
-shared uvec4 stage[VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS)];
+// the keys it holds STAGE_WORDS for each subgroup: q on its way in, or o on its way out. The shared depths of q follow,
+// from Q_STAGE on, with SUBGROUP_ROWS rows for each subgroup.
+const uint Q_STAGE = VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS);
+shared uvec4 stage[Q_STAGE + VKF_MATRIX_SHARED_Q_WORDS(TILE_ROWS, SHARED_DEPTHS, MATRIX_DEPTH)];
 shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each bias row; past the last row, its address
+// Where depth d of the subgroup's matrix r lies among the shared depths.
+#define SHARED_QUERIES(r, d) \
+    (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r) * MATRIX_ROWS) * Q_ROW + ((d) - HELD_DEPTHS) * TILE_WORDS)
 #ifdef VKF_MATRIX_EXCHANGE
 const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
 shared uvec4 exchange[SUBGROUPS * EXCHANGE_WORDS]; // scores and probabilities of one row of matrices

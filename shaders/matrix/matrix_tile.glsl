@@ -4,7 +4,7 @@
 //
 // Needs: common/params.glsl, matrix/matrix_layout.glsl.
 // Provides: ROW_TILES, KEY_TILES, TILE_ROWS, TILE_KEYS, SUBGROUPS, SUBGROUP_ROWS, KEY_DEPTHS, DIM_TILES, VALUE_TILES,
-// LANE_KEYS, tileKey, laneKey, laneRow, rowOf, elementKey, WHOLE_WORDS, O_IN_WORDS.
+// LANE_KEYS, tileKey, laneKey, rowOf, elementKey, WHOLE_WORDS, O_IN_WORDS.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 
@@ -46,11 +46,6 @@ uint tileKey(const uint column) {
 // The lane's first key, counted from the tile's first key.
 uint laneKey(const uint lane) {
     return tileKey(lanePlace(lane).y);
-}
-
-// Packed rows between the lane's first row and its row number `row`, which indexes m_row.
-uint laneRow(const uint row) {
-    return row / SLOTS * MATRIX_ROWS + placeOf(row % SLOTS * SLOT_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // The row of an element of scores, as an index of m_row.

@@ -163,7 +163,10 @@
 #define VKF_ID_NEAR_KEYS 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */
 #define VKF_ID_KEY_COLUMNS 110       /* columns of v that a matrix has of each key: 1 or 2 */
 
-#define VKF_ID_COUNT 111
+/* The tile of attention on cooperative matrices, continued. */
+#define VKF_ID_SHARED_DEPTHS 111     /* depths of q that lie in shared memory, not in registers */
+
+#define VKF_ID_COUNT 112
 
 /* The contents of the slot of the window in the push constants. */
 #define VKF_SLOT_HAS_WINDOW 0

@@ -31,6 +31,9 @@
 #define VKF_MATRIX_STAGED_TILES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                      \
     VKF_MAX_WORDS((matrix_rows) * VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
+/* The depths of q that lie in shared memory during the loop over keys. */
+#define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                      \
+    ((depths) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(depths, depth))
 /* The parts of an fp32 number on cooperative matrices (coopmat/parts.glsl). Each part of k and v has rows of its own. */
 #define VKF_FP32_PARTS_COUNT 3
 /* The memory of one subgroup if scores and probabilities pass through shared memory: the fp32 scores of one row of

@@ -46,11 +46,15 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
+    CoopmatTile withBias = tile;
+    withBias.biasBits = biased.tile.biasBits;
+    const bool fits = withBias.sharedBytes() <= device.caps.maxSharedMemoryBytes;
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
-    if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
+    if (!fits || !divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};
     }
-    return {tile.rows(), tile.keys(), tile.workgroupSize(), tile.rowTiles, tile.keyMatrices(), outputWords};
+    return {tile.rows(),        tile.keys(),       tile.workgroupSize(), tile.rowTiles,
+            tile.keyMatrices(), tile.sharedDepths, outputWords};
 }
 
 // Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.

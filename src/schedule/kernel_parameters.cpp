@@ -160,6 +160,7 @@ Constants tileConstants(const CoopmatTile& tile) {
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyMatrices();
+    c[VKF_ID_SHARED_DEPTHS] = tile.sharedDepths;
     setLayout(tile.layout, c);
     return c;
 }

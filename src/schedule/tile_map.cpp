@@ -109,6 +109,7 @@ void setTileOfClass(uint32_t rowClass, const Schedule& schedule, uint64_t rowTil
     if (rowClass == VKF_ROWS_MASKED) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
         constants[VKF_ID_ROW_TILES] = masked.rowTiles;
+        constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
         constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
         phase->items = mapItems;
         phase->itemsPerStep = std::max(phase->itemsPerStep / together, 1U);

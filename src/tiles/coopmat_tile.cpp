@@ -95,6 +95,11 @@ constexpr uint32_t fewSubgroups = 960;
 constexpr uint64_t fewSmallWorkgroups = 120;
 // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9 with 32.
 constexpr uint32_t mostRegisters = 232;
+// Two depths of q in shared memory leave so many registers to o and the rest of q with D = 128 and 32 rows a subgroup.
+// 16384 rows in all take 258, 801 and 2980 us with 512, 2048 and 8192 keys, and 264, 814 and 3000 us with all of q in
+// registers, causal 497 and 1530 us instead of 540 and 1640. Three depths are slower: 273, 850 and 3170 us.
+constexpr uint32_t fewRegisters = 208;
+constexpr uint32_t mostSharedDepths = 2;
 // Smaller workgroups load too little at a time, however few the rows are.
 constexpr uint32_t subgroupsOfFewRows = 4;
 // Two workgroups for each multiprocessor where each split has so many keys: 65536 keys of 64 packed rows of 8 KV heads
@@ -118,7 +123,29 @@ constexpr uint64_t balancedWorkgroups = 160;
 constexpr uint32_t leastBalancedSplitKeys = 640;
 constexpr uint32_t mostSmallDim = 128;
 
-CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const TileProblem& problem) {
+// Registers that hold a depth of q for all rows of a subgroup.
+uint32_t depthRegisters(const CoopmatTile& tile) {
+    const MatrixLayout& layout = tile.layout;
+    return tile.rowTiles * tile.parts() * layout.rows * layout.depth / layout.lanes / 2;
+}
+
+// As many depths as registers are short of, where shared memory has room for them.
+uint32_t sharedDepths(CoopmatTile tile, const Caps& caps) {
+    if (tile.inParts || tile.layout.exchanged) {
+        return 0;
+    }
+    while (tile.sharedDepths < mostSharedDepths &&
+           tile.registers() - tile.sharedDepths * depthRegisters(tile) > fewRegisters) {
+        tile.sharedDepths++;
+        if (tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+            return tile.sharedDepths - 1;
+        }
+    }
+    return tile.sharedDepths;
+}
+
+CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLayout& layout,
+                   const TileProblem& problem) {
     CoopmatTile tile;
     tile.layout = layout;
     tile.subgroups = candidate.subgroups;
@@ -128,6 +155,7 @@ CoopmatTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
     tile.inParts = problem.inParts;
+    tile.sharedDepths = sharedDepths(tile, caps);
     return tile;
 }
 
@@ -209,7 +237,7 @@ uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint6
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
     for (const Candidate& candidate : candidatesFor(caps, layout, problem.inParts)) {
-        const CoopmatTile tile = tileOf(candidate, layout, problem);
+        const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
         const uint64_t splits = keySplits == KeySplits::wanted ? wanted : 1;
@@ -233,7 +261,8 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
     const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
-    return (VKF_MAX_WORDS(kvWords, stageWords) + exchangeWords + 1) * wordBytes + biasBytes;
+    const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
+    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + exchangeWords + 1) * wordBytes + biasBytes;
 }
 
 uint32_t CoopmatTile::registers() const {
@@ -260,7 +289,8 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
         device, problem,
         [&](const TuningEntry& entry) {
             const TunedCoopmatTile& t = entry.coopmat;
-            return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, layout, problem), t.splits};
+            return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, caps, layout, problem),
+                               t.splits};
         },
         [](const CoopmatTile&) { return Objection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.

@@ -24,8 +24,9 @@ struct CoopmatTile {
     uint32_t keyTiles = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
-    uint32_t biasBits = 0; // of one element; 0 = no bias
-    bool inParts = false;  // three matrices hold the parts of fp32 numbers
+    uint32_t biasBits = 0;     // of one element; 0 = no bias
+    bool inParts = false;      // three matrices hold the parts of fp32 numbers
+    uint32_t sharedDepths = 0; // depths of q that lie in shared memory instead of registers
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
@@ -35,7 +36,7 @@ struct CoopmatTile {
     // Matrices that hold a matrix of q, k, v or p. There are as many accumulators of scores.
     uint32_t parts() const { return inParts ? VKF_FP32_PARTS_COUNT : 1; }
     uint32_t sharedBytes() const;
-    // Registers of an invocation that hold parts of q, s, o and the bias of the next tile.
+    // Registers of an invocation that hold parts of q, s, o and the bias of the next tile, if all of q is in registers.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// Which rows of the workgroup's tile a subgroup owns. It owns ROW_TILES matrices of MATRIX_ROWS packed rows each. There
+// are two assignments, here for two matrices in each of four subgroups (the numbers are subgroups):
+//
+//     side by side    0 0 1 1 2 2 3 3
+//     spread          0 1 2 3 0 1 2 3
+//
+// Under a causal mask no row of the first half of the tile sees the last keys of the tile's diagonal. If the matrices
+// are spread, each subgroup has one matrix in this half and skips its products (matrix_masks.glsl). If they lie side by
+// side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by side
+// with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too, which
+// gain nothing (docs/tuning.md, "matrices of a subgroup spread").
+//
+// Needs: common/params.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
+// Provides: SPREADS_ROWS, MATRIX_STEP, firstRowOf, laneRow.
+#ifndef VKF_SUBGROUP_ROWS_GLSL
+#define VKF_SUBGROUP_ROWS_GLSL
+
+#ifdef VKF_PLACES_APART
+const bool SPREADS_ROWS = false;
+#else
+const bool SPREADS_ROWS = HAS_WINDOW && !HAS_ALIBI && ROW_TILES == 2;
+#endif
+// Packed rows from one matrix of a subgroup to its next one.
+const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
+
+// The first packed row of a subgroup, counted from the first row of the tile.
+uint firstRowOf(const uint subgroup) {
+    return subgroup * (SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS);
+}
+
+// Packed rows between the lane's first row and its row number `row`, which indexes m_row.
+uint laneRow(const uint row) {
+    return row / SLOTS * MATRIX_STEP + placeOf(row % SLOTS * SLOT_ELEMENTS, ELEMENT_BASIS).x;
+}
+
+#endif
