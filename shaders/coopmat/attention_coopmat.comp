@@ -273,7 +273,7 @@ void main() {
     if (!takeMappedTile(item)) {
         return;
     }
-    first_row = item.row_begin + firstRowOf(subgroup);
+    first_row = item.row_begin + subgroup * SUBGROUP_STEP;
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);

@@ -62,7 +62,7 @@ void beginBias(const uint thread) {
 
 // Address of key 0 in the bias row of the invocation's row i.
 uvec2 biasRow(const uint i) {
-    return bias_rows[firstRowOf(subgroup) + lanePlace(lane).x + laneRow(i)];
+    return bias_rows[subgroup * SUBGROUP_STEP + lanePlace(lane).x + laneRow(i)];
 }
 
 void fetchBiasPieces(const uint key) {

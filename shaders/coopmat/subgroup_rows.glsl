@@ -13,7 +13,7 @@
 // gain nothing (docs/tuning.md, "matrices of a subgroup spread").
 //
 // Needs: common/params.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
-// Provides: SPREADS_ROWS, MATRIX_STEP, firstRowOf, laneRow.
+// Provides: SPREADS_ROWS, SUBGROUP_STEP, MATRIX_STEP, laneRow.
 #ifndef VKF_SUBGROUP_ROWS_GLSL
 #define VKF_SUBGROUP_ROWS_GLSL
 
@@ -22,13 +22,10 @@ const bool SPREADS_ROWS = false;
 #else
 const bool SPREADS_ROWS = HAS_WINDOW && !HAS_ALIBI && ROW_TILES == 2;
 #endif
+// Packed rows from the first row of a subgroup to that of the next one.
+const uint SUBGROUP_STEP = SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS;
 // Packed rows from one matrix of a subgroup to its next one.
 const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
-
-// The first packed row of a subgroup, counted from the first row of the tile.
-uint firstRowOf(const uint subgroup) {
-    return subgroup * (SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS);
-}
 
 // Packed rows between the lane's first row and its row number `row`, which indexes m_row.
 uint laneRow(const uint row) {

@@ -46,15 +46,15 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
-    CoopmatTile withBias = tile;
+    CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
     withBias.biasBits = biased.tile.biasBits;
-    const bool fits = withBias.sharedBytes() <= device.caps.maxSharedMemoryBytes;
+    const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
-    if (!fits || !divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
+    if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};
     }
-    return {tile.rows(),        tile.keys(),       tile.workgroupSize(), tile.rowTiles,
-            tile.keyMatrices(), tile.sharedDepths, outputWords};
+    return {tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
+            tile.keyMatrices(), sharedDepths, outputWords};
 }
 
 // Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.

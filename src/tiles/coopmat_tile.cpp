@@ -34,9 +34,9 @@ constexpr std::array registerCandidates = {
     Candidate{4, 2, 4, 64},
     // Twice as many workgroups: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     Candidate{4, 1, 4, 64},
-    // Causal, with few keys: fewer tiles are partial than with 256 rows, and subgroups of 16 rows skip products with
-    // tiles that they do not see. 16384 rows in all, D = 128, take 233, 339 and 555 us with 512, 1024 and 2048 keys.
-    // The next tile takes 270, 364 and 540. This one also serves blocks that are smaller than the next one.
+    // Windows of few keys, and causal masks over fewKeysOfTriangle: fewer tiles are partial than with 256 rows. 8192
+    // rows with a window of 1024 keys, D = 128, take 295 us, and 323 with the next tile. This one also serves blocks
+    // that are smaller than the next one.
     Candidate{8, 1, 4, 128, 1536},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     Candidate{8, 2, 2, 128},
@@ -95,11 +95,14 @@ constexpr uint32_t fewSubgroups = 960;
 constexpr uint64_t fewSmallWorkgroups = 120;
 // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9 with 32.
 constexpr uint32_t mostRegisters = 232;
-// Two depths of q in shared memory leave so many registers to o and the rest of q with D = 128 and 32 rows a subgroup.
-// 16384 rows in all take 258, 801 and 2980 us with 512, 2048 and 8192 keys, and 264, 814 and 3000 us with all of q in
-// registers, causal 497 and 1530 us instead of 540 and 1640. Three depths are slower: 273, 850 and 3170 us.
-constexpr uint32_t fewRegisters = 208;
-constexpr uint32_t mostSharedDepths = 2;
+// Tiles that need more registers keep the last depths of q in shared memory. D = 128 with 32 rows a subgroup needs 224,
+// D = 256 with 16 rows needs 208.
+constexpr uint32_t crowdedRegisters = 200;
+// As many depths as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257, 775 and
+// 2880 us with 512, 2048 and 8192 keys, and 264, 817 and 3010 with all of q in registers. With one depth they take 264,
+// 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and 3750 instead of 313, 1030
+// and 3890.
+constexpr uint32_t freedRegisters = 12;
 // Smaller workgroups load too little at a time, however few the rows are.
 constexpr uint32_t subgroupsOfFewRows = 4;
 // Two workgroups for each multiprocessor where each split has so many keys: 65536 keys of 64 packed rows of 8 KV heads
@@ -109,6 +112,9 @@ constexpr uint64_t manySplitKeys = 1024;
 // Under a causal mask, one wave of workgroups that share multiprocessors leaves them idle in the end. 1024 rows of 32
 // heads, D = 64, take 37.5 us in 256 workgroups, and 33.5 in 512 of half the rows. 40 heads: 36.5 in 320, 43.7 in 640.
 constexpr uint64_t moreThanOneWave = manyWorkgroups + 1;
+// Under a causal mask, tiles of 256 rows are as fast as smaller ones with 512 keys, and faster with more: 16384 rows in
+// all, D = 128, take 234 us of 233 with 512 keys, and 324 of 339 with 1024.
+constexpr uint32_t fewKeysOfTriangle = 768;
 // Splits of fewer keys cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
 // A cache has at least so many times as many keys as there are rows. Large tiles of split keys are faster there. 512
@@ -123,27 +129,6 @@ constexpr uint64_t balancedWorkgroups = 160;
 constexpr uint32_t leastBalancedSplitKeys = 640;
 constexpr uint32_t mostSmallDim = 128;
 
-// Registers that hold a depth of q for all rows of a subgroup.
-uint32_t depthRegisters(const CoopmatTile& tile) {
-    const MatrixLayout& layout = tile.layout;
-    return tile.rowTiles * tile.parts() * layout.rows * layout.depth / layout.lanes / 2;
-}
-
-// As many depths as registers are short of, where shared memory has room for them.
-uint32_t sharedDepths(CoopmatTile tile, const Caps& caps) {
-    if (tile.inParts || tile.layout.exchanged) {
-        return 0;
-    }
-    while (tile.sharedDepths < mostSharedDepths &&
-           tile.registers() - tile.sharedDepths * depthRegisters(tile) > fewRegisters) {
-        tile.sharedDepths++;
-        if (tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-            return tile.sharedDepths - 1;
-        }
-    }
-    return tile.sharedDepths;
-}
-
 CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLayout& layout,
                    const TileProblem& problem) {
     CoopmatTile tile;
@@ -155,18 +140,8 @@ CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLay
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
     tile.inParts = problem.inParts;
-    tile.sharedDepths = sharedDepths(tile, caps);
+    tile.sharedDepths = sharedDepthsOf(tile, caps);
     return tile;
-}
-
-// Why the candidate is not for this problem.
-Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
-    const bool otherMask = candidate.mostMaskedKeys != 0 && problem.maskBlock == 0 &&
-                           (!problem.masked || problem.keys > candidate.mostMaskedKeys);
-    return firstOf({
-        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
-        objectionIf(otherMask, {VKF_TILE_MASK, problem.keys, candidate.mostMaskedKeys}),
-    });
 }
 
 uint64_t enoughWorkgroups(const CoopmatTile& tile) { return fewSubgroups / tile.subgroups; }
@@ -183,6 +158,17 @@ bool isUneven(const TileProblem& problem) { return problem.masked && problem.que
 
 // Whether the first tiles of an uneven problem end early. Under a window most rows see the same number of keys.
 bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem.queryRows / 2 < problem.keys; }
+
+// Why the candidate is not for this problem.
+Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
+    const uint32_t mostKeys =
+        endsEarly(problem) ? std::min(candidate.mostMaskedKeys, fewKeysOfTriangle) : candidate.mostMaskedKeys;
+    const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
+    return firstOf({
+        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
+        objectionIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
+    });
+}
 
 // Small tiles are taken where large ones would leave multiprocessors idle.
 bool isLarge(const CoopmatTile& tile) { return tile.subgroups > subgroupsOfFewRows || tile.rowTiles > 1; }
@@ -271,6 +257,19 @@ uint32_t CoopmatTile::registers() const {
     const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimTiles / 2;
     const uint32_t ofBias = layout.elements() * keyMatrices() * biasBits / 32;
     return rowTiles * (ofQ + layout.elements() * (parts() * keyMatrices() + valueTiles) + ofBias);
+}
+
+uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps) {
+    const MatrixLayout& layout = tile.layout;
+    if (tile.inParts || layout.exchanged || tile.registers() <= crowdedRegisters) {
+        return 0;
+    }
+    const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;
+    tile.sharedDepths = (freedRegisters + ofDepth - 1) / ofDepth;
+    while (tile.sharedDepths > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        tile.sharedDepths--;
+    }
+    return tile.sharedDepths;
 }
 
 std::string CoopmatTile::text(uint32_t splits) const {

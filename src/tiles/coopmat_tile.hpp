@@ -41,6 +41,9 @@ struct CoopmatTile {
     std::string text(uint32_t splits) const;
 };
 
+// Depths of q that the tile has in shared memory on this device: none where all registers fit.
+uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps);
+
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
 // Whether the tile makes enough workgroups for a mask under which they take different times.
