@@ -48,7 +48,7 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     const CoopmatTile& tile = plan.tile;
     CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
     withBias.biasBits = biased.tile.biasBits;
-    const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps);
+    const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps, problem);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};

@@ -41,8 +41,8 @@ struct CoopmatTile {
     std::string text(uint32_t splits) const;
 };
 
-// Depths of q that the tile has in shared memory on this device: none where all registers fit.
-uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps);
+// Depths of q that the tile has in shared memory on this device: none where registers are not short.
+uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem);
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 

@@ -39,7 +39,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             p.blockMask.blockSize,
             packedHeads(path, problem),
             has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
-            path == VKF_PATH_COOPMAT && isInParts(p)};
+            path == VKF_PATH_COOPMAT && isInParts(p),
+            has(p, VKF_ARRAY_MASK)};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

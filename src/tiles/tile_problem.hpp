@@ -25,6 +25,7 @@ struct TileProblem {
     uint32_t packedHeads = 1;      // query heads whose rows share tiles
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool inParts = false;          // path coopmat multiplies fp32 numbers in parts
+    bool keyMask = false;          // a boolean mask says which keys a row sees
 
     // Whether every tile lies inside one block of the block mask.
     bool liesInOneBlock(uint32_t tileRows, uint32_t tileKeys) const {

@@ -61,6 +61,30 @@ TEST_CASE("a bias leaves registers for fewer rows", "[tiles]") {
     CHECK(same.sharedBytes() == plain.sharedBytes() + 256 * 8);
 }
 
+TEST_CASE("tiles that are short of registers have depths of q in shared memory", "[tiles]") {
+    const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
+    const auto depths = [&](uint32_t bytes, const vkf::TileProblem& problem) {
+        const vkf::CoopmatTile tile = vkf::chooseCoopmatTile({capsOf(32, bytes, 1024)}, layout, problem).tile;
+        CHECK(tile.sharedBytes() <= bytes);
+        return tile.sharedDepths;
+    };
+    vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
+    CHECK(depths(49152, problem) == 2);
+    CHECK(depths(32768, problem) == 1); // no room for two
+    CHECK(depths(24576, problem) == 0);
+    problem.keyMask = true;
+    CHECK(depths(49152, problem) == 0);
+    problem.keyMask = false;
+    problem.headDim = problem.valueDim = 256;
+    CHECK(depths(49152, problem) == 3);
+    problem.biasBits = 16; // needs shared memory, too
+    CHECK(depths(49152, problem) == 2);
+    problem = {64, 64, 8192, 16, false, 8192, false};
+    CHECK(depths(49152, problem) == 0);
+    problem = {128, 128, 512, 16, false, 512, false}; // tiles of 64 rows have registers left
+    CHECK(depths(49152, problem) == 0);
+}
+
 TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension", "[tiles]") {
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
         {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
@@ -96,8 +120,14 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     choose(problem);
     REQUIRE(tiles.size() == 11);
     CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
+    CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
+    CHECK(tiles[2].objection.limit == 768);
+    CHECK(tiles[4].taken);
+    CHECK(tiles[4].objection.reason == VKF_TILE_SUITS);
+    vkf::TileProblem window = problem; // of 1024 keys
+    window.queryRows = 8192;
+    choose(window);
     CHECK(tiles[2].taken);
-    CHECK(tiles[2].objection.reason == VKF_TILE_SUITS);
     vkf::TileProblem medium = problem; // the longest of 128 workgroups would take twice the mean
     medium.keys = medium.queryRows = 2048;
     choose(medium);
@@ -119,7 +149,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     choose(longer);
     CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
     CHECK(tiles[2].objection.value == 4096);
-    CHECK(tiles[2].objection.limit == 1536);
+    CHECK(tiles[2].objection.limit == 768);
     CHECK(tiles[3].taken);
 
     // If no tile is enough alone, the library looks at the list again with key splits. For a cache it does so at once.
