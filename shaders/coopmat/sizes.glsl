@@ -3,7 +3,7 @@
 // Sizes of the cooperative-matrix kernel that follow from its tile and from the problem.
 //
 // Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
-// Provides: where rows of k, v and q lie in shared memory; which depths of q lie there; how many words of k, v and q an
+// Provides: where rows of k, v and q lie in shared memory; which depths of q lie there. How many words of k, v and q an
 // invocation moves; how many rows it has elements of; how many words of a bias row it holds.
 // ADDS_BIAS: the kernel adds the bias.
 #ifndef VKF_COOPMAT_SIZES_GLSL
