@@ -62,10 +62,8 @@ template <typename Handle, typename Create> VkfResult make(Handle* to, const Cre
 
 // Tuning data for the test device.
 std::string tuningText() {
-    const vkf::host::DeviceSummary& device = testDevice().summary();
-    return "vkflash tuning 1\ndevice vendor=" + std::to_string(device.vendorId) +
-           " device=" + std::to_string(device.deviceId) + " driver=" + std::to_string(device.driverId) +
-           "\nscalar type=f32 masked=no headDim=1..100 valueDim=1..100 rows=0..9 keys=0..9 heads=0..9 "
+    return tuningHead(testDevice()) +
+           "scalar type=f32 masked=no headDim=1..100 valueDim=1..100 rows=0..9 keys=0..9 heads=0..9 "
            "groups=8 lanes=8 threadRows=4 threadKeys=4 chunkDim4=4 chunkKeys=8\n";
 }
 

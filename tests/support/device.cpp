@@ -79,6 +79,12 @@ void skipWithoutSwiftShader() {
     }
 }
 
+std::string tuningHead(const host::Device& device) {
+    const host::DeviceSummary& summary = device.summary();
+    return "vkflash tuning 1\ndevice vendor=" + std::to_string(summary.vendorId) +
+           " device=" + std::to_string(summary.deviceId) + " driver=" + std::to_string(summary.driverId) + "\n";
+}
+
 bool wholeSweeps() { return environment("VKFLASH_TEST_SWEEPS") == "1"; }
 
 bool validationIsOn() { return environment("VKFLASH_TEST_VALIDATION") != "0"; }

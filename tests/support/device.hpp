@@ -16,6 +16,8 @@
 // Test cases on SwiftShader are skipped if VKFLASH_TEST_SWIFTSHADER is not set.
 #pragma once
 
+#include <string>
+
 #include <vkflash/host.hpp>
 
 namespace vkf::test {
@@ -40,6 +42,9 @@ VkfContextCreateInfo contextInfo(const host::Device& device);
 
 // A query about the physical device of a test device.
 VkfDeviceQuery queryOf(const host::Device& device);
+
+// The lines with which tuning data for a test device begins.
+std::string tuningHead(const host::Device& device);
 
 // True if sweeps run every case on every variation (./dev test all). Other runs take a part of them: a driver that
 // compiles for a CPU takes about half a second for a kernel with one set of specialization constants.

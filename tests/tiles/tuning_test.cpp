@@ -390,11 +390,6 @@ TEST_CASE("an entry decides about splits, unless the problem does or they would 
 
 namespace {
 
-std::string headOf(const vkf::host::DeviceSummary& summary) {
-    return fmt::format("vkflash tuning 1\ndevice vendor={} device={} driver={}\n", summary.vendorId, summary.deviceId,
-                       static_cast<uint32_t>(summary.driverId));
-}
-
 // Lanes of a tile of path scalar. They must lie in one subgroup.
 uint32_t oddLanes() { return std::min(8U, testDevice().summary().subgroupSize); }
 
@@ -424,7 +419,7 @@ std::string oddTiles() {
 
 TEST_CASE("results are right with tiles that nobody would choose", "[library]") {
     vkf::host::DeviceOptions options;
-    options.tuning = headOf(testDevice().summary()) + oddTiles();
+    options.tuning = vkf::test::tuningHead(testDevice()) + oddTiles();
     vkf::host::Device tuned = vkf::test::openTestDevice(options);
     CHECK(vkfGetTuningEntryCount(tuned.context()) == 6);
     CHECK(vkfGetTuningEntryCount(testDevice().context()) == 0);
@@ -472,7 +467,7 @@ TEST_CASE("gradients are right with tiles that nobody would choose", "[library]"
         }
     }
     vkf::host::DeviceOptions options;
-    options.tuning = headOf(testDevice().summary()) + entries;
+    options.tuning = vkf::test::tuningHead(testDevice()) + entries;
     vkf::host::Device tuned = vkf::test::openTestDevice(options);
     CHECK(vkfGetTuningEntryCount(tuned.context()) == 6);
     for (const bool causal : {false, true}) { // compilers are slow with such tiles
@@ -511,7 +506,7 @@ TEST_CASE("a context takes tuning data or is not created", "[library]") {
         return result;
     };
     VkfMessage message{};
-    const std::string good = headOf(opened.summary()) + oddTiles();
+    const std::string good = vkf::test::tuningHead(opened) + oddTiles();
     CHECK(create(good.data(), good.size(), &message) == VKF_SUCCESS);
     CHECK(create(good.data(), good.size() - 2, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK_THAT(std::string(message.text), ContainsSubstring("tuning, line 8: splits has no value"));
