@@ -67,8 +67,9 @@ void placeValues(const uint key_begin, const bool full) {
     }
 }
 
-// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
-void attend(const Walk walk, uint tile, const uint last, const bool full) {
+// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range. `fetched` and
+// `following` are not used, because FETCHES_AHEAD is false here.
+void attend(const Walk walk, uint tile, const uint last, const bool fetched, const uint following, const bool full) {
     fetchKeys(tile * TILE_KEYS, full); // 7, of the first tile
     fetchValues(tile * TILE_KEYS, full);
     placeKeys(tile * TILE_KEYS);

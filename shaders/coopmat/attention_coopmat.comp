@@ -19,7 +19,8 @@
 //
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      7   The next tile is on its way to registers while line 10 uses this tile.
+//      7   The next tile is on its way to registers while line 10 uses this tile. Where FETCHES_AHEAD, the first tile of
+//          the second loop is, too.
 //      8   Where registers are short, the last depths of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which these rows
 //          see no key. coopmat/subgroup_rows.glsl says which matrices a subgroup has.
@@ -175,6 +176,10 @@ void computeBoundedScores() {
 }
 
 #ifndef VKF_FP32_PARTS
+// The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
+// order depends on it (docs/tuning.md, "probabilities of the next 16 keys").
+const uint LAST_COLUMN_BEFORE = ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1;
+
 // Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the first
 // depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix unit
 // works.
@@ -188,7 +193,7 @@ void accumulateOutput(const uint first_matrix) {
                 o_tile[r * VALUE_TILES + c] =
                     coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
             }
-            if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
+            if (c == LAST_COLUMN_BEFORE && depth + 1 < KEY_DEPTHS) {
                 makeProbabilities(depth + 1, first_matrix);
             }
         }
@@ -206,9 +211,12 @@ void accumulateOutput(const uint first_matrix) {
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
 const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
 
-// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
-void attend(const Walk walk, uint tile, const uint last, const bool full) {
-    fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
+// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range. The first tile may
+// be fetched already. During the last tile, the kernel fetches tile `following`, unless it is NO_TILE.
+void attend(const Walk walk, uint tile, const uint last, const bool fetched, const uint following, const bool full) {
+    if (!fetched) {
+        fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile
+    }
     if (NEEDS_BIAS(full)) {
         fetchBias(tile * TILE_KEYS, full);
     }
@@ -228,11 +236,12 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         }
         uint next = nextTile(walk, tile, full);
         bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
-        tile = next;
+        bool fetches = more || (FETCHES_AHEAD && following != NO_TILE);
+        tile = FETCHES_AHEAD && !more ? following : next;
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0, 0); // 9: p, l_i
         }
-        IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1), v_(j+1)
+        IF_KEEPING_LOADS_HERE(fetches) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
             if (NEEDS_BIAS(full)) {
                 fetchBias(tile * TILE_KEYS, full);
@@ -250,9 +259,12 @@ void attend(const Walk walk, uint tile, const uint last, const bool full) {
         }
         COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
         barrier(); // the readers of tile j are done
+        if (FETCHES_AHEAD && !more) {
+            break;
+        }
         placeTile(k, v, tile * TILE_KEYS, full, thread); // 7
         barrier();
-        if (!more) {
+        if (!FETCHES_AHEAD && !more) {
             break;
         }
     }
@@ -292,24 +304,36 @@ void main() {
     setDropout();
     loadQueries(); // 4
     clearState();  // 5
-    barrier();
-    clearStage(thread);
-    barrier();
     TileMask mask = tileMask(item);
-    if (mask.any.x < mask.any.y) {
-        Walk walk = walkOf(mask);
-        uint passed_over = PASSES_EMPTY_TILES && !STEPS_OVER_EMPTY_TILES ? walk.full_end - walk.full_first : 0;
-        uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
-        if (STEPS_OVER_EMPTY_TILES) {
-            walk = splitOf(walk, steps);
-        }
-        uvec2 tiles = FULL_TILES_FIRST ? fullTiles(walk, steps) : partialTiles(walk, steps);
+    bool sees_keys = mask.any.x < mask.any.y;
+    Walk walk = walkOf(mask);
+    uint passed_over = PASSES_EMPTY_TILES && !STEPS_OVER_EMPTY_TILES ? walk.full_end - walk.full_first : 0;
+    uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
+    if (STEPS_OVER_EMPTY_TILES) {
+        walk = splitOf(walk, steps);
+    }
+    if (FETCHES_EARLY && sees_keys) {
+        uvec2 tiles = firstTiles(walk, steps);
         if (tiles.x < tiles.y) {
-            attend(walk, tiles.x, tiles.y - 1, FULL_TILES_FIRST); // 6 to 11
+            fetchTile(k, v, tiles.x * TILE_KEYS, FULL_TILES_FIRST, thread); // 7
         }
-        tiles = FULL_TILES_FIRST ? partialTiles(walk, steps) : fullTiles(walk, steps);
+    }
+    barrier();
+    if (CLEARS_STAGE) {
+        clearStage(thread);
+        barrier();
+    }
+    if (sees_keys) {
+        bool fetched = false;
+        uvec2 tiles = firstTiles(walk, steps);
         if (tiles.x < tiles.y) {
-            attend(walk, tiles.x, tiles.y - 1, !FULL_TILES_FIRST);
+            uint following = FETCHES_AHEAD ? firstIfComplete(secondTiles(walk, steps)) : NO_TILE;
+            attend(walk, tiles.x, tiles.y - 1, FETCHES_EARLY, following, FULL_TILES_FIRST); // 6 to 11
+            fetched = following != NO_TILE;
+        }
+        tiles = secondTiles(walk, steps);
+        if (tiles.x < tiles.y) {
+            attend(walk, tiles.x, tiles.y - 1, fetched, NO_TILE, !FULL_TILES_FIRST);
         }
     }
 #ifdef VKF_FP32_PARTS

@@ -116,9 +116,6 @@ void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 
 // Writes zeros to the columns past the last word, which no tile overwrites.
 void clearStage(const uint thread) {
-    if (K_WORDS == DIM_TILES * TILE_WORDS && V_WORDS == VALUE_TILES * VALUE_TILE_WORDS) {
-        return;
-    }
     KEEP_LOOP for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
     }

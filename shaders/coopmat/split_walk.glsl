@@ -2,7 +2,7 @@
 //
 // The tiles of a walk (tile_walk.glsl) that belong to one key split.
 //
-// Needs: coopmat/tile_walk.glsl. Provides: splitOf, fullTiles, partialTiles.
+// Needs: coopmat/tile_walk.glsl. Provides: splitOf, firstTiles, secondTiles, firstIfComplete.
 #ifndef VKF_SPLIT_WALK_GLSL
 #define VKF_SPLIT_WALK_GLSL
 
@@ -42,6 +42,19 @@ uvec2 partialTiles(const Walk walk, const uvec2 steps) {
     uint begin = max(steps.x, full);
     return begin < steps.y ? uvec2(partialTile(walk, begin - full), partialTile(walk, steps.y - 1 - full) + 1)
                            : uvec2(0);
+}
+
+// The tiles of the first loop, and those of the second one.
+uvec2 firstTiles(const Walk walk, const uvec2 steps) {
+    return FULL_TILES_FIRST ? fullTiles(walk, steps) : partialTiles(walk, steps);
+}
+uvec2 secondTiles(const Walk walk, const uvec2 steps) {
+    return FULL_TILES_FIRST ? partialTiles(walk, steps) : fullTiles(walk, steps);
+}
+
+// The first of these tiles if all of its keys exist, else NO_TILE.
+uint firstIfComplete(const uvec2 tiles) {
+    return tiles.x < tiles.y && (tiles.x + 1) * TILE_KEYS <= item.keys ? tiles.x : NO_TILE;
 }
 
 #endif

@@ -5,13 +5,27 @@
 // Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
 // masks/tile_map.glsl.
 // Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
-// PASSES_EMPTY_TILES.
+// PASSES_EMPTY_TILES, FETCHES_AHEAD, FETCHES_EARLY, NO_TILE.
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 
 const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
 const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
+// Whether the first tile of the second loop is fetched during the last tile of the first loop. Otherwise the second loop
+// begins by waiting for it. Under causal masks and windows, loops are so short that the wait matters. Larger tiles have no
+// registers for it (docs/tuning.md, "first tile of the second loop").
+const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
+#if defined(VKF_PLACES_APART) || defined(VKF_FP32_PARTS)
+const bool FETCHES_AHEAD = false;
+#else
+const bool FETCHES_AHEAD = STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false;
+#endif
+// Whether the first tile of the first loop is fetched before the barrier behind the loads of q. Windows with D = 128 take
+// 2 % more time with it.
+const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;
+// No tile of keys has this number.
+#define NO_TILE 0xffffffffu
 
 // The tiles of keys of a workgroup. Some row sees tiles [first, end). The visible ranges of all rows include all keys
 // of [full_first, full_end).
