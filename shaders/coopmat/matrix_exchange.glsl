@@ -6,7 +6,7 @@
 // four.
 //
 // Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, CUT_FACTOR, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
 #ifndef VKF_MATRIX_EXCHANGE_GLSL
 #define VKF_MATRIX_EXCHANGE_GLSL
 
@@ -15,7 +15,6 @@
 const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
-#define CUT_FACTOR 1.0 // probabilities of both types are rounded to nearest
 
 // Copies the invocation's scores from s_tile to `score`.
 void takeScores() {

@@ -49,7 +49,7 @@ void normalize() {
                 m_row[i] = ended.x;
                 l_row[i] = ended.y;
             }
-            row_factor[slot] = scaledByDropout(row_factor[slot] * CUT_FACTOR);
+            row_factor[slot] = scaledByDropout(row_factor[slot]);
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {

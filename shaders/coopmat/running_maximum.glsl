@@ -37,7 +37,6 @@ bool hasOutgrown() {
 
 // Raises m to the rows' maxima, rounded up to whole numbers, and scales l and o to the new m. Whole numbers make all
 // factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
-// Where bf16 probabilities are cut, m stays a little below whole numbers (CUT_FACTOR).
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
@@ -45,7 +44,7 @@ void rescale() {
             // A comparison with a NaN is false, so m ignores it. The result of its row is lost, but the loop that calls
             // this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
-            float m = ceil(maxOverColumns(reached)) - log2(CUT_FACTOR);
+            float m = ceil(maxOverColumns(reached));
             float factor = exp2(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;

@@ -44,7 +44,7 @@ bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads comple
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
 LeftMatrix q_tile[VKF_IN_PARTS(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-float m_row[ROW_TILES * SLOTS]; // follows the running maximum in steps of whole numbers, at most RESCALE_THRESHOLD behind
+float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
 
 // The present tile of keys.
