@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles of path coopmat whose subgroups have two matrices of rows. Under most masks these matrices are spread over the
-// tile, and where registers are short, depths of q lie in shared memory. The library chooses such tiles for large
-// problems on GPUs; tuning data chooses them here, for small problems on any device.
+// Tiles of path coopmat that the library chooses for large problems on GPUs. Tuning data chooses them here, for small
+// problems on any device.
+//
+//   - Subgroups with two matrices of rows: under most masks these matrices are spread over the tile, and where
+//   registers
+//     are short, depths of q lie in shared memory.
+//   - Subgroups with one matrix of rows and few keys in a tile: under causal masks and windows, the last full tile
+//     fetches the first partial one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <string>
@@ -21,14 +26,15 @@ using vkf::test::problemOf;
 using vkf::test::setWindow;
 using vkf::test::testDevice;
 
-// Four subgroups with two matrices each, and few keys in a tile: many tiles are seen by some matrices only.
-std::string tuningOfTwoMatrices() {
+// As many matrices of rows for any number of them, and few keys in a tile: many tiles are seen by some matrices only.
+std::string tuningOfMatrices(uint32_t rowTiles) {
+    const uint32_t subgroups = 8 / rowTiles;
     std::string text = vkf::test::tuningHead(testDevice());
     for (const char* type : {"f16", "bf16", "f32"}) {
         for (const char* masked : {"no", "yes"}) {
             text += fmt::format("coopmat type={} masked={} headDim=1..256 valueDim=1..256 rows=1..9999 keys=1..9999 "
-                                "heads=1..99 subgroups=4 rowTiles=2 keyTiles=1 splits=1\n",
-                                type, masked);
+                                "heads=1..99 subgroups={} rowTiles={} keyTiles=1 splits=1\n",
+                                type, masked, subgroups, rowTiles);
         }
     }
     return text;
@@ -101,15 +107,14 @@ const std::vector<vkf::test::Shape> shapes = {
     {1, 6, 2, 45, 97, 128, 120, VKF_TYPE_BF16},  {1, 2, 1, 140, 139, 37, 53, VKF_TYPE_F32},
 };
 
-} // namespace
-
-TEST_CASE("rows of subgroups with two matrices of rows, spread and side by side", "[matrix_rows]") {
+// Runs each case on the next shape, or on all of them in a whole sweep.
+void runOn(uint32_t rowTiles, const std::vector<Case>& some, const std::vector<vkf::test::Shape>& shapes) {
     vkf::host::DeviceOptions options;
-    options.tuning = tuningOfTwoMatrices();
+    options.tuning = tuningOfMatrices(rowTiles);
     vkf::host::Device device = vkf::test::openTestDevice(options);
     uint32_t ran = 0;
-    size_t first = 0; // each case gets the next shape, or all in a whole sweep
-    for (const Case& masked : vkf::test::eachNth(cases, 2, 1)) {
+    size_t first = 0;
+    for (const Case& masked : some) {
         for (const vkf::test::Shape& shape : vkf::test::eachNth(shapes, shapes.size(), first++ % shapes.size())) {
             VkfProblem problem = problemOf(shape);
             problem.path = VKF_PATH_COOPMAT;
@@ -132,4 +137,30 @@ TEST_CASE("rows of subgroups with two matrices of rows, spread and side by side"
     if (ran == 0) {
         SKIP("the device has no matrices for path coopmat");
     }
+}
+
+} // namespace
+
+TEST_CASE("rows of subgroups with two matrices of rows, spread and side by side", "[matrix_rows]") {
+    runOn(2, vkf::test::eachNth(cases, 2, 1), shapes);
+}
+
+TEST_CASE("the last full tile fetches the first partial one", "[matrix_rows]") {
+    const std::vector<Case> ranges = {
+        Case{"causal", causal},
+        Case{"window", window},
+        Case{"causal, top left", topLeft},
+        Case{"key lengths", keyLengths},
+        Case{"wide window", [](VkfProblem& p) { setWindow(p, 90, 30); }},
+        Case{"ALiBi", alibi},
+        Case{"softcap", softcap},
+        Case{"dropout", dropout},
+    };
+    // Over 128 columns, the first tile is early too. The last tiles of 201 and 139 keys do not exist in full.
+    const std::vector<vkf::test::Shape> wide = {
+        {2, 1, 1, 150, 150, 128, 128, VKF_TYPE_F16},  {1, 2, 1, 131, 201, 256, 256, VKF_TYPE_F16},
+        {1, 6, 2, 45, 97, 128, 120, VKF_TYPE_F16},    {1, 2, 1, 140, 139, 200, 72, VKF_TYPE_F16},
+        {1, 2, 1, 150, 150, 128, 128, VKF_TYPE_BF16},
+    };
+    runOn(1, ranges, wide);
 }
