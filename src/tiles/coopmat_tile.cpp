@@ -112,8 +112,8 @@ constexpr uint64_t manySplitKeys = 1024;
 // Under a causal mask, one wave of workgroups that share multiprocessors leaves them idle in the end. 1024 rows of 32
 // heads, D = 64, take 37.5 us in 256 workgroups, and 33.5 in 512 of half the rows. 40 heads: 36.5 in 320, 43.7 in 640.
 constexpr uint64_t moreThanOneWave = manyWorkgroups + 1;
-// Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more. 16384 rows in
-// all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
+// Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more. 16384 rows
+// in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
 constexpr uint32_t fewKeysOfTriangle = 768;
 // Splits of fewer keys cost more in beginning, end and merge than they gain.
 constexpr uint32_t leastSplitKeys = 256;
