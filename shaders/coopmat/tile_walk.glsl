@@ -13,8 +13,9 @@ const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask
 const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 // Whether the first tile of the second loop is fetched during the last tile of the first loop. Otherwise the second loop
-// begins by waiting for it. Under causal masks and windows, loops are so short that the wait matters. Larger tiles have no
-// registers for it (docs/tuning.md, "first tile of the second loop").
+// begins by waiting for it. Under causal masks and windows, loops are so short that the wait matters. Subgroups with two
+// matrices of rows have no registers for it, and invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md,
+// "first tile of the second loop").
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 #if defined(VKF_PLACES_APART) || defined(VKF_FP32_PARTS)
 const bool FETCHES_AHEAD = false;
