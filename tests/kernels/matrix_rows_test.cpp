@@ -108,14 +108,14 @@ const std::vector<vkf::test::Shape> shapes = {
 };
 
 // Runs each case on the next shape, or on all of them in a whole sweep.
-void runOn(uint32_t rowTiles, const std::vector<Case>& some, const std::vector<vkf::test::Shape>& shapes) {
+void runOn(uint32_t rowTiles, const std::vector<Case>& some, const std::vector<vkf::test::Shape>& inTurn) {
     vkf::host::DeviceOptions options;
     options.tuning = tuningOfMatrices(rowTiles);
     vkf::host::Device device = vkf::test::openTestDevice(options);
     uint32_t ran = 0;
     size_t first = 0;
     for (const Case& masked : some) {
-        for (const vkf::test::Shape& shape : vkf::test::eachNth(shapes, shapes.size(), first++ % shapes.size())) {
+        for (const vkf::test::Shape& shape : vkf::test::eachNth(inTurn, inTurn.size(), first++ % inTurn.size())) {
             VkfProblem problem = problemOf(shape);
             problem.path = VKF_PATH_COOPMAT;
             vkf::enable(problem, VKF_ARRAY_LSE);
