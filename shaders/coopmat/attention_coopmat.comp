@@ -19,8 +19,8 @@
 //
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      7   The next tile is on its way to registers while line 10 uses this tile. Where FETCHES_AHEAD, the first tile of
-//          the second loop is, too.
+//      7   The next tile is on its way to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
+//          of the second loop follows the last tile of the first loop in this way.
 //      8   Where registers are short, the last depths of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which these rows
 //          see no key. coopmat/subgroup_rows.glsl says which matrices a subgroup has.
@@ -211,8 +211,9 @@ void accumulateOutput(const uint first_matrix) {
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
 const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
 
-// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range. The first tile may
-// be fetched already. During the last tile, the kernel fetches tile `following`, unless it is NO_TILE.
+// Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
+//   - `fetched`: the first tile is on its way to registers already.
+//   - `following`: the tile to fetch during the last tile, or NO_TILE. Only with FETCHES_AHEAD.
 void attend(const Walk walk, uint tile, const uint last, const bool fetched, const uint following, const bool full) {
     if (!fetched) {
         fetchTile(k, v, tile * TILE_KEYS, full, thread); // 7, of the first tile

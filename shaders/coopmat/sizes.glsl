@@ -36,7 +36,8 @@ const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // words in a row of a matrix 
 #ifndef VKF_FP32_PARTS
 const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
 #endif
-// Whether rows of k or v have columns past their last word. No tile overwrites these columns.
+// Whether rows of k or v have columns past their last word. No tile overwrites these columns. A choice joins the two
+// comparisons: glslang writes wrong SPIR-V for || and && of such constants, which the test spirv_val finds.
 const bool CLEARS_STAGE = K_WORDS != DIM_TILES * TILE_WORDS ? true : V_WORDS != VALUE_TILES * VALUE_TILE_WORDS;
 
 // A chunk: the depths of q that a subgroup stages at once, for one row of matrices.

@@ -12,21 +12,23 @@
 const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
 const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
-// Whether the first tile of the second loop is fetched during the last tile of the first loop. Otherwise the second loop
-// begins by waiting for it. Under causal masks and windows, loops are so short that the wait matters. Subgroups with two
-// matrices of rows have no registers for it, and invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md,
-// "first tile of the second loop").
+
+#define NO_TILE 0xffffffffu // no tile of keys has this number
+
+// Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows have
+// none. Invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md, "first tile of the second loop"). Choices
+// stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/sizes.glsl).
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
+// Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
+// second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.
 #if defined(VKF_PLACES_APART) || defined(VKF_FP32_PARTS)
 const bool FETCHES_AHEAD = false;
 #else
 const bool FETCHES_AHEAD = STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false;
 #endif
-// Whether the first tile of the first loop is fetched before the barrier behind the loads of q. Windows with D = 128 take
-// 2 % more time with it.
+// Whether the kernel also fetches the first tile of all before the barrier that ends the loading of q. With D = 128,
+// windows take 2 % more time if it does.
 const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;
-// No tile of keys has this number.
-#define NO_TILE 0xffffffffu
 
 // The tiles of keys of a workgroup. Some row sees tiles [first, end). The visible ranges of all rows include all keys
 // of [full_first, full_end).

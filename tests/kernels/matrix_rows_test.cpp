@@ -3,11 +3,10 @@
 // Tiles of path coopmat that the library chooses for large problems on GPUs. Tuning data chooses them here, for small
 // problems on any device.
 //
-//   - Subgroups with two matrices of rows: under most masks these matrices are spread over the tile, and where
-//   registers
-//     are short, depths of q lie in shared memory.
-//   - Subgroups with one matrix of rows and few keys in a tile: under causal masks and windows, the last full tile
-//     fetches the first partial one.
+// Subgroups with two matrices of rows: under most masks these matrices are spread over the tile. Where registers are
+// short, depths of q lie in shared memory.
+//
+// Subgroups with one matrix of rows: under causal masks and windows, the last full tile fetches the first partial one.
 #include <catch2/catch_test_macros.hpp>
 
 #include <string>
@@ -26,7 +25,8 @@ using vkf::test::problemOf;
 using vkf::test::setWindow;
 using vkf::test::testDevice;
 
-// As many matrices of rows for any number of them, and few keys in a tile: many tiles are seen by some matrices only.
+// Tiles with eight matrices of rows, `rowTiles` of them in each subgroup, and with few keys. So only some matrices see
+// a key of a partial tile.
 std::string tuningOfMatrices(uint32_t rowTiles) {
     const uint32_t subgroups = 8 / rowTiles;
     std::string text = vkf::test::tuningHead(testDevice());
@@ -107,7 +107,7 @@ const std::vector<vkf::test::Shape> shapes = {
     {1, 6, 2, 45, 97, 128, 120, VKF_TYPE_BF16},  {1, 2, 1, 140, 139, 37, 53, VKF_TYPE_F32},
 };
 
-// Runs each case on the next shape, or on all of them in a whole sweep.
+// Runs each case with such tiles: on the next of the shapes, or on all of them in a whole sweep.
 void runOn(uint32_t rowTiles, const std::vector<Case>& some, const std::vector<vkf::test::Shape>& inTurn) {
     vkf::host::DeviceOptions options;
     options.tuning = tuningOfMatrices(rowTiles);
