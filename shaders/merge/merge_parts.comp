@@ -16,6 +16,7 @@ layout(local_size_x_id = VKF_MERGE_ID_WORKGROUP_SIZE) in;
 layout(constant_id = VKF_MERGE_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
 layout(constant_id = VKF_MERGE_ID_LANES) const uint LANES = 8;
 layout(constant_id = VKF_MERGE_ID_GROUPS) const uint MERGE_GROUPS = 1;
+layout(constant_id = VKF_MERGE_ID_AT_ONCE) const uint AT_ONCE = 4;
 layout(constant_id = VKF_MERGE_ID_TYPE_PART) const uint TYPE_PART = VKF_STORED_F32;
 layout(constant_id = VKF_MERGE_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
 layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
@@ -39,7 +40,7 @@ struct Place {
 // Some libraries give a row without visible keys an lse of +infinity.
 vec2 loadState(const Place place, const uint i) {
     float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(i, params.lse_part_stride))).value);
-    return abs(lse) == INFINITY ? vec2(0.0) : vec2(lse, 1.0);
+    return abs(lse) == INFINITY ? vec2(MINUS_INFINITY, 0.0) : vec2(lse, 1.0);
 }
 
 vec4 loadOutput(const Place place, const uint i) {

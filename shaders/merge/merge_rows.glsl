@@ -10,13 +10,14 @@
 // The order of the sums depends only on the number of partial results, so a call gives the same bits each time.
 //
 // An invocation holds four columns of one row. LANES invocations, a power of two, hold a row. MERGE_GROUPS such groups
-// share the partial results of a row. At the end the first group adds the sums of all groups. An invocation loads
-// several partial results at once, because a merge spends its time waiting for loads.
+// share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group adds
+// the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once. So
+// AT_ONCE is as small as the number of partial results allows (docs/tuning.md, "Log: path decode", "The merge").
 //
 // Needs:
-// - specialization constants WORKGROUP_SIZE, LANES and MERGE_GROUPS; MINUS_INFINITY
+// - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE; MINUS_INFINITY; common/compilers.glsl
 // - struct Place, which says where the partial results of a row lie
-// - loadState(place, i): m and l of partial result i; l = 0 if it saw no key
+// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any other.
 // - loadOutput(place, i): four columns of its o
 // - power(x): the exponential in units of m
 //
@@ -33,42 +34,45 @@ float m = MINUS_INFINITY; // running maximum
 float l = 0.0;
 vec4 o = vec4(0.0);
 
-// Lines 9 and 10: rescales l and o to a new m.
-void raise(const float to) {
-    float factor = l == 0.0 ? 0.0 : power(m - to);
-    l *= factor;
-    o *= factor;
-    m = to;
-}
-
 // exp(m_i - m) l_i; 0 for a partial result that saw no key, whatever its m is.
 float rescaledSum(const vec2 state) {
     return state.y == 0.0 ? 0.0 : power(state.x - m) * state.y;
 }
 
-// Adds VKF_MERGED_AT_ONCE of `count` partial results: `first`, first + MERGE_GROUPS, ...
-void addPartialResults(const Place place, const uint first, const uint count) {
-    vec2 state[VKF_MERGED_AT_ONCE];
-    vec4 partial_o[VKF_MERGED_AT_ONCE];
-    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
-        uint index = min(first + i * MERGE_GROUPS, count - 1);
-        state[i] = loadState(place, index);
-        partial_o[i] = loadOutput(place, index);
+// Lines 9 and 10: adds AT_ONCE of `count` partial results: `first`, first + MERGE_GROUPS, ... There is nothing to load
+// of a row that does not exist.
+void addPartialResults(const Place place, const bool exists, const uint first, const uint count) {
+    vec2 state[AT_ONCE];
+    vec4 partial_o[AT_ONCE];
+    IF_KEEPING_LOADS_HERE(exists) { // else the compiler loads o only when it has the states
+        UNROLL for (uint i = 0; i < AT_ONCE; i++) {
+            partial_o[i] = loadOutput(place, min(first + i * MERGE_GROUPS, count - 1));
+        }
+        UNROLL for (uint i = 0; i < AT_ONCE; i++) {
+            state[i] = loadState(place, min(first + i * MERGE_GROUPS, count - 1));
+        }
+    } else {
+        UNROLL for (uint i = 0; i < AT_ONCE; i++) {
+            partial_o[i] = vec4(0.0);
+            state[i] = vec2(MINUS_INFINITY, 0.0);
+        }
     }
-    float m_new = m; // 9
-    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
-        state[i] = first + i * MERGE_GROUPS < count ? state[i] : vec2(0.0);
-        m_new = state[i].y == 0.0 ? m_new : max(m_new, state[i].x);
+    const vec2 before = vec2(m, l);
+    UNROLL for (uint i = 0; i < AT_ONCE; i++) {
+        state[i].y = first + i * MERGE_GROUPS < count ? state[i].y : 0.0;
+        m = max(m, state[i].x);
     }
-    raise(m_new);
-    UNROLL for (uint i = 0; i < VKF_MERGED_AT_ONCE; i++) {
+    const float factor = before.y == 0.0 ? 0.0 : power(before.x - m);
+    l *= factor;
+    o *= factor;
+    UNROLL for (uint i = 0; i < AT_ONCE; i++) {
         float sum = rescaledSum(state[i]);
-        l += sum;                                                // 9
-        o += state[i].y == 0.0 ? vec4(0.0) : sum * partial_o[i]; // 10
+        l += sum;
+        o += state[i].y == 0.0 ? vec4(0.0) : sum * partial_o[i];
     }
 }
 
-// Adds the states of all groups of a row, in the first group.
+// Adds up the states of all groups of a row, in the first group.
 void joinGroups(const uint group, const uint lane_of_row) {
     state_stage[gl_LocalInvocationIndex] = vec2(m, l);
     o_stage[gl_LocalInvocationIndex] = o;
@@ -76,26 +80,24 @@ void joinGroups(const uint group, const uint lane_of_row) {
     if (group != 0) {
         return;
     }
-    float m_new = m;
-    for (uint g = 1; g < MERGE_GROUPS; g++) {
-        vec2 state = state_stage[lane_of_row + g * LANES];
-        m_new = state.y == 0.0 ? m_new : max(m_new, state.x);
+    vec2 state[MERGE_GROUPS];
+    UNROLL for (uint g = 0; g < MERGE_GROUPS; g++) {
+        state[g] = state_stage[lane_of_row + g * LANES];
+        m = max(m, state[g].x);
     }
-    raise(m_new);
-    for (uint g = 1; g < MERGE_GROUPS; g++) {
-        vec2 state = state_stage[lane_of_row + g * LANES];
-        float factor = state.y == 0.0 ? 0.0 : power(state.x - m);
-        l += factor * state.y;
+    l = 0.0;
+    o = vec4(0.0);
+    UNROLL for (uint g = 0; g < MERGE_GROUPS; g++) {
+        float factor = state[g].y == 0.0 ? 0.0 : power(state[g].x - m);
+        l += factor * state[g].y;
         o += factor * o_stage[lane_of_row + g * LANES];
     }
 }
 
 // Merges the `count` partial results of a row, in all groups. Then the first group has m, l and o of the row.
 void mergeRow(const Place place, const bool exists, const uint group, const uint count) {
-    if (exists) {
-        for (uint first = group; first < count; first += MERGE_GROUPS * VKF_MERGED_AT_ONCE) {
-            addPartialResults(place, first, count);
-        }
+    KEEP_LOOP for (uint first = group; first < count; first += MERGE_GROUPS * AT_ONCE) {
+        addPartialResults(place, exists, first, count);
     }
     if (MERGE_GROUPS > 1) {
         joinGroups(group, gl_LocalInvocationIndex);
@@ -104,7 +106,7 @@ void mergeRow(const Place place, const bool exists, const uint group, const uint
 
 // Line 12.
 vec4 mergedOutput() {
-    return l == 0.0 ? vec4(0.0) : o / l;
+    return o * (l == 0.0 ? 0.0 : 1.0 / l);
 }
 
 #endif

@@ -14,6 +14,7 @@ layout(local_size_x_id = VKF_MERGE_ID_WORKGROUP_SIZE) in;
 layout(constant_id = VKF_MERGE_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64;
 layout(constant_id = VKF_MERGE_ID_LANES) const uint LANES = 8;
 layout(constant_id = VKF_MERGE_ID_GROUPS) const uint MERGE_GROUPS = 1;
+layout(constant_id = VKF_MERGE_ID_AT_ONCE) const uint AT_ONCE = 4;
 layout(constant_id = VKF_MERGE_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
 layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_MERGE_ID_DIM) const uint DIM = 64;
@@ -61,9 +62,17 @@ void main() {
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint word = index % ROW_PIECES * LANES + gl_LocalInvocationIndex % LANES;
     index /= ROW_PIECES;
-    uint row = index % params.rows;
-    uint head = index / params.rows % params.heads;
-    uint batch = index / params.rows / params.heads;
+    uint head = index;
+    uint row = 0;
+    if (params.rows > 1) { // one row of one sequence needs no divisions
+        head = index / params.rows;
+        row = index - head * params.rows;
+    }
+    uint batch = 0;
+    if (params.row_count > params.heads * params.rows) {
+        batch = head / params.heads;
+        head -= batch * params.heads;
+    }
     bool exists = index < params.row_count && word < WORDS;
     uint split_rows = params.heads * params.rows;
     Place place = Place(batch * KEY_SPLITS * split_rows + head * params.rows + row, split_rows, word);

@@ -50,22 +50,20 @@ struct SplitMergeParams {
 
 #define VKF_MAX_MERGE_DIM 65536
 
-/* Partial results that an invocation loads at once. */
-#define VKF_MERGED_AT_ONCE 8
-
 /* Ids of specialization constants. Both kernels: */
 #define VKF_MERGE_ID_WORKGROUP_SIZE 0
 #define VKF_MERGE_ID_LANES 1  /* invocations that share a row, a power of two */
 #define VKF_MERGE_ID_GROUPS 2 /* groups of lanes that share the partial results of a row, a power of two */
-#define VKF_MERGE_ID_TYPE_O 3
-#define VKF_MERGE_ID_LSE 4    /* bool */
+#define VKF_MERGE_ID_AT_ONCE 3 /* partial results that an invocation loads at once */
+#define VKF_MERGE_ID_TYPE_O 4
+#define VKF_MERGE_ID_LSE 5    /* bool */
 /* merge_parts.comp: */
-#define VKF_MERGE_ID_TYPE_PART 5
+#define VKF_MERGE_ID_TYPE_PART 6
 /* merge_splits.comp: */
-#define VKF_MERGE_ID_DIM 6    /* columns of o */
-#define VKF_MERGE_ID_KEY_SPLITS 7
-#define VKF_MERGE_ID_SINKS 8  /* bool */
-#define VKF_MERGE_ID_COUNT 9
+#define VKF_MERGE_ID_DIM 7    /* columns of o */
+#define VKF_MERGE_ID_KEY_SPLITS 8
+#define VKF_MERGE_ID_SINKS 9  /* bool */
+#define VKF_MERGE_ID_COUNT 10
 
 #ifdef __cplusplus
 static_assert(sizeof(MergeParams) == 120);

@@ -13,6 +13,7 @@
 #include "problem/cache_tensor.hpp"
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
+#include "tiles/merge_tile.hpp"
 
 namespace vkf {
 namespace {
@@ -115,18 +116,14 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
             return result;
         }
     }
-    const uint32_t workgroupSize = std::min(256U, caps.maxInvocations);
     const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), maxLanes);
-    const uint32_t rounds = (merge.params.part_count + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE;
-    const uint32_t groups = std::min(std::bit_ceil(rounds), std::bit_floor(workgroupSize / lanes));
-    merge.rowsOfWorkgroup = workgroupSize / lanes / groups;
+    const MergeTile tile = chooseMergeTile(merge.params.part_count, lanes, caps.maxInvocations);
+    merge.rowsOfWorkgroup = tile.rows;
     merge.columnsOfWorkgroup = 4 * lanes;
     variant->kernel = Kernel::mergeParts;
     variant->storage16 = !wide;
     variant->rolled = traitsOf(variant->kernel).unrolledLoops && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    variant->constants[VKF_MERGE_ID_WORKGROUP_SIZE] = merge.rowsOfWorkgroup * lanes * groups;
-    variant->constants[VKF_MERGE_ID_LANES] = lanes;
-    variant->constants[VKF_MERGE_ID_GROUPS] = groups;
+    tile.setConstants(variant->constants);
     variant->constants[VKF_MERGE_ID_TYPE_PART] = static_cast<uint32_t>(merge.layout.part.type);
     variant->constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(merge.layout.o.type);
     variant->constants[VKF_MERGE_ID_LSE] = merge.lse ? 1 : 0;

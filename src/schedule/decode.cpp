@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "device/matrix_obstacle.hpp"
-#include "tiles/decode_choice.hpp"
+#include "tiles/decode/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {

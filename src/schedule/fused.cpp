@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tiles/merge_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -21,20 +22,15 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     const uint32_t words = (p.valueDim + 3) / 4;
     const uint32_t lanes = std::bit_ceil(words) > mergeLanes ? widePieceLanes : std::bit_ceil(words);
     const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
-    const uint32_t workgroupSize = std::min(mergeWorkgroupSize, caps.maxInvocations);
-    const uint32_t groups =
-        std::min(std::bit_ceil((splits + VKF_MERGED_AT_ONCE - 1) / VKF_MERGED_AT_ONCE), workgroupSize / lanes);
-    const uint32_t rows = workgroupSize / lanes / groups;
+    const MergeTile tile = chooseMergeTile(splits, lanes, caps.maxInvocations);
     const VkfResult result =
         builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
-                    (pieces + rows - 1) / rows, 4.0 * rows * splits * p.valueDim, message);
+                    (pieces + tile.rows - 1) / tile.rows, 4.0 * tile.rows * splits * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
         merge.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
         Constants& constants = merge.variant.constants;
-        constants[VKF_MERGE_ID_WORKGROUP_SIZE] = workgroupSize;
-        constants[VKF_MERGE_ID_LANES] = lanes;
-        constants[VKF_MERGE_ID_GROUPS] = groups;
+        tile.setConstants(constants);
         constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
         constants[VKF_MERGE_ID_LSE] = has(p, VKF_ARRAY_LSE) ? 1 : 0;
         constants[VKF_MERGE_ID_DIM] = p.valueDim;

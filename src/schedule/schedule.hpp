@@ -17,9 +17,6 @@
 
 namespace vkf {
 
-// Invocations of a workgroup that merges key splits, if the device allows as many.
-inline constexpr uint32_t mergeWorkgroupSize = 256;
-
 // Invocations of a workgroup that divides rows of path key_outer; a row takes at most 64.
 inline constexpr uint32_t finishWorkgroupSize = 128;
 

@@ -305,10 +305,10 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
 }
 
 TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
-    // 8 groups of lanes share 57 partial results, so 32 rows fill a workgroup. The partial results overlap in memory:
-    // partial result k is number k for every row. It counts in row i if k + i is a multiple of 57.
+    // 16 groups of one lane share 57 partial results, so 8 rows fill a workgroup. The partial results overlap in
+    // memory: partial result k is number k for every row. It counts in row i if k + i is a multiple of 57.
     constexpr uint32_t parts = 57;
-    VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 32 + 100, 1);
+    VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 8 + 100, 1);
     p.part.headStride = 1; // and none from row to row
     p.partStride = 1;
     p.lsePartStride = 1;

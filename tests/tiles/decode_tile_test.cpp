@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "support/described_device.hpp"
-#include "tiles/decode_choice.hpp"
+#include "tiles/decode/decode_choice.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include "device/caps.hpp"
 #include "tiles/coopmat_tile.hpp"
-#include "tiles/decode_tile.hpp"
-#include "tiles/decode_wide_tile.hpp"
+#include "tiles/decode/decode_tile.hpp"
+#include "tiles/decode/decode_wide_tile.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/scalar_tile.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/decode_choice.hpp"
+#include "tiles/decode/decode_choice.hpp"
 
 #include <algorithm>
 

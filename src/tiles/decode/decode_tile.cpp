@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/decode_tile.hpp"
+#include "tiles/decode/decode_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
-#include "tiles/decode_choice.hpp"
+#include "tiles/decode/decode_choice.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tuning_file.hpp"

@@ -7,10 +7,10 @@
 #include <variant>
 
 #include "device/caps.hpp"
-#include "tiles/decode_matrix_tile.hpp"
-#include "tiles/decode_problem.hpp"
-#include "tiles/decode_tile.hpp"
-#include "tiles/decode_wide_tile.hpp"
+#include "tiles/decode/decode_matrix_tile.hpp"
+#include "tiles/decode/decode_problem.hpp"
+#include "tiles/decode/decode_tile.hpp"
+#include "tiles/decode/decode_wide_tile.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tile_search.hpp"
 

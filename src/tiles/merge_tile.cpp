@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "tiles/merge_tile.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "shared/merge_params.h"
+
+namespace vkf {
+namespace {
+
+// With D = 128 on an H200, 16 partial results take 8.0 us in all in 2 groups, 7.8 in 4 or 8. With 33 of them, 4096 keys
+// take 12.1 us if an invocation loads eight at once in two turns, 11.2 if it loads five in one turn, 11.4 if 512
+// invocations load three. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See
+// docs/tuning.md, "Log: path decode", "The merge".
+constexpr uint32_t usualAtOnce = 4;
+constexpr uint32_t mostAtOnce = 8;
+constexpr uint32_t usualInvocations = 128;
+constexpr uint32_t mostInvocations = 256;
+
+uint32_t dividedUp(uint32_t count, uint32_t by) { return (count + by - 1) / by; }
+
+} // namespace
+
+void MergeTile::setConstants(Constants& constants) const {
+    constants[VKF_MERGE_ID_WORKGROUP_SIZE] = workgroupSize();
+    constants[VKF_MERGE_ID_LANES] = lanes;
+    constants[VKF_MERGE_ID_GROUPS] = groups;
+    constants[VKF_MERGE_ID_AT_ONCE] = atOnce;
+}
+
+MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, uint32_t maxInvocations) {
+    const uint32_t mostGroups = std::bit_floor(std::min(mostInvocations, maxInvocations) / lanes);
+    MergeTile tile;
+    tile.lanes = lanes;
+    tile.groups = std::min(std::bit_ceil(dividedUp(partialResults, usualAtOnce)), mostGroups);
+    const uint32_t turns = dividedUp(partialResults, tile.groups * mostAtOnce);
+    tile.atOnce = dividedUp(partialResults, tile.groups * turns);
+    tile.rows = std::max(usualInvocations / (lanes * tile.groups), 1U);
+    return tile;
+}
+
+} // namespace vkf

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The workgroup of the kernels that merge partial results (shaders/merge/merge_rows.glsl).
+#pragma once
+
+#include <cstdint>
+
+#include "pipelines/variant.hpp"
+
+namespace vkf {
+
+struct MergeTile {
+    uint32_t lanes = 0;  // invocations that share a row, a power of two
+    uint32_t groups = 0; // groups of lanes that share the partial results of a row, a power of two
+    uint32_t atOnce = 0; // partial results that an invocation loads at once
+    uint32_t rows = 0;   // rows of a workgroup
+
+    uint32_t workgroupSize() const { return lanes * groups * rows; }
+    void setConstants(Constants& constants) const;
+};
+
+// `lanes` must be a power of two, and at most 64. `maxInvocations` is the device's limit, at least 128.
+MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, uint32_t maxInvocations);
+
+} // namespace vkf
