@@ -129,10 +129,15 @@ def device_title(report, rest):
 # ---- prefill ---------------------------------------------------------------------------------------
 
 
+# A result whose clock was below this share of the highest one is about the clock, not about the kernel.
+LEAST_CLOCK = 0.9
+
+
 def prefill_panels(found, element_type, options):
-    """{(causal, D): {label: {N: TFLOP/s}}}. Later reports replace earlier ones."""
+    """{(causal, D): {label: {N: TFLOP/s}}}, without results at a low clock. Later reports replace earlier ones."""
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for report in found:
+        least_clock = LEAST_CLOCK * max(result.get("clock_mhz") or 0 for result in report["results"])
         for result in report["results"]:
             rows = result["queryRows"]
             sequences = max(report["tokens"] // rows, 1) if options.batch == "many" else 1
@@ -141,7 +146,8 @@ def prefill_panels(found, element_type, options):
             if options.dim not in (None, result["headDim"]):
                 continue
             panel = panels[result["causal"], result["headDim"]]
-            panel["vkflash " + result["path"]][rows] = result["teraflops"]
+            if (result.get("clock_mhz") or least_clock) >= least_clock:
+                panel["vkflash " + result["path"]][rows] = result["teraflops"]
             for peer in result["peers"]:
                 panel[options.names.get(peer["name"], peer["name"])][rows] = peer["teraflops"]
     return panels
