@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include "schedule/schedule.hpp"
 #include "support/call.hpp"
@@ -154,6 +155,41 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F16}, VKF_TYPE_F16) == vkf::Kernel::attentionDecode);
 }
 
+TEST_CASE("a merge loads all partial results of a row in one turn, up to 64 of them, and few at once", "[schedule]") {
+    struct Expected {
+        uint32_t splits;
+        uint32_t groups;
+        uint32_t atOnce;
+    };
+    for (const Expected& expected :
+         {Expected{2, 1, 2}, {4, 1, 4}, {5, 2, 3}, {16, 4, 4}, {33, 8, 5}, {64, 8, 8}, {66, 8, 5}, {132, 8, 6}}) {
+        VkfProblem problem = problemOf({1, 32, 8, 1, 70000, 128, 0, VKF_TYPE_F16});
+        problem.path = VKF_PATH_DECODE;
+        problem.kvSplits = expected.splits;
+        const vkf::Schedule made = schedule(matrixCaps(), problem);
+        const vkf::Constants& c = made.phases.at(1).variant.constants;
+        INFO(expected.splits << " splits");
+        CHECK(c[VKF_MERGE_ID_GROUPS] == expected.groups);
+        CHECK(c[VKF_MERGE_ID_AT_ONCE] == expected.atOnce);
+    }
+}
+
+TEST_CASE("one row against many keys has workgroups of eight subgroups where the device allows them", "[schedule]") {
+    vkf::Caps caps = matrixCaps();
+    const auto tileOf = [&caps](uint32_t keys, VkfType type) {
+        VkfProblem problem = problemOf({1, 32, 8, 1, keys, 128, 0, VKF_TYPE_F16});
+        problem.k.type = problem.v.type = type;
+        const vkf::Schedule made = schedule(caps, problem);
+        CHECK(made.phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
+        return std::pair(made.tile.workgroupSize, made.splits);
+    };
+    CHECK(tileOf(16384, VKF_TYPE_F16) == std::pair(128U, 33U));
+    CHECK(tileOf(65536, VKF_TYPE_F16) == std::pair(256U, 16U));
+    CHECK(tileOf(65536, VKF_TYPE_Q8_0) == std::pair(128U, 66U));
+    caps.maxInvocations = 128;
+    CHECK(tileOf(65536, VKF_TYPE_F16).first == 128);
+}
+
 TEST_CASE("the merge has a place for every split and fits every device", "[schedule]") {
     for (const uint32_t invocations : {128U, 256U, 1024U}) {
         for (const uint32_t dim : {1U, 64U, 128U, 256U, 288U, 512U}) {
@@ -168,6 +204,9 @@ TEST_CASE("the merge has a place for every split and fits every device", "[sched
                 INFO(invocations << " invocations, D " << dim << ", " << splits << " splits");
                 CHECK(c[VKF_MERGE_ID_WORKGROUP_SIZE] <= invocations);
                 CHECK(c[VKF_MERGE_ID_WORKGROUP_SIZE] % perRow == 0);
+                CHECK(c[VKF_MERGE_ID_AT_ONCE] >= 1);
+                CHECK(c[VKF_MERGE_ID_AT_ONCE] <= 8);
+                CHECK(c[VKF_MERGE_ID_GROUPS] <= splits);
                 const uint32_t pieces = (dim + c[VKF_MERGE_ID_LANES] * 4 - 1) / (c[VKF_MERGE_ID_LANES] * 4);
                 CHECK((pieces == 1 || dim > 256));
                 CHECK(made.phases[1].items * (c[VKF_MERGE_ID_WORKGROUP_SIZE] / perRow) >= 3 * 4 * 2 * pieces);

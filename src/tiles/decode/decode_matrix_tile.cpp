@@ -48,8 +48,8 @@ bool dealsBlocks(const DecodeMatrixTile& tile) {
 }
 
 // A subgroup takes as many matrices of rows as needed, up to mostSubgroupRows. More rows go to more subgroups. The
-// other subgroups share the keys.
-DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem) {
+// other subgroups, of `subgroups` in all, share the keys.
+DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem, uint32_t subgroups) {
     DecodeMatrixTile tile;
     tile.layout = layout;
     tile.columns = layout.fewestColumns();
@@ -60,9 +60,7 @@ DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem
     tile.rowTiles = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
     tile.rowSubgroups =
         static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * queries)), mostRowSubgroups));
-    const bool hasManyKeys = problem.keys * problem.kvHeads >= manyKeys * multiprocessors;
-    const bool isLarge = hasManyKeys && tile.keyColumns == 2 && !problem.hasBlocks();
-    tile.keySubgroups = std::max((isLarge ? subgroupsOfManyKeys : usualSubgroups) / tile.rowSubgroups, 1U);
+    tile.keySubgroups = std::max(subgroups / tile.rowSubgroups, 1U);
     // The first state of each lane along the depth has the first rows.
     const uint64_t most = uint64_t{tile.rowTiles} * queries;
     const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
@@ -139,19 +137,27 @@ std::string DecodeMatrixTile::text(uint32_t splits) const {
 // took 317 us then instead of 198 without matrices.
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                               DecodeSearch& search) {
-    const DecodeMatrixTile tile = tileOf(layout, problem);
-    const bool fills = layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
-    DecodeMatrixTile oneColumn = tile;
-    oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    considerWithSplits(tile, problem,
-                       firstOf({
-                           objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-                           objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
-                           exceedsDevice(tile, caps),
-                           inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
-                       }),
-                       search);
+    const bool hasManyKeys = problem.keys * problem.kvHeads >= manyKeys * multiprocessors;
+    const bool mayBeLarge = hasManyKeys && problem.rows > mostPlainRows && !problem.hasBlocks();
+    for (const uint32_t subgroups : {subgroupsOfManyKeys, usualSubgroups}) {
+        const DecodeMatrixTile tile = tileOf(layout, problem, subgroups);
+        if (subgroups == subgroupsOfManyKeys && !(mayBeLarge && tile.keyColumns == 2)) {
+            continue;
+        }
+        const bool fills = layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
+        DecodeMatrixTile oneColumn = tile;
+        oneColumn.keyColumns = 1;
+        considerWithSplits(
+            tile, problem,
+            firstOf({
+                objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
+                objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
+                exceedsDevice(tile, caps),
+                inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+            }),
+            search);
+    }
 }
 
 } // namespace vkf
