@@ -137,7 +137,7 @@ def prefill_panels(found, element_type, options):
     """{(causal, D): {label: {N: TFLOP/s}}}, without results at a low clock. Later reports replace earlier ones."""
     panels = collections.defaultdict(lambda: collections.defaultdict(dict))
     for report in found:
-        least_clock = LEAST_CLOCK * max(result.get("clock_mhz") or 0 for result in report["results"])
+        least_clock = LEAST_CLOCK * max((result.get("clock_mhz") or 0 for result in report["results"]), default=0)
         for result in report["results"]:
             rows = result["queryRows"]
             sequences = max(report["tokens"] // rows, 1) if options.batch == "many" else 1

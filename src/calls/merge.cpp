@@ -19,7 +19,6 @@ namespace vkf {
 namespace {
 
 constexpr uint64_t mostElements = (uint64_t{1} << 62) - 1;
-constexpr uint32_t maxLanes = 64;
 
 // Returns the distance from the first element of `count` pieces to one past the last one. UINT64_MAX if it is over
 // mostElements.
@@ -116,7 +115,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
             return result;
         }
     }
-    const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), maxLanes);
+    const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), mostMergeLanes);
     const MergeTile tile = chooseMergeTile(merge.params.part_count, lanes, caps.maxInvocations);
     merge.rowsOfWorkgroup = tile.rows;
     merge.columnsOfWorkgroup = 4 * lanes;

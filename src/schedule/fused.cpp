@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "schedule/paths.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "tiles/merge_tile.hpp"
@@ -10,8 +9,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mergeLanes = 64;     // most lanes of a row that is merged in one piece
-constexpr uint32_t widePieceLanes = 16; // of one piece of a wider row
+constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wide for mostMergeLanes
 
 // Adds the phase that merges the partial results in scratch memory.
 VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem& problem, ScheduleBuilder& builder,
@@ -20,7 +18,7 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     // Wide rows are merged in pieces. Problems with wide rows have few heads, and merging each row in one piece would
     // make too few workgroups.
     const uint32_t words = (p.valueDim + 3) / 4;
-    const uint32_t lanes = std::bit_ceil(words) > mergeLanes ? widePieceLanes : std::bit_ceil(words);
+    const uint32_t lanes = std::bit_ceil(words) > mostMergeLanes ? widePieceLanes : std::bit_ceil(words);
     const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
     const MergeTile tile = chooseMergeTile(splits, lanes, caps.maxInvocations);
     const VkfResult result =

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "shared/merge_params.h"
+#include "tiles/kernel_tile.hpp"
 
 namespace vkf {
 namespace {
@@ -16,8 +17,6 @@ constexpr uint32_t usualAtOnce = 4;
 constexpr uint32_t mostAtOnce = 8;
 constexpr uint32_t usualInvocations = 128;
 constexpr uint32_t mostInvocations = 256;
-
-uint32_t dividedUp(uint32_t count, uint32_t by) { return (count + by - 1) / by; }
 
 } // namespace
 
@@ -32,9 +31,10 @@ MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, uint32_t maxI
     const uint32_t mostGroups = std::bit_floor(std::min(mostInvocations, maxInvocations) / lanes);
     MergeTile tile;
     tile.lanes = lanes;
-    tile.groups = std::min(std::bit_ceil(dividedUp(partialResults, usualAtOnce)), mostGroups);
-    const uint32_t turns = dividedUp(partialResults, tile.groups * mostAtOnce);
-    tile.atOnce = dividedUp(partialResults, tile.groups * turns);
+    tile.groups =
+        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(tilesOf(partialResults, usualAtOnce)), mostGroups));
+    const auto turns = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * mostAtOnce));
+    tile.atOnce = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * turns));
     tile.rows = std::max(usualInvocations / (lanes * tile.groups), 1U);
     return tile;
 }

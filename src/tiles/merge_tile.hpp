@@ -9,6 +9,9 @@
 
 namespace vkf {
 
+// Most invocations that share a row which is merged in one piece.
+inline constexpr uint32_t mostMergeLanes = 64;
+
 struct MergeTile {
     uint32_t lanes = 0;  // invocations that share a row, a power of two
     uint32_t groups = 0; // groups of lanes that share the partial results of a row, a power of two
@@ -19,7 +22,7 @@ struct MergeTile {
     void setConstants(Constants& constants) const;
 };
 
-// `lanes` must be a power of two, and at most 64. `maxInvocations` is the device's limit, at least 128.
+// `lanes` must be a power of two, and at most mostMergeLanes. `maxInvocations` is the device's limit, at least 128.
 MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, uint32_t maxInvocations);
 
 } // namespace vkf

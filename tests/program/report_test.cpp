@@ -387,6 +387,26 @@ TEST_CASE("plot.py names other implementations as the caller says", "[report]") 
                                         !ContainsSubstring("Absent"));
 }
 
+TEST_CASE("plot.py leaves results at a low clock out of the figure of prefill", "[report]") {
+    const std::string python = findPython();
+    const std::string script = (std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/plot.py").string();
+    const Workplace place;
+    const auto figureOf = [&](double clock, double teraflops) {
+        Json results = severalResults();
+        for (Json& one : results)
+            one["clock_mhz"] = 1700.0;
+        results[0]["clock_mhz"] = clock;
+        results[0]["teraflops"] = teraflops;
+        place.write("clocks.json", benchFile("prefill", results).dump());
+        const ProgramResult run = place.runWords({python, script, "clocks.json", "-o", "clocks.svg"});
+        INFO(run.err);
+        REQUIRE(run.status == 0);
+        return place.read("clocks.svg");
+    };
+    CHECK(figureOf(700, 1.0) == figureOf(700, 2.0));
+    CHECK(figureOf(1690, 1.0) != figureOf(1690, 2.0));
+}
+
 TEST_CASE("plot.py refuses in one line", "[report]") {
     const std::string python = findPython();
     const std::string script = (std::filesystem::path(VKFLASH_SAMPLES_DIR).parent_path() / "bench/plot.py").string();
@@ -395,7 +415,9 @@ TEST_CASE("plot.py refuses in one line", "[report]") {
     Json broken = benchFile("study", severalResults());
     broken["results"][0].erase("causal");
     place.write("in/broken.json", broken.dump());
+    place.write("in/empty.json", benchFile("prefill", Json::array()).dump());
     const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+        {{"in/empty.json"}, "no result of type f16"},
         {{"absent.json"}, "absent.json"},
         {{"in/notes.txt"}, "in/notes.txt"},
         {{"in/study.json"}, "is no report of vkflash bench prefill"},

@@ -86,6 +86,30 @@ uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
 }
 
+// Whether a workgroup of subgroupsOfManyKeys subgroups is faster, if it fits the device.
+bool hasManyKeys(const DecodeProblem& problem, const DecodeMatrixTile& tile) {
+    return problem.keys * problem.kvHeads >= manyKeys * multiprocessors && problem.rows > mostPlainRows &&
+           !problem.hasBlocks() && tile.keyColumns == 2;
+}
+
+// Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
+// key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
+// took 317 us then instead of 198 without matrices.
+void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
+    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
+    DecodeMatrixTile oneColumn = tile;
+    oneColumn.keyColumns = 1;
+    const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    considerWithSplits(tile, problem,
+                       firstOf({
+                           objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
+                           objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
+                           exceedsDevice(tile, caps),
+                           inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+                       }),
+                       search);
+}
+
 } // namespace
 
 uint32_t DecodeMatrixTile::matrixQueries() const { return VKF_DECODE_MATRIX_QUERIES(columns, splitsPairs()); }
@@ -132,32 +156,13 @@ std::string DecodeMatrixTile::text(uint32_t splits) const {
         {{"rowSubgroups", rowSubgroups}, {"rowTiles", rowTiles}, {"keySubgroups", keySubgroups}, {"splits", splits}});
 }
 
-// Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
-// key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
-// took 317 us then instead of 198 without matrices.
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                               DecodeSearch& search) {
-    const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    const bool hasManyKeys = problem.keys * problem.kvHeads >= manyKeys * multiprocessors;
-    const bool mayBeLarge = hasManyKeys && problem.rows > mostPlainRows && !problem.hasBlocks();
-    for (const uint32_t subgroups : {subgroupsOfManyKeys, usualSubgroups}) {
-        const DecodeMatrixTile tile = tileOf(layout, problem, subgroups);
-        if (subgroups == subgroupsOfManyKeys && !(mayBeLarge && tile.keyColumns == 2)) {
-            continue;
-        }
-        const bool fills = layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
-        DecodeMatrixTile oneColumn = tile;
-        oneColumn.keyColumns = 1;
-        considerWithSplits(
-            tile, problem,
-            firstOf({
-                objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-                objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
-                exceedsDevice(tile, caps),
-                inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
-            }),
-            search);
+    const DecodeMatrixTile large = tileOf(layout, problem, subgroupsOfManyKeys);
+    if (hasManyKeys(problem, large)) {
+        considerTile(caps, problem, large, search);
     }
+    considerTile(caps, problem, tileOf(layout, problem, usualSubgroups), search);
 }
 
 } // namespace vkf
