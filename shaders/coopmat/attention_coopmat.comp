@@ -24,7 +24,7 @@
 //      8   Where registers are short, the last depths of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which these rows
 //          see no key. coopmat/subgroup_rows.glsl says which matrices a subgroup has.
-//      9   Exponentials are powers of two; scores are in units of log2. m_i moves by whole numbers, and only when a
+//      9   Exponentials are powers of two (scores/units.glsl). m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
 //     10   The kernel computes p of the next depth between the products of this depth.
@@ -62,9 +62,12 @@
 #include "masks/block_mask.glsl"
 #include "masks/keep.glsl"
 #include "masks/tile_map.glsl"
+#define VKF_ADDS_BIAS (HAS_BIAS && !MASKED_ROWS)
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/sink.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 #ifndef VKF_FP32_PARTS
 #include "matrix/special_values.glsl"
@@ -107,8 +110,7 @@ void makeScores(const bool full) {
         computeProducts(1);
     }
     takeScores();
-    deferred = HAS_SOFTCAP ? params.softcap * nearTanhFactors(abs(params.score_scale))
-                       : vec3(abs(params.score_scale), 0.0, 0.0);
+    deferred = HAS_SOFTCAP ? softcap() * nearTanhFactors(scoreScale()) : vec3(scoreScale(), 0.0, 0.0);
     if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }

@@ -3,7 +3,7 @@
 // Terms of a score that are deferred to the exponent: the scale, a softcap and ALiBi. They cost less there. The
 // exponent is computed between products, whereas nothing else runs before the softmax.
 //
-//     p = 2^(f(s) + slope_step (lane_distance + key) - m)
+//     p = exp(f(s) + slope_step (lane_distance + key) - m)
 //     f(s) = s deferred.x                                                 without a softcap
 //     f(s) = s (deferred.x + deferred.y s^2 + deferred.z s^4)             with a softcap, near 0
 //
@@ -16,9 +16,10 @@
 // For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
 // unchanged.
 //
-// Needs: coopmat/state.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/final_score.glsl, scores/score_terms.glsl,
+// Needs: coopmat/state.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl, scores/final_score.glsl,
+// scores/score_terms.glsl,
 // scores/dropout.glsl.
-// Provides: CAPS_DEFERRED, SETTLED, exponent, takeProbability.
+// Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
@@ -26,6 +27,17 @@ const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS;
 // Factors that leave a score unchanged. The last two are tiny normal numbers instead of 0, because 0 times the square
 // of -infinity would be NaN.
 #define SETTLED vec3(1.0, 2e-38, 2e-38)
+
+// The factor of a product, or of x in tanh x under a softcap. The host gives it in natural units if the problem has a
+// bias. Rows whose bias is a mask need it in units of log2.
+float scoreScale() {
+    const bool converts = HAS_BIAS && !ADDS_BIAS && !HAS_SOFTCAP;
+    return converts ? abs(params.score_scale) * LOG2E : abs(params.score_scale);
+}
+
+float softcap() {
+    return HAS_BIAS && !ADDS_BIAS ? params.softcap * LOG2E : params.softcap;
+}
 
 // The exponent of p: f(s) plus ALiBi, minus m. `row` indexes m_row; `key` counts from the lane's first key.
 float exponent(const float s, const float m, const uint row, const uint key) {
@@ -42,12 +54,12 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);
     }
-    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS ? 1.0 : abs(params.score_scale), rest);
+    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS ? 1.0 : scoreScale(), rest);
 }
 
-// Line 9 of the algorithm: p = 2^x for a row and a key of the lane. l includes p as it is before rounding and dropout.
+// Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and dropout.
 float takeProbability(const float x, const uint row, const uint key) {
-    float p = exp2(x);
+    float p = power(x);
     l_row[row] += p;
     if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], first_key + key)) {
         return 0.0;

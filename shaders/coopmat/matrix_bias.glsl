@@ -10,7 +10,7 @@
 // The bias of the next tile is on its way while line 10 uses this tile.
 //
 // Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
-// Provides: NEEDS_BIAS, BIAS_UNIT, setBiasFactors, beginBias, fetchBias, fetchedBias.
+// Provides: NEEDS_BIAS, BIAS_FACTOR, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL
 
@@ -32,9 +32,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
     uvec4 at[];
 };
 
-// The factor of an element of the bias, in units of log2: the bias factor of the head of the invocation's row `row`.
-// For a bias of -infinity the factor is LOG2E, so that no bias factor makes the key visible.
-#define BIAS_UNIT(bias, row) ((bias) == MINUS_INFINITY ? LOG2E : factor_row[PACKED_HEADS == 1 ? 0 : (row)])
+// The factor of an element of the bias: the bias factor of the head of the invocation's row `row`. For a bias of
+// -infinity the factor is 1, so that no bias factor makes the key visible.
+#define BIAS_FACTOR(bias, row) ((bias) == MINUS_INFINITY ? 1.0 : factor_row[PACKED_HEADS == 1 ? 0 : (row)])
 
 // Sets factor_row, for the invocation's rows.
 void setBiasFactors() {

@@ -2,14 +2,16 @@
 //
 // Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
 //
-// Needs: coopmat/state.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/sink.glsl,
+// Needs: coopmat/state.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/finish.glsl,
 // scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/matrix_registers.glsl or
 // matrix_exchange.glsl.
 // Provides: writeResults, and outputRow and outputAlignment for coopmat/matrix_store.glsl.
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
-// Lines 13 and 15: stores lse. For each row one lane does it.
+FinishedRow finished_row[ROW_TILES * SLOTS];
+
+// Line 15: stores lse. For each row one lane does it.
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
@@ -17,7 +19,7 @@ void storeLseOfRows() {
         if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, row);
-            storeLse(of_row, queryRow(row), m_row[i], l_row[i]);
+            storeLse(of_row, queryRow(row), m_row[i], l_row[i], finished_row[i]);
         }
     }
 }
@@ -34,22 +36,16 @@ uint outputAlignment(const uvec2 head) {
     return head.x | params.row_stride[VKF_O] | between_heads;
 }
 
-// Line 12: divides o by l. A row without visible keys has l = 0 and o = 0.
+// Lines 12 and 13: divides o by l, and computes lse. A row without visible keys has l = 0 and o = 0.
 void normalize() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
             uint i = r * SLOTS + slot;
-            float l = l_row[i];
-            row_factor[slot] = l == 0.0 ? 0.0 : 1.0 / l;
-            if (HAS_SINKS && ENDS_ROWS) {
-                uint row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
-                vec3 ended = withSink(queryHead(item, row), m_row[i], l);
-                row_factor[slot] = l == 0.0 ? 0.0 : ended.z / ended.y;
-                m_row[i] = ended.x;
-                l_row[i] = ended.y;
-            }
-            row_factor[slot] = scaledByDropout(row_factor[slot]);
+            uint row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
+            finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
+            float l = finished_row[i].l;
+            row_factor[slot] = scaledByDropout(l == 0.0 ? 0.0 : 1.0 / l);
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {

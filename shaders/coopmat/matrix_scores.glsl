@@ -52,8 +52,8 @@ void computeProducts(const uint first_matrix) {
 // Whether the softcap of scores up to this size can be deferred: the polynomial of nearTanhRatio holds for them.
 bool isNearZero(const uint size_bits) {
     float size = uintBitsToFloat(min(size_bits, 0x7f800000u)); // a NaN counts as infinite
-    float scale = abs(params.score_scale);
-    return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE;
+    float scale = scoreScale();
+    return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE && scale < MOST_FOLDED_SCALE;
 }
 
 // Conservative test: can any score exceed m by the threshold? The test assumes that a row's largest score stands at the
@@ -71,9 +71,9 @@ bool mayOutgrow(out bool near) {
         bool passes;
         if (HAS_ALIBI) { // m inside both exponents would take registers, and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
-            passes = x > m_row[row] + RESCALE_THRESHOLD;
+            passes = x > m_row[row] + rescaleThreshold();
         } else {
-            passes = exponent(x, m_row[row], row, 0) > RESCALE_THRESHOLD;
+            passes = exponent(x, m_row[row], row, 0) > rescaleThreshold();
         }
         grown = grown || passes;
     }
@@ -97,7 +97,7 @@ void capUnless(bool near) {
     IF_AS_LOOP(!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                SCORE(i, e) = params.softcap * tanhAccurate(SCORE(i, e) * abs(params.score_scale));
+                SCORE(i, e) = softcap() * tanhAccurate(SCORE(i, e) * scoreScale());
             }
         }
         deferred = SETTLED;
@@ -128,10 +128,11 @@ void setDropout() {
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            float s = SCORE(i, e) * (HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : abs(params.score_scale));
+            float scale = HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale();
             const uint row = rowOf(i, e);
             float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
-            SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_UNIT(bias, row), s) : fma(bias, LOG2E, s);
+            SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_FACTOR(bias, row), SCORE(i, e) * scale)
+                                           : fma(SCORE(i, e), scale, bias);
         }
     }
     deferred = SETTLED;

@@ -11,8 +11,8 @@
 #ifndef VKF_RUNNING_MAXIMUM_GLSL
 #define VKF_RUNNING_MAXIMUM_GLSL
 
-// Sets the tile maximum of each row, in units of log2, over this invocation's scores. The exponent grows with the
-// score, so without ALiBi only the largest score has to be converted to units of log2.
+// Sets the tile maximum of each row, in the unit of scores, over this invocation's scores. The exponent grows with the
+// score, so without ALiBi only the largest score has to be finished.
 void findTileMaximum() {
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = ROW_SCORE(row, 0);
@@ -30,12 +30,12 @@ void findTileMaximum() {
 bool hasOutgrown() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
-        grown = grown || tile_maximum[row] > m_row[row] + RESCALE_THRESHOLD;
+        grown = grown || tile_maximum[row] > m_row[row] + rescaleThreshold();
     }
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, rounded up to whole numbers, and scales l and o to the new m. Whole numbers make all
+// Raises m to the rows' maxima, rounded up to whole numbers of log2, and scales l and o to the new m. Whole numbers make all
 // factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
@@ -44,8 +44,8 @@ void rescale() {
             // A comparison with a NaN is false, so m ignores it. The result of its row is lost, but the loop that calls
             // this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
-            float m = ceil(maxOverColumns(reached));
-            float factor = exp2(m_row[i] - m);
+            float m = wholeUnits(maxOverColumns(reached));
+            float factor = power(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;
             row_factor[slot] = factor;

@@ -15,9 +15,12 @@
 #ifndef VKF_COOPMAT_STATE_GLSL
 #define VKF_COOPMAT_STATE_GLSL
 
-// A score that exceeds m_row by more than this raises m_row, in units of log2. So no probability exceeds 2^8, far below
+// A score that exceeds m_row by more than this raises m_row. So no probability exceeds 2^RESCALE_THRESHOLD, far below
 // the largest fp16.
 #define RESCALE_THRESHOLD 8.0
+float rescaleThreshold() {
+    return RESCALE_THRESHOLD * unitOfLog2();
+}
 
 // fp32 numbers in parts: each part has a matrix, and a word of eight elements of q takes two loads.
 #ifdef VKF_FP32_PARTS
@@ -35,8 +38,8 @@ uint thread;      // number in the workgroup
 uint subgroup;    // number in the workgroup
 uint lane;        // number in the subgroup
 uint first_row;   // the first packed row of the subgroup
-float slope_row[SLOPES]; // ALiBi: slopes of the rows' heads, in units of log2
-float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // bias factors of the rows' heads, in units of log2
+float slope_row[SLOPES]; // ALiBi: slopes of the rows' heads, in the unit of scores
+float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // bias factors of the rows' heads
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
 bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane loads complete words
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
@@ -59,7 +62,7 @@ float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken
 #endif
 vec3 deferred;                         // factors that are deferred to the exponent (deferred_scores.glsl)
 float slope_step[SLOPES];              // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
-float tile_maximum[ROW_TILES * SLOTS]; // over this invocation's scores, in units of log2
+float tile_maximum[ROW_TILES * SLOTS]; // over this invocation's scores, in the unit of scores
 float row_factor[SLOTS];               // factors of the rows of o, for one row of matrices
 ResultMatrix factors;                  // row_factor as a matrix: each in all columns of its row
 

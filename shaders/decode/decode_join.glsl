@@ -4,7 +4,7 @@
 // order of the groups, and stores (o, lse) of each row.
 //
 // Needs: decode/decode_state.glsl, decode/decode_load.glsl, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, scores/sink.glsl, scores/dropout.glsl.
+// scores/final_score.glsl, scores/finish.glsl, scores/dropout.glsl.
 // Provides: o_stage (decode_reduce.glsl uses it too), writeResults.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
@@ -35,17 +35,14 @@ vec2 joinedState(const uint row) {
     float l = 0.0;
     for (uint g = 0; g < GROUPS; g++) {
         vec2 state = state_stage[g * GROUP_ROWS + row];
-        l += state.y == 0.0 ? 0.0 : state.y * exp2(state.x - m);
-    }
-    if (HAS_SINKS && ENDS_ROWS) {
-        return withSink(queryHead(item, item.row_begin + row), m, l).xy;
+        l += state.y == 0.0 ? 0.0 : state.y * power(state.x - m);
     }
     return vec2(m, l);
 }
 
-// Stages this invocation's columns of row r of o, scaled to the joined m and divided by the joined l.
-void stageRow(const uint r, const vec2 joined) {
-    float factor = l_row[r] == 0.0 || joined.y == 0.0 ? 0.0 : exp2(m_row[r] - joined.x) / joined.y;
+// Stages this invocation's columns of row r of o, scaled to the joined m and divided by the l of the finished row.
+void stageRow(const uint r, const float m, const FinishedRow finished) {
+    float factor = l_row[r] == 0.0 || finished.l == 0.0 ? 0.0 : power(m_row[r] - m) / finished.l;
     factor = scaledByDropout(factor);
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
@@ -55,7 +52,7 @@ void stageRow(const uint r, const vec2 joined) {
     }
 }
 
-void storeStagedRow(const uint packed_row, const vec2 joined) {
+void storeStagedRow(const uint packed_row, const vec2 joined, const FinishedRow finished) {
     uint head = queryHead(item, packed_row);
     uint row = queryRow(packed_row);
     uvec2 o_head = headAddress(params.o, VKF_O, item.partial_result, head, item.first_row);
@@ -70,7 +67,7 @@ void storeStagedRow(const uint packed_row, const vec2 joined) {
     if (HAS_LSE && thread == 0) {
         Item of_row = item;
         of_row.head = head;
-        storeLse(of_row, row, joined.x, joined.y);
+        storeLse(of_row, row, joined.x, joined.y, finished);
     }
 }
 
@@ -79,10 +76,11 @@ void writeResults() {
     UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
         barrier(); // the states are staged, and the readers of the row before are done
         vec2 joined = joinedState(r);
-        stageRow(r, joined);
+        FinishedRow finished = finishRow(queryHead(item, item.row_begin + r), joined.x, joined.y);
+        stageRow(r, joined.x, finished);
         barrier();
         if (item.row_begin + r < packedRows(item)) {
-            storeStagedRow(item.row_begin + r, joined);
+            storeStagedRow(item.row_begin + r, joined, finished);
         }
     }
 }

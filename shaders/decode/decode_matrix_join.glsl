@@ -5,7 +5,7 @@
 //
 // Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (sumOverKeys),
 // decode/decode_block_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
-// scores/sink.glsl, scores/dropout.glsl, matrix/special_values.glsl.
+// scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
 // Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
@@ -65,13 +65,13 @@ vec2 joinedState(const uint row) {
     }
     float l = 0.0;
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        l += state[i].y == 0.0 ? 0.0 : state[i].y * exp2(state[i].x - m);
+        l += state[i].y == 0.0 ? 0.0 : state[i].y * power(state[i].x - m);
     }
     return vec2(m, l);
 }
 
 // Stores lse of each row, and sets row_factor. row_factor scales o of the subgroup to the joined m and divides it by
-// the joined l.
+// the l of the finished row.
 void joinStates() {
     bool stores = lane_place.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint state = 0; state < STATES; state++) {
@@ -80,10 +80,11 @@ void joinStates() {
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
         vec2 joined = joinedState(row);
-        vec2 ended = ENDS_ROWS ? withSink(of_row.head, joined.x, joined.y).xy : joined;
-        row_factor[state] = joined.y == 0.0 ? 0.0 : scaledByDropout(exp2(m_row[state] - ended.x) / ended.y);
+        FinishedRow finished = finishRow(of_row.head, joined.x, joined.y);
+        row_factor[state] =
+            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[state] - joined.x) / finished.l);
         if (HAS_LSE && stores && packed_row < packedRows(item)) {
-            storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
+            storeLse(of_row, queryRow(packed_row), joined.x, joined.y, finished);
         }
     }
 }

@@ -3,7 +3,7 @@
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
 //
 // Needs: decode/decode_state.glsl, decode/decode_fetch.glsl (threadKey), decode/decode_item.glsl,
-// scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/keep.glsl, masks/dropped.glsl,
+// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/keep.glsl, masks/dropped.glsl,
 // scores/dropout.glsl.
 // Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
@@ -36,10 +36,10 @@ void updateSoftmax(const uint key_begin, const bool partial) {
         }
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
-        float alpha = exp2(m_row[r] - m);
+        float alpha = power(m_row[r] - m);
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
-            float p = exp2(s_tile[r * GROUP_KEYS + t] - m);
+            float p = power(s_tile[r * GROUP_KEYS + t] - m);
             bool seen = seesKey(key_begin, t, visible, keep, partial);
             l += seen ? p : 0.0;
             if (HAS_DROPOUT &&

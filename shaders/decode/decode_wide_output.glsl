@@ -3,7 +3,7 @@
 // Lines 12 to 15 of the algorithm (attention_decode_wide.comp): finishes and stores o and lse.
 //
 // Needs: decode/decode_wide_softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, scores/sink.glsl, matrix/special_values.glsl.
+// scores/final_score.glsl, scores/finish.glsl, matrix/special_values.glsl.
 // Provides: finishRows, storeOutput.
 #ifndef VKF_DECODE_WIDE_OUTPUT_GLSL
 #define VKF_DECODE_WIDE_OUTPUT_GLSL
@@ -17,15 +17,12 @@ void finishRows() {
             sum += subgroupShuffleXor(sum, distance);
         }
         uint packed_row = packedRow(r);
-        vec3 ended = vec3(m[r], sum, 1.0); // m, l, and the factor of o before it is divided by l
-        if (HAS_SINKS && ENDS_ROWS) {
-            ended = withSink(queryHead(item, packed_row), m[r], sum);
-        }
-        placeFactor(r, scaledByDropout(sum == 0.0 ? 0.0 : ended.z / ended.y));
+        FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
+        placeFactor(r, scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l));
         if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, packed_row);
-            storeLse(of_row, queryRow(packed_row), ended.x, ended.y);
+            storeLse(of_row, queryRow(packed_row), m[r], sum, finished);
         }
     }
     barrier();

@@ -65,16 +65,16 @@ void updateSoftmax(const uint key_begin) {
             tile_maximum = max(tile_maximum, subgroupShuffleXor(tile_maximum, distance));
         }
         float last = m[r];
-        m[r] = max(last, ceil(tile_maximum));
-        vec2 p = exp2(s - m[r]);
-        l[r] = l[r] * exp2(last - m[r]) + p.x + p.y;
+        m[r] = max(last, wholeUnits(tile_maximum));
+        vec2 p = power(s - m[r]);
+        l[r] = l[r] * power(last - m[r]) + p.x + p.y;
         if (HAS_DROPOUT) {
             uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
             uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
             p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
         }
         p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
-        placeFactor(r, exp2(last - m[r]));
+        placeFactor(r, power(last - m[r]));
     }
 }
 

@@ -24,7 +24,7 @@ const uint TILE_ROWS = 1;
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
-#include "common/numbers.glsl"
+#include "scores/units.glsl"
 #include "scalar/row_state.glsl"
 #include "gradient/gradient_table.glsl"
 
@@ -73,7 +73,7 @@ void main() {
     }
     if (exists && lane == 0) {
         float dlse = HAS_DLSE && !empty ? uintBitsToFloat(Word(add64(params.dlse, bytes)).value) : 0.0;
-        vec2 state = empty ? vec2(PLUS_INFINITY, 0.0) : vec2(lse * LOG2E, sums[gl_LocalInvocationIndex] - dlse);
+        vec2 state = empty ? vec2(PLUS_INFINITY, 0.0) : vec2(toScoreUnit(lse), sums[gl_LocalInvocationIndex] - dlse);
         state = mix(state, vec2(uintBitsToFloat(0x7fc00000u)), isnan(state)); // a NaN that survives rounding to bf16
         Word2(add64(params.row_state, SHIFT64(bytes, 1))).value = floatBitsToUint(state);
     }

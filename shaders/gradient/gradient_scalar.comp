@@ -52,6 +52,7 @@
 #include "cache/paging.glsl"
 #include "scalar/tensor_rows.glsl"
 #include "scalar/row_state.glsl"
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "masks/keep.glsl"

@@ -18,7 +18,7 @@ const uint TILE_ROWS = 1;
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
-#include "common/numbers.glsl"
+#include "scores/units.glsl"
 #include "scalar/row_state.glsl"
 #include "gradient/gradient_table.glsl"
 
@@ -29,7 +29,7 @@ void main() {
     uint thread = gl_LocalInvocationIndex;
     CallTable table = VKF_GRADIENT_TABLE.call;
     uvec2 place = uvec2(head * 4, 0);
-    float sink = uintBitsToFloat(Word(add64(table.sinks, place)).value) * LOG2E;
+    float sink = toScoreUnit(uintBitsToFloat(Word(add64(table.sinks, place)).value));
     float sum = 0.0;
     KEEP_LOOP for (uint sequence = 0; sequence < table.sequences; sequence++) {
         Item item = itemOfSequence(sequence);
@@ -37,7 +37,7 @@ void main() {
         KEEP_LOOP for (uint row = thread; row < item.rows; row += WORKGROUP_SIZE) {
             vec2 state = loadRowState(params.row_state, item, row);
             if (state.x != PLUS_INFINITY) {
-                sum -= exp2(sink - state.x) * state.y;
+                sum -= power(sink - state.x) * state.y;
             }
         }
     }

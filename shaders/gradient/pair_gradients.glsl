@@ -72,7 +72,7 @@ void computeRow(const uint row, const bool partial) {
         uint at = OWNS_KEYS ? key * THREAD_VISITED + row : row * THREAD_VISITED + key;
         uint j = first_key + key * step;
         float capped = finalScore(pairs[FIRST_SCORE + at]);
-        float p = exp2(withTerms(terms, key * step, capped) - row_state[row].x);
+        float p = power(withTerms(terms, key * step, capped) - row_state[row].x);
         bool stays = !HAS_DROPOUT || staysIn(row_dropout[HAS_DROPOUT ? row : 0], j);
         bool seen = !empty && isVisible(visible, j) && keeps(keep, j) &&
                     (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, j));

@@ -31,7 +31,7 @@ void storeSums(const GradientTensor tensor, const uint type, const uint dim, con
 
 // Adds the gradients of a tile of pairs to those of the bias. The sums of an owner of the bias are those of its pairs.
 void addBias() {
-    float factor = HAS_BIAS_FACTORS ? biasFactorOf(item.head) * LN2 : 1.0;
+    float factor = HAS_BIAS_FACTORS ? biasFactorOf(item.head) : 1.0;
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
         UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
             float ds = pairs[FIRST_DP + owned * THREAD_VISITED + visited];

@@ -62,6 +62,7 @@ layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
 #include "masks/block_mask.glsl"
 #include "masks/keep.glsl"
 #include "scalar/row_state.glsl"
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "scores/dropout.glsl"

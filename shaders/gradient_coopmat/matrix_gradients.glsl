@@ -48,7 +48,7 @@ void computeGradients(const uint step, const bool full) {
             const uint key_step = OWNS_KEYS ? ownedStep(pair) : visitedStep(pair);
             uint j = first_key + key_step;
             float capped = finalScore(PAIR(matrix, e));
-            float p = exp2(withTerms(terms, key_step, capped) - state.x);
+            float p = power(withTerms(terms, key_step, capped) - state.x);
             bool dropped = false;
             if (!full) {
                 bool kept = keeps(keep, j);

@@ -33,7 +33,7 @@ uint key_begin;
 Item present;
 uint present_key_begin;
 uvec2 present_mask_head; // of its block mask
-float slope;             // ALiBi: of its head, in units of log2
+float slope;             // ALiBi: of its head, in the unit of scores
 uint present_stage;      // the first word of its stage
 uint present_rows;       // its first row in row_states
 

@@ -27,7 +27,9 @@ layout(push_constant, std430) uniform PushConstants {
 
 #include "common/address64.glsl"
 #include "common/element.glsl"
-#include "common/numbers.glsl"
+#define VKF_UNIT_IS_GIVEN
+const bool NATURAL_SCORES = true;
+#include "scores/units.glsl"
 
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
@@ -49,10 +51,6 @@ vec4 loadOutput(const Place place, const uint i) {
         return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PART), 0)), TYPE_PART);
     }
     return loadRow4(row, place.column, params.dim, TYPE_PART);
-}
-
-float power(const float x) {
-    return exp2(x * LOG2E);
 }
 
 #include "merge/merge_rows.glsl"

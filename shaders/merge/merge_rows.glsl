@@ -19,7 +19,7 @@
 // - struct Place, which says where the partial results of a row lie
 // - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any other.
 // - loadOutput(place, i): four columns of its o
-// - power(x): the exponential in units of m
+// - scores/units.glsl, for the unit of m
 //
 // Provides: ROWS, m, l, o, mergeRow, mergedOutput.
 #ifndef VKF_MERGE_ROWS_GLSL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Merges the partial results of key splits by the formula of merge_rows.glsl. The attention kernel left them in scratch
-// memory. m is in units of log2.
+// memory. scores/units.glsl has the unit of m.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,18 +20,20 @@ layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_MERGE_ID_DIM) const uint DIM = 64;
 layout(constant_id = VKF_MERGE_ID_KEY_SPLITS) const uint KEY_SPLITS = 1;
 layout(constant_id = VKF_MERGE_ID_SINKS) const bool HAS_SINKS = false;
+layout(constant_id = VKF_MERGE_ID_NATURAL) const bool NATURAL_SCORES = false; // m is natural
 
 layout(push_constant, std430) uniform PushConstants {
     SplitMergeParams params;
 };
 
 #define VKF_SINKS_ADDRESS params.sinks
+#define VKF_UNIT_IS_GIVEN
 
 #include "common/compilers.glsl"
 #include "common/address64.glsl"
 #include "common/element.glsl"
-#include "common/numbers.glsl"
-#include "scores/sink.glsl"
+#include "scores/units.glsl"
+#include "scores/finish.glsl"
 
 const uint WORDS = (DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // pieces of a row; each is merged like a row
@@ -49,10 +51,6 @@ vec2 loadState(const Place place, const uint split) {
 vec4 loadOutput(const Place place, const uint split) {
     uvec2 address = add64(params.partial_o, multiply64(place.first + split * place.step, WORDS * 16));
     return uintBitsToFloat(Word4(add64(address, uvec2(place.word * 16, 0))).value);
-}
-
-float power(const float x) {
-    return exp2(x);
 }
 
 #include "merge/merge_rows.glsl"
@@ -80,18 +78,13 @@ void main() {
     if (!exists || group != 0) {
         return;
     }
-    if (HAS_SINKS) {
-        vec3 ended = withSink(head, m, l);
-        m = ended.x;
-        l = ended.y;
-        o *= ended.z;
-    }
+    FinishedRow finished = finishRow(head, m, l);
+    l = finished.l;
     uvec2 o_row = add64(params.o, multiply64(batch, params.o_batch_stride));
     o_row = add64(o_row, multiply64(head, params.o_head_stride));
     o_row = add64(o_row, multiply64(row, params.o_row_stride));
     storeRow4(o_row, word * 4, DIM, TYPE_O, isAligned4(o_row, 0, TYPE_O), mergedOutput());
     if (HAS_LSE && word == 0) {
-        float lse = l == 0.0 ? MINUS_INFINITY : (m + log2(l)) * LN2;
-        Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(lse);
+        Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(finished.lse);
     }
 }

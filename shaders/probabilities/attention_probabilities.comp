@@ -36,6 +36,7 @@ const uint WORD_KEYS = 4 * LANES;
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "scalar/stage.glsl"
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "masks/keep.glsl"
@@ -133,12 +134,12 @@ void computeScores() {
     }
 }
 
-// lse in units of log2; 0 instead of -infinity, because the difference of two infinities is NaN. All probabilities of
-// a row with lse = -infinity are 0.
+// lse in the unit of scores; 0 instead of -infinity, because the difference of two infinities is NaN. All probabilities
+// of a row with lse = -infinity are 0.
 float lseOf(const uint row) {
     uvec2 index = rowNumber(item, row);
     uvec2 bytes = SHIFT64(index, 2);
-    float lse = uintBitsToFloat(Word(add64(params.lse, bytes)).value) * LOG2E;
+    float lse = toScoreUnit(uintBitsToFloat(Word(add64(params.lse, bytes)).value));
     return lse == MINUS_INFINITY ? 0.0 : lse;
 }
 
@@ -164,7 +165,7 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
         bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && keeps(keep, key);
-        s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(exp2(s - lse)) : 0.0;
+        s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(power(s - lse)) : 0.0;
     }
 }
 

@@ -22,7 +22,7 @@
 //      6   The kernel skips empty tiles. With key splits, a workgroup takes some of the tiles; merge_splits.comp merges
 //          the partial results.
 //      7   k and v come in chunks. The next chunk is loaded while the present one is multiplied.
-//      9   Exponentials are powers of two. Scores are in units of log2.
+//      9   Exponentials are powers of two. scores/units.glsl has the unit of scores.
 //
 // (m, l, o) stay in registers from the first tile of keys to the last. No array of size N x N exists. Shared memory
 // holds only chunks, so that any head dimension fits 16 KiB:
@@ -52,11 +52,13 @@
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "scalar/stage.glsl"
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "masks/keep.glsl"
 #include "masks/tile_map.glsl"
-#include "scores/sink.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "scalar/scores.glsl"
 #include "scalar/output.glsl"
@@ -154,22 +156,17 @@ ivec2 keysOfSplit(ivec2 any) {
 void writeResults() {
     sumOverLanes(l_row, group, lane);
     float factor[THREAD_ROWS];
+    FinishedRow finished[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
-        factor[row] = l_row[row] == 0.0 ? 0.0 : 1.0 / l_row[row];
-        if (HAS_SINKS && ENDS_ROWS) {
-            vec3 ended = withSink(item.head, m_row[row], l_row[row]);
-            factor[row] = l_row[row] == 0.0 ? 0.0 : ended.z / ended.y;
-            m_row[row] = ended.x;
-            l_row[row] = ended.y;
-        }
-        factor[row] = scaledByDropout(factor[row]);
+        finished[row] = finishRow(item.head, m_row[row], l_row[row]);
+        factor[row] = scaledByDropout(finished[row].l == 0.0 ? 0.0 : 1.0 / finished[row].l);
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {
         UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = item.row_begin + tileRow(group, row);
             if (i < SEQUENCE_ROWS(item)) {
-                storeLse(item, i, m_row[row], l_row[row]);
+                storeLse(item, i, m_row[row], l_row[row], finished[row]);
             }
         }
     }

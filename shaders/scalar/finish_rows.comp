@@ -22,9 +22,10 @@ const uint TILE_ROWS = 1;
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "scores/final_score.glsl"
+#include "scores/units.glsl"
 #include "scalar/row_state.glsl"
-#include "scores/sink.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
@@ -47,12 +48,12 @@ void main() {
             rowAddress(headAddress(params.unscaled_o, VKF_UNSCALED_O, item.batch, item.head), VKF_UNSCALED_O, row);
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
-    vec3 ended = withSink(item.head, state.x, state.y);
-    o *= scaledByDropout(ended.z); // 12: o / l
+    FinishedRow finished = finishRow(item.head, state.x, state.y);
+    o *= scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l); // 12: o / l
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
-              isAligned4(head, params.row_stride[VKF_O], TYPE_O), state.y == 0.0 ? vec4(0.0) : o / ended.y);
+              isAligned4(head, params.row_stride[VKF_O], TYPE_O), finished.l == 0.0 ? vec4(0.0) : o);
     if (HAS_LSE && word == 0) {
-        storeLse(item, row, ended.x, ended.y);
+        storeLse(item, row, state.x, state.y, finished);
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 9 of the algorithm (attention_scalar.comp), and the factor of line 10. This is the online softmax (Milakov and
-// Gimelshein 2018) of one invocation's rows, in base 2. After some tiles of keys, each row has:
+// Gimelshein 2018) of one invocation's rows. After some tiles of keys, each row has:
 //
 //     m  running maximum; -infinity before the first visible key; all lanes have the same value
-//     l  running sum of 2^(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
-//     o  sum of 2^(s - m) v
+//     l  running sum of exp(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
+//     o  sum of exp(s - m) v
 //
-// Needs: scalar/scores.glsl, scalar/output.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
+// Needs: scalar/scores.glsl, scalar/output.glsl, scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, masks/bias_type.glsl (MASKED_ROWS).
 // Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
@@ -75,10 +75,10 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         RowKeep keep = rowKeep(item, item.head, i);
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
-        float alpha = exp2(m_row[row] - m);
+        float alpha = power(m_row[row] - m);
         float l = l_row[row] * alpha;
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
-            float p = exp2(s_tile[row * THREAD_KEYS + key] - m);
+            float p = power(s_tile[row * THREAD_KEYS + key] - m);
             if (partial && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
                 p = DROPPED;
             } else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Terms that are added to a score after scale and softcap: ALiBi (Press et al. 2021, arXiv 2108.12409) and the bias.
-// All are in units of log2.
+// All are in the unit of scores.
 //
-// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, masks/broadcast_rows.glsl,
-// masks/bias_type.glsl.
+// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, scores/units.glsl,
+// masks/broadcast_rows.glsl, masks/bias_type.glsl.
 // Provides: HAS_ALIBI, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withSlope, withTerms,
 // HAS_BIAS_FACTORS, numberOfHead, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
@@ -29,20 +29,26 @@ float deferredScale() {
     return SCALED_EARLY ? 1.0 : abs(params.score_scale);
 }
 
-// The usual slope of head h of H, times log2(e). n is the largest power of two up to H.
+// The usual slope of head h of H, in the unit of scores. n is the largest power of two up to H.
 //
 //     h < n      2^(-8 (h + 1) / n)
 //     h >= n     2^(-4 (2 (h - n) + 1) / n)
 //
 // The fraction of the exponent is exact. A built-in exponential may be wrong by many units, so a polynomial computes
-// log2(e) 2^-x: a fit at Chebyshev nodes, error under 2^-28.
+// log2(e) 2^-x, or 2^-x for natural scores: a fit at Chebyshev nodes, error under 2^-28.
 float usualSlope(const uint head) {
     uint log_n = uint(findMSB(QUERY_HEADS));
     uint n = 1u << log_n;
     uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
     float x = float(eighths & n - 1) / float(n);
-    float y = fma(fma(fma(0.000157728296, x, -0.00184021541), x, 0.0138208168), x, -0.080056496);
-    y = fma(fma(fma(y, x, 0.346570462), x, -0.999999821), x, 1.44269502);
+    const bool natural = NATURAL_SCORES;
+    float y = natural ? 0.000109328927 : 0.000157728296;
+    y = fma(y, x, natural ? -0.00127554014 : -0.00184021541);
+    y = fma(y, x, natural ? 0.00957986015 : 0.0138208168);
+    y = fma(y, x, natural ? -0.0554909345 : -0.080056496);
+    y = fma(y, x, natural ? 0.240224337 : 0.346570462);
+    y = fma(y, x, natural ? -0.693147057 : -0.999999821);
+    y = fma(y, x, natural ? 1.0 : 1.44269502);
     return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
 }
 
@@ -52,18 +58,18 @@ uvec2 numberOfHead(const uvec2 numbers, const uint head) {
     return add64(numbers, uvec2(min(head, QUERY_HEADS - 1) * 4, 0));
 }
 
-// Slope of a query head, in units of log2; 0 without ALiBi.
+// Slope of a query head, in the unit of scores; 0 without ALiBi.
 float slopeOf(const uint head) {
     if (ALIBI == VKF_ALIBI_CUSTOM) {
-        return uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value) * LOG2E;
+        return toScoreUnit(uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value));
     }
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }
 
-// The factor that multiplies the bias of a query head, in units of log2.
+// The factor that multiplies the bias of a query head.
 float biasFactorOf(const uint head) {
     uvec2 factors = CallTableAt(optionalInputs()).table.bias_factors;
-    return uintBitsToFloat(Word(numberOfHead(factors, head)).value) * LOG2E;
+    return uintBitsToFloat(Word(numberOfHead(factors, head)).value);
 }
 
 // Distance in keys from the position of a query row to a key. The position of the last row is the last key.
@@ -76,7 +82,7 @@ struct RowTerms {
     float slope;
     float distance; // from the first of the keys to the position of the row
     BroadcastRow bias;
-    float bias_factor; // in units of log2; for problems with bias factors
+    float bias_factor; // for problems with bias factors
     uint first_key;
     uint last_key; // of the sequence
 };
@@ -87,7 +93,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.slope = slope;
     terms.distance = float(-distanceTo(item, first_key, row));
     terms.bias = BroadcastRow(uvec2(0), 0);
-    terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : LOG2E;
+    terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : 1.0;
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
     if (HAS_BIAS) {
@@ -123,9 +129,9 @@ float withTerms(const RowTerms terms, const uint key, const float s) {
     float sum = withSlope(terms, key, s);
     if (HAS_BIAS_FACTORS) { // a bias of -infinity makes the score -infinity, even with a factor of 0 or below
         float bias = biasOf(terms, key);
-        return fma(bias, bias == MINUS_INFINITY ? LOG2E : terms.bias_factor, sum);
+        return fma(bias, bias == MINUS_INFINITY ? 1.0 : terms.bias_factor, sum);
     }
-    return HAS_BIAS ? fma(biasOf(terms, key), LOG2E, sum) : sum;
+    return HAS_BIAS ? sum + biasOf(terms, key) : sum;
 }
 
 #endif

@@ -22,8 +22,8 @@ namespace vkf::shared {
  *     row_stride                 bytes
  *     head_stride, batch_stride  bytes, shifted right by specialization constant VKF_ID_STRIDE_SHIFT
  *     query_rows, keys           below 2^30; the host clamps the window, so that i + offset +- window fits an int
- *     score_scale                scale * log2(e), or scale / softcap
- *     softcap                    softcap * log2(e)
+ *     score_scale                scale * unit, or scale / softcap; scores/units.glsl has the unit of scores
+ *     softcap                    softcap * unit
  *     window_slot_low, _high     the slot of the window, see below
  *     heads                      query heads | (query heads / KV heads) << 16
  *     first_item                 the work item of workgroup 0; each step of a call has its own

@@ -29,9 +29,11 @@ const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // keys whose scores the r
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
+#include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/sink.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "standard/standard_p.glsl"
 
 shared float m_lane[WORKGROUP_SIZE];
@@ -101,12 +103,12 @@ float largestOf(const vec4 s) {
 // rounded, the next whole number. Factors between whole units are powers of two and change no rounding. If m is
 // -infinity, the unit is 0, because the difference of two infinities is NaN.
 float unitOf(const float m) {
-    return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : ceil(m);
+    return m == MINUS_INFINITY ? 0.0 : TYPE_P == VKF_STORED_F32 ? m : wholeUnits(m);
 }
 
 // Converts l of some keys, whose maximum is m, to another unit.
 float inUnit(const float unit, const float m, const float l) {
-    return l == 0.0 ? 0.0 : l * exp2(unitOf(m) - unit);
+    return l == 0.0 ? 0.0 : l * power(unitOf(m) - unit);
 }
 
 // m and l over this lane's keys.
@@ -123,7 +125,7 @@ vec2 laneState(const Item item, const uint row, const uvec2 row_address, const i
         float unit = unitOf(m_new);
         l = inUnit(unit, m, l);
         UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
-            l += dot(exp2(s_row[i] - unit), vec4(1.0));
+            l += dot(power(s_row[i] - unit), vec4(1.0));
         }
         m = m_new;
     }
@@ -178,14 +180,14 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
             uint key = keyOf(begin, i, lane);
             bvec4 seen = areVisible(visible, key);
             if (key < keys.y) {
-                vec4 p = exp2(s_row[i] - unit) * exp2(P_EXPONENT);
+                vec4 p = power(s_row[i] - unit) * exp2(P_EXPONENT);
                 if (HAS_DROPOUT) {
                     p = mix(vec4(0.0), p, stayIn(key));
                 }
                 storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
             }
             if (HAS_PROBABILITIES && key < params.keys) {
-                storeProbabilities(item, row, key, mix(vec4(0.0), exp2(s_row[i] - unit) * normalizer, seen));
+                storeProbabilities(item, row, key, mix(vec4(0.0), power(s_row[i] - unit) * normalizer, seen));
             }
         }
     }
@@ -206,13 +208,13 @@ void main() {
         state = laneState(item, row, address, visible, keys, lane);
     }
     state = mergeLanes(state, lane);
-    vec3 ended = withSink(item.head, unitOf(state.x), state.y);
-    state.y = state.y == 0.0 ? 0.0 : ended.y / ended.z; // l with the sink, in the unit of P
+    FinishedRow finished = finishRow(item.head, unitOf(state.x), state.y);
+    state.y = finished.l;
     writeRow(item, row, address, visible, keys, state, lane);
     if (lane == 0) {
         storeRowState(params.row_state, item, row, unitOf(state.x), state.y);
         if (HAS_LSE) {
-            storeLse(item, row, ended.x, ended.y);
+            storeLse(item, row, state.x, state.y, finished);
         }
     }
 }

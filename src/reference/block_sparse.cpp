@@ -56,13 +56,12 @@ public:
 private:
     void finish(uint32_t i, uint32_t queryHead, RowResult result) const {
         const double l = rows_[i].l;
-        const EndedRow<double> ended =
-            withSink(call_, queryHead, 1.0, rows_[i].m, l, [](double x) { return std::exp(x); });
+        const FinishedRow<double> finished = finishRow(call_, ScoreUnit<double>(true), queryHead, rows_[i].m, l);
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
-            result.o[column] = l == 0.0 ? 0.0 : o_[i * columns_ + column] * l * ended.factor / ended.l;
+            result.o[column] = finished.l == 0.0 ? 0.0 : o_[i * columns_ + column] * l / finished.l;
         }
         if (result.lse != nullptr) {
-            *result.lse = ended.l == 0.0 ? minusInfinity : ended.m + std::log(ended.l);
+            *result.lse = finished.lse;
         }
     }
 

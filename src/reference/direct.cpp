@@ -49,12 +49,12 @@ private:
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
             }
         });
-        const EndedRow<double> ended = scores_.ended(m, l);
+        const FinishedRow<double> finished = scores_.finished(m, l);
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
-            result.o[column] = l == 0.0 ? 0.0 : o_[column] * ended.factor / ended.l;
+            result.o[column] = finished.l == 0.0 ? 0.0 : o_[column] / finished.l;
         }
         if (result.lse != nullptr) {
-            *result.lse = ended.m + std::log(ended.l); // ln 0 = -infinity
+            *result.lse = finished.lse;
         }
     }
 

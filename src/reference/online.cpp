@@ -34,15 +34,11 @@ private:
                 addKeys(head, intersection(keys, {group, group + lanes}), &state);
             }
         });
-        const EndedRow<double> ended = scores_.ended(state.m, state.l);
-        for (uint32_t column = 0; column < state.dim; column++) {
-            state.o[column] *= ended.factor;
-        }
-        state.m = ended.m;
-        state.l = ended.l;
-        const double lse = vkfOnlineSoftmaxFinish(&state);
+        const FinishedRow<double> finished = scores_.finished(state.m, state.l);
+        state.l = finished.l;
+        vkfOnlineSoftmaxFinish(&state);
         if (result.lse != nullptr) {
-            *result.lse = lse;
+            *result.lse = finished.lse;
         }
     }
 

@@ -65,9 +65,8 @@ public:
     // A key's probability on its way into o.
     double afterDropout(double p, int64_t key) const { return p * dropout_.factor(key); }
 
-    // Returns m and l with the row's sink.
-    EndedRow<double> ended(double m, double l) const {
-        return withSink(call_, queryHead_, 1.0, m, l, [](double x) { return std::exp(x); });
+    FinishedRow<double> finished(double m, double l) const {
+        return finishRow(call_, ScoreUnit<double>(true), queryHead_, m, l);
     }
 
 private:

@@ -4,6 +4,7 @@
 // sink.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -26,16 +27,53 @@ inline double usualSlope(uint32_t heads, uint32_t head) {
     return std::exp2(-exponent / n);
 }
 
-// Makes the score after scale and softcap, in units of log2, from q . k.
+// The unit of scores in the kernels (shaders/scores/units.glsl): log2, but natural units with a bias, which may be too
+// large for a change of units.
+template <typename Real> class ScoreUnit {
+public:
+    explicit ScoreUnit(bool natural) : natural_(natural) {}
+    explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(has(problem, VKF_ARRAY_BIAS)) {}
+
+    // What a natural number is multiplied by.
+    double factor() const { return natural_ ? 1.0 : std::numbers::log2e; }
+    // exp of a difference of scores.
+    Real power(Real x) const { return std::exp2(natural_ ? x * std::numbers::log2e_v<Real> : x); }
+    Real toNatural(Real x) const { return natural_ ? x : x * std::numbers::ln2_v<Real>; }
+    // m + log l in natural units.
+    Real lse(Real m, Real l) const {
+        if (l == 0) {
+            return -std::numeric_limits<Real>::infinity();
+        }
+        return natural_ ? m + std::log(l) : (m + std::log2(l)) * std::numbers::ln2_v<Real>;
+    }
+    // A finite number stays finite.
+    Real fromNatural(Real x) const {
+        constexpr Real largest = std::numeric_limits<Real>::max();
+        return natural_ || !std::isfinite(x) ? x : std::clamp(x * std::numbers::log2e_v<Real>, -largest, largest);
+    }
+    // A running maximum for rounded probabilities: the next whole number in units of log2, where it has the bits.
+    Real whole(Real m) const {
+        constexpr Real largestWhole = 4096;
+        if (!natural_) {
+            return std::ceil(m);
+        }
+        return std::abs(m) < largestWhole ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
+    }
+
+private:
+    bool natural_;
+};
+
+// Makes the score after scale and softcap from q . k, in natural units times `unit`.
 template <typename Real> struct FinalScore {
     Real factor;
-    Real softcap; // in units of log2; 0 = off
+    Real softcap; // 0 = off
 
-    explicit FinalScore(const VkfProblem& problem) {
+    FinalScore(const VkfProblem& problem, double unit) {
         const auto scale = static_cast<double>(problem.scale);
         const auto cap = static_cast<double>(problem.softcap);
-        factor = static_cast<Real>(cap > 0.0 ? scale / cap : scale * std::numbers::log2e);
-        softcap = static_cast<Real>(cap * std::numbers::log2e);
+        factor = static_cast<Real>(cap > 0.0 ? std::clamp(scale / cap, -0x1p126, 0x1p126) : scale * unit);
+        softcap = static_cast<Real>(cap * unit);
     }
 
     Real operator()(Real dot) const { return softcap > 0 ? softcap * std::tanh(dot * factor) : dot * factor; }
@@ -48,7 +86,8 @@ template <typename Real> struct FinalScore {
 };
 
 // With Real = float, every rounding is that of the kernels. Scores are natural scores times `unit`, which is 1 or
-// log2(e).
+// log2(e). A product with the bias, or a score, that is past the largest fp32 number becomes infinite in fp64 too: the
+// contract says so.
 template <typename Real, bool twoRoundings> class RowTerms {
 public:
     RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
@@ -73,9 +112,12 @@ public:
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
             // A bias of -infinity drops the key, whatever the factor is.
             const Real unit = bias == -std::numeric_limits<double>::infinity() ? static_cast<Real>(unit_) : biasUnit_;
-            s = multiplyAdd<Real, twoRoundings>(unit, static_cast<float>(bias), s);
+            const auto product = static_cast<float>(static_cast<double>(unit) * bias);
+            s = std::isinf(product) ? s + static_cast<Real>(product)
+                                    : multiplyAdd<Real, twoRoundings>(unit, static_cast<float>(bias), s);
         }
-        return s;
+        const auto stored = static_cast<float>(s);
+        return std::isinf(stored) ? static_cast<Real>(stored) : s;
     }
 
 private:
@@ -96,29 +138,32 @@ private:
     uint64_t biasRow_ = 0; // element of key 0
 };
 
-// m and l of a row with its sink, and the factor that brings sums from the old m to the new m.
-template <typename Real> struct EndedRow {
-    Real m;
-    Real l;
-    Real factor;
+// The end of a row.
+template <typename Real> struct FinishedRow {
+    Real l;   // what o is divided by: the sum with the sink, counted from the m of the row; 0 without a visible key
+    Real lse; // natural
 };
 
-// Adds the sink of a row to m and l. m is a natural score times `unit`, and power(x) is the exponential for such
-// scores. The l of a row that sees no key must be 0, whatever its m is.
-template <typename Real, typename Power>
-EndedRow<Real> withSink(const Call& call, uint32_t queryHead, double unit, Real m, Real l, const Power& power) {
+// Finishes a row with its sink, from its m and l over all keys, as finishRow of shaders/scores/finish.glsl does. A row
+// that sees no key has l = 0, whatever its m is.
+template <typename Real>
+FinishedRow<Real> finishRow(const Call& call, const ScoreUnit<Real>& unit, uint32_t queryHead, Real m, Real l) {
     constexpr Real infinity = std::numeric_limits<Real>::infinity();
-    if (!has(call.problem, VKF_ARRAY_SINKS) ||
-        call.inputs.sinks[queryHead] == -std::numeric_limits<float>::infinity()) {
-        return {m, l, 1};
+    const Real sink = has(call.problem, VKF_ARRAY_SINKS) ? static_cast<Real>(call.inputs.sinks[queryHead]) : -infinity;
+    if (sink == -infinity) {
+        return {l, unit.lse(m, l)};
     }
-    const auto sink = static_cast<Real>(static_cast<double>(call.inputs.sinks[queryHead]) * unit);
-    if (l == 0 || m == -infinity) {
-        // A sink that is +infinity or NaN makes the row NaN, as such a score does.
-        return {sink, std::isfinite(sink) ? Real{1} : std::numeric_limits<Real>::quiet_NaN(), 0};
+    if (!std::isfinite(sink)) { // makes the row NaN, as such a score does
+        const Real nan = std::numeric_limits<Real>::quiet_NaN();
+        return {l == 0 ? 0 : nan, nan};
     }
-    const Real with = m < sink ? sink : m;
-    return {with, l * power(m - with) + power(sink - with), power(m - with)};
+    if (l == 0) {
+        return {0, sink};
+    }
+    const Real natural = unit.toNatural(m);
+    const Real largest = std::max(natural, sink);
+    return {l + std::exp(sink - natural),
+            largest + std::log(l * std::exp(natural - largest) + std::exp(sink - largest))};
 }
 
 } // namespace vkf::reference

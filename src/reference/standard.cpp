@@ -17,8 +17,8 @@ namespace {
 class Standard final : public Algorithm {
 public:
     explicit Standard(const Call& call)
-        : call_(call), scores_(call), m_(std::min(call.options.tileRows, call.rows)), l_(m_.size()),
-          matrix_(m_.size() * call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
+        : call_(call), scores_(call), lse_(std::min(call.options.tileRows, call.rows)),
+          matrix_(lse_.size() * call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         computeScores(block);
@@ -45,20 +45,19 @@ private:
 
     void softmax(uint32_t i) {
         const std::span<double> row(rowOf(i), call_.problem.keys);
-        m_[i] = -std::numeric_limits<double>::infinity();
+        double m = -std::numeric_limits<double>::infinity();
         for (const double s : row) {
-            m_[i] = std::max(m_[i], s);
+            m = std::max(m, s);
         }
-        l_[i] = 0.0;
+        double l = 0.0;
         for (double& x : row) {
-            x = std::exp(x - origin(m_[i]));
-            l_[i] += x;
+            x = std::exp(x - origin(m));
+            l += x;
         }
-        const EndedRow<double> ended = scores_.ended(m_[i], l_[i]);
-        m_[i] = ended.m;
-        l_[i] = ended.l;
+        const FinishedRow<double> finished = scores_.finished(m, l);
+        lse_[i] = finished.lse;
         for (double& x : row) {
-            x = x == 0.0 ? 0.0 : x * ended.factor / l_[i]; // 0 for a dropped key, even if l is NaN or 0
+            x = x == 0.0 ? 0.0 : x / finished.l; // 0 for a dropped key, even if l is NaN or 0
         }
     }
 
@@ -73,7 +72,7 @@ private:
         });
         std::copy_n(o_.begin(), call_.layout(VKF_TENSOR_O).dim, result.o);
         if (result.lse != nullptr) {
-            *result.lse = origin(m_[i]) + std::log(l_[i]);
+            *result.lse = lse_[i];
         }
         if (result.probabilities != nullptr) {
             std::copy_n(p, call_.problem.keys, result.probabilities);
@@ -82,8 +81,7 @@ private:
 
     const Call& call_;
     RowScores scores_;
-    std::vector<double> m_;      // [rows of a block]
-    std::vector<double> l_;      // [rows of a block]
+    std::vector<double> lse_;    // [rows of a block]
     std::vector<double> matrix_; // S, then P: [rows of a block][keys]
     std::vector<double> o_;
 };

@@ -3,7 +3,7 @@
 // The forward pass of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 1). A tile of query rows walks over the
 // tiles of keys, and carries (m, l, o) of each row. With Real = float, the roundings are those of
 // shaders/scalar/attention_scalar.comp, except for the order in which l is summed up:
-// - Scores are in units of log2, so that an exponential is one exp2.
+// - Scores are in units of log2, so that an exponential is one exp2; with a bias they are natural.
 // - An fp32 q is rounded to productType for the product q k.
 // - p enters l unrounded, and is rounded to productType for the product p v.
 // - o is rounded to its storage type.
@@ -33,8 +33,8 @@ template <typename Real> struct RowState {
 template <typename Real, bool twoRoundings> class Tiled final : public Algorithm {
 public:
     explicit Tiled(const Call& call)
-        : call_(call), finalScore_(call.problem), terms_(call, std::numbers::log2e), dropout_(call),
-          columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundProbability_(call.options.productType),
+        : call_(call), unit_(call.problem), finalScore_(call.problem, unit_.factor()), terms_(call, unit_.factor()),
+          dropout_(call), columns_(padded(call.layout(VKF_TENSOR_V).dim)), roundProbability_(call.options.productType),
           tileRows_(std::min(call.options.tileRows, call.rows)),
           tileKeys_(std::min<int64_t>(call.options.tileKeys, std::max(call.problem.keys, 1U))),
           q_(size_t{tileRows_} * call.problem.headDim), rows_(tileRows_), o_(tileRows_ * columns_),
@@ -105,11 +105,11 @@ private:
         // The kernels that round p take the next integer for m, so that a maximum that lags behind does not change how
         // p is rounded.
         if (std::is_same_v<Real, float> && call_.options.productType != VKF_TYPE_F32) {
-            maximum = std::ceil(maximum);
+            maximum = unit_.whole(maximum);
         }
         // While a row has seen no score above -infinity, m is 0, because the difference of two infinities is NaN.
         const Real m = maximum == minusInfinity<Real> ? 0 : maximum;
-        const Real alpha = std::exp2(row.m - m);
+        const Real alpha = unit_.power(row.m - m);
         row.m = maximum;
         row.l *= alpha;
         for (size_t column = 0; column < columns_; column++) {
@@ -117,7 +117,7 @@ private:
         }
         forEachOpen(block.mask, number, keys, [&](KeyRange open) {
             for (int64_t key = open.begin; key < open.end; key++) {
-                const Real p = std::exp2(scoreOf(key) - m);
+                const Real p = unit_.power(scoreOf(key) - m);
                 row.l += p;
                 addValue<Real, twoRoundings>(*block.head, dropout_.keeps(key) ? probabilityInProduct(p) : 0, key, o);
             }
@@ -132,40 +132,37 @@ private:
         }
     }
 
-    EndedRow<Real> ended(uint32_t i, uint32_t queryHead) const {
-        return withSink(call_, queryHead, std::numbers::log2e, rows_[i].m, rows_[i].l,
-                        [](Real x) { return std::exp2(x); });
+    FinishedRow<Real> finished(uint32_t i, uint32_t queryHead) const {
+        return finishRow(call_, unit_, queryHead, rows_[i].m, rows_[i].l);
     }
 
     void finish(uint32_t i, uint32_t queryHead, RowResult result) const {
-        const EndedRow<Real> row = ended(i, queryHead);
-        const Real factor = rows_[i].l == 0 ? 0 : row.factor / row.l * static_cast<Real>(dropout_.scale());
+        const FinishedRow<Real> row = finished(i, queryHead);
+        const Real factor = row.l == 0 ? 0 : 1 / row.l * static_cast<Real>(dropout_.scale());
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             const auto o = static_cast<double>(o_[i * columns_ + column] * factor);
             result.o[column] = std::is_same_v<Real, float> ? roundElement(call_.layout(VKF_TENSOR_O).type, o) : o;
         }
         if (result.lse != nullptr) {
-            const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
-            const Real lse = (m + std::log2(row.l)) * std::numbers::ln2_v<Real>;
-            *result.lse = static_cast<double>(lse);
+            *result.lse = static_cast<double>(row.lse);
         }
     }
 
-    // A row's saved lse in units of log2, 0 for -infinity.
+    // A row's saved lse in the unit of scores, 0 for -infinity.
     Real savedOrigin(const RowBlock& block, uint32_t row) const {
         const uint64_t head = uint64_t{block.batch} * call_.problem.queryHeads + block.queryHead;
         const auto lse = static_cast<Real>(call_.options.savedLse[head * call_.problem.queryRows + row]);
-        return lse == minusInfinity<Real> ? 0 : lse * std::numbers::log2e_v<Real>;
+        return lse == minusInfinity<Real> ? 0 : unit_.fromNatural(lse);
     }
 
     // Writes P. Computes the scores of the row once more.
     void writeProbabilities(const RowBlock& block, uint32_t i, double* probabilities) {
         const RowState<Real>& row = rows_[i];
         const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
-        const EndedRow<Real> rowEnd = ended(i, block.queryHead);
+        const FinishedRow<Real> rowEnd = finished(i, block.queryHead);
         // If lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;
-        const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : rowEnd.factor / rowEnd.l;
+        const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : 1 / rowEnd.l;
         const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.place + i)) : m;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
         std::fill_n(probabilities, call_.problem.keys, 0.0);
@@ -175,13 +172,14 @@ private:
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
-                    probabilities[key] = static_cast<double>(std::exp2(s - origin) * factor);
+                    probabilities[key] = static_cast<double>(unit_.power(s - origin) * factor);
                 }
             });
         }
     }
 
     const Call& call_;
+    ScoreUnit<Real> unit_;
     FinalScore<Real> finalScore_;
     RowTerms<Real, twoRoundings> terms_;
     RowDropout dropout_;

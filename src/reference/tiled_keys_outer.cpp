@@ -80,13 +80,13 @@ private:
     }
 
     void store(uint32_t i, RowResult result) const {
-        const EndedRow<double> ended = scores_.ended(m_[i], l_[i]);
-        const double factor = l_[i] == 0.0 ? 0.0 : l_[i] * ended.factor / ended.l;
+        const FinishedRow<double> finished = scores_.finished(m_[i], l_[i]);
+        const double factor = finished.l == 0.0 ? 0.0 : l_[i] / finished.l;
         for (uint32_t column = 0; column < call_.layout(VKF_TENSOR_O).dim; column++) {
             result.o[column] = o_[i * columns_ + column] * factor;
         }
         if (result.lse != nullptr) {
-            *result.lse = origin(ended.m) + std::log(ended.l);
+            *result.lse = finished.lse;
         }
     }
 

@@ -34,6 +34,7 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
         constants[VKF_MERGE_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
+        constants[VKF_MERGE_ID_NATURAL] = has(p, VKF_ARRAY_BIAS) ? 1 : 0;
     }
     return result;
 }

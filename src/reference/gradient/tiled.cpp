@@ -29,8 +29,8 @@ namespace {
 template <typename Real, bool twoRoundings> class TiledGradient final : public GradientAlgorithm {
 public:
     TiledGradient(const GradientCall& call, const GradientOutput& output)
-        : call_(call), output_(output), head_(call), finalScore_(call.forward.problem),
-          terms_(call.forward, std::numbers::log2e), dropout_(call.forward),
+        : call_(call), output_(output), head_(call), unit_(call.forward.problem),
+          finalScore_(call.forward.problem, unit_.factor()), terms_(call.forward, unit_.factor()), dropout_(call.forward),
           productType_(isFp32 ? call.forward.options.productType : VKF_TYPE_F32), roundProbability_(productType_),
           d_(call.forward.problem.headDim), dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim),
           tileKeys_(std::min<int64_t>(call.forward.options.tileKeys, std::max(call.forward.problem.keys, 1U))),
@@ -70,7 +70,7 @@ private:
     static constexpr bool isFp32 = std::is_same_v<Real, float>;
 
     struct Row {
-        Real lse; // in units of log2
+        Real lse; // in the unit of scores
         Real delta;
         bool empty;
     };
@@ -97,7 +97,7 @@ private:
         }
         doutInProduct_ = dout_;
         roundOperand(call_.layout(VKF_GRADIENT_TENSOR_DOUT).type, &doutInProduct_);
-        return {static_cast<Real>(lse) * std::numbers::log2e_v<Real>, delta - static_cast<Real>(call_.dlseOf(number)),
+        return {unit_.fromNatural(static_cast<Real>(lse)), delta - static_cast<Real>(call_.dlseOf(number)),
                 false};
     }
 
@@ -140,7 +140,7 @@ private:
         for (int64_t key = keys.begin; key < keys.end; key++) {
             const auto at = static_cast<size_t>(key - keys.begin);
             const auto inTile = static_cast<size_t>(key - tile_.begin);
-            const Real p = std::exp2(terms_.add(finalScore_(s_[at]), key) - loaded.lse);     // line 13
+            const Real p = unit_.power(terms_.add(finalScore_(s_[at]), key) - loaded.lse);     // line 13
             const Real kept = dropout_.keeps(key) ? static_cast<Real>(dropout_.scale()) : 0; // line 14
             const Real ds = p * (kept * dp_[at] - loaded.delta);                             // lines 18 and 20
             const Real dt = scoreGradientInProduct(ds * finalScore_.slope(s_[at]));
@@ -181,12 +181,12 @@ private:
         if (output_.dsinks == nullptr || !hasSink(call_.forward, queryHead)) {
             return;
         }
-        const Real sink = static_cast<Real>(call_.forward.inputs.sinks[queryHead]) * std::numbers::log2e_v<Real>;
+        const Real sink = unit_.fromNatural(static_cast<Real>(call_.forward.inputs.sinks[queryHead]));
         Real sum = 0;
         for (uint32_t row = 0; row < rows_.size(); row++) {
             const Row loaded = loadRow(queryHead, row);
             if (!loaded.empty) {
-                sum = addProduct<Real, twoRoundings>(-static_cast<double>(std::exp2(sink - loaded.lse)),
+                sum = addProduct<Real, twoRoundings>(-static_cast<double>(unit_.power(sink - loaded.lse)),
                                                      static_cast<double>(loaded.delta), sum);
             }
         }
@@ -232,6 +232,7 @@ private:
     const GradientCall& call_;
     GradientOutput output_;
     GradientHead head_;
+    ScoreUnit<Real> unit_;
     FinalScore<Real> finalScore_;
     RowTerms<Real, twoRoundings> terms_;
     RowDropout dropout_;
