@@ -61,7 +61,8 @@ uvec2 numberOfHead(const uvec2 numbers, const uint head) {
 // Slope of a query head, in the unit of scores; 0 without ALiBi.
 float slopeOf(const uint head) {
     if (ALIBI == VKF_ALIBI_CUSTOM) {
-        return toScoreUnit(uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value));
+        float slope = uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value);
+        return clamp(slope, -VKF_LARGEST_SLOPE, VKF_LARGEST_SLOPE) * scoreUnit();
     }
     return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/problem.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -9,24 +8,13 @@
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
 #include "problem/mask_layout.hpp"
+#include "problem/softcap.hpp"
 
 namespace vkf {
 namespace {
 
-constexpr double largestSoftcap = 0x1p100;
-constexpr float leastSoftcap = 0x1p-100F;
-constexpr double leastCapping = 0x1p-100; // of the scale over the softcap
-
 VkfResult checkPages(const VkfProblem& p, VkfMessage* message) {
     return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
-}
-
-// A softcap that changes no score is none, and one that leaves no score is not smaller than fp32 arithmetic can hold
-// (docs/semantics.md, "Finite inputs").
-float effectiveSoftcap(const VkfProblem& p) {
-    const auto cap = static_cast<double>(p.softcap);
-    const bool off = p.softcap == 0.0F || cap >= largestSoftcap || std::abs(static_cast<double>(p.scale)) / cap < leastCapping;
-    return off ? 0.0F : std::max(p.softcap, leastSoftcap);
 }
 
 void fillDefaults(VkfProblem* p) {
@@ -36,7 +24,7 @@ void fillDefaults(VkfProblem* p) {
     if (p->scale == 0.0F) {
         p->scale = 1.0F / std::sqrt(static_cast<float>(p->headDim));
     }
-    p->softcap = effectiveSoftcap(*p);
+    p->softcap = effectiveSoftcap(p->softcap, p->scale);
 }
 
 } // namespace

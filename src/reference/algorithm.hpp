@@ -23,11 +23,12 @@ struct RowBlock {
     uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
-// o, lse and probabilities of one row. lse and probabilities may be null.
+// o, lse, probabilities and size of one row. All but o may be null.
 struct RowResult {
     double* o;
     double* lse;
     double* probabilities; // of all keys
+    double* size;          // largest finite sum of p |v| of a column; only the direct algorithm writes it
 };
 
 // Where results go. o is [heads, rows, valueDim]. `rows` counts the selected rows if `compact`, otherwise all query
@@ -36,6 +37,7 @@ struct Output {
     double* o;
     double* lse; // or null
     bool compact;
+    double* sizes = nullptr; // [heads, rows], or null
 
     RowResult row(const Call& call, const RowBlock& block, uint32_t place) const {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
@@ -44,7 +46,8 @@ struct Output {
         const uint64_t probabilitiesRow = head * call.rows + place;
         double* probabilities = call.options.probabilities;
         return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row,
-                probabilities == nullptr ? nullptr : probabilities + probabilitiesRow * call.problem.keys};
+                probabilities == nullptr ? nullptr : probabilities + probabilitiesRow * call.problem.keys,
+                sizes == nullptr ? nullptr : sizes + row};
     }
 };
 

@@ -8,6 +8,7 @@
 
 #include "problem/first_sizes.hpp"
 #include "problem/optional_inputs.hpp"
+#include "problem/softcap.hpp"
 
 namespace vkf {
 
@@ -194,6 +195,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
     if (call->problem.scale == 0.0F) {
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }
+    call->problem.softcap = effectiveSoftcap(call->problem.softcap, call->problem.scale);
     for (const auto check : {checkSequences, checkInputs, checkBlockTable}) {
         if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
             return result;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // How far the numbers of a kernel, and those of the fp32 runs, are off the exact numbers.
+//
+// A bound belongs to its row. The fp32 runs agree with the exact run in some rows by chance, so the bound of a row is made
+// from many rows. But a row of huge scores or values may be far off, and must not loosen the bounds of usual rows. So each
+// row has a class, by its sizes. The bound of a row is made from the rows that are no larger in any size.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <limits>
+#include <map>
 
 namespace vkf::reference {
 
@@ -19,60 +25,131 @@ using Rounded = std::array<double, 2>;
 
 inline bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
-// How far a value is off. If the exact number is finite, and the number of an fp32 run is not, then fp32 itself
-// overflows. The kernel may overflow in the same way.
-inline double distance(double value, double exact, const Rounded& rounded) {
+// How far a value is off. NaN and infinity must stand where the exact run has them. `mayOverflow`: the contract promises
+// nothing for numbers as large as those of this row, so they may also stand where an fp32 run has them.
+inline double distance(double value, double exact, const Rounded& rounded, bool mayOverflow) {
     if (std::isfinite(exact) && std::isfinite(value)) {
         return std::abs(value - exact);
     }
-    return !std::isfinite(value) &&
-                   (sameKind(value, exact) || sameKind(value, rounded[0]) || sameKind(value, rounded[1]))
-               ? 0.0
-               : std::numeric_limits<double>::infinity();
+    const bool overflows = mayOverflow && !std::isfinite(value) &&
+                           (sameKind(value, rounded[0]) || sameKind(value, rounded[1]));
+    return sameKind(value, exact) || overflows ? 0.0 : std::numeric_limits<double>::infinity();
 }
 
-// The largest error of one output, and its bound.
+// Sizes of a row on a coarse scale.
+struct RowClass {
+    int score = 0;
+    int value = 0;
+
+    auto operator<=>(const RowClass&) const = default;
+    bool isNoLargerThan(const RowClass& other) const { return score <= other.score && value <= other.value; }
+};
+
+// 0 for usual scores, up to 64; then one more for each factor of 16.
+inline int scoreClass(double score) {
+    constexpr double usual = 64.0;
+    const double size = std::abs(score);
+    return !std::isfinite(size) || size <= usual ? 0 : 1 + static_cast<int>(std::log2(size / usual) / 4);
+}
+
+// One more for each factor of 256. A size of 0 has the lowest class.
+inline int valueClass(double value) {
+    constexpr int lowest = -200;
+    const double size = std::abs(value);
+    return !std::isfinite(size) ? 0 : size == 0.0 ? lowest : static_cast<int>(std::floor(std::log2(size) / 8));
+}
+
+// The numbers of rows of one class, or of several.
+struct ClassErrors {
+    double error = -1.0;    // largest of the kernel
+    double value = 0.0;     // the element with this error
+    double reference = 0.0; // its exact number
+    uint64_t element = 0;
+    double roundedError = 0.0; // largest of the fp32 runs
+    double largest = 0.0;      // exact number
+    double estimate = 0.0;     // largest of what roundings may change; for gradients and probabilities
+};
+
+// The worst row, measured by its bound.
+struct Judgement {
+    ClassErrors worst{};
+    double bound = 0.0;
+    double rms = 0.0;
+
+    double error() const { return std::max(worst.error, 0.0); }
+    bool passed() const { return error() <= bound; }
+};
+
+// All numbers of one output.
 class Comparison {
 public:
-    void add(double error, double value, double exact, const Rounded& rounded, uint64_t element) {
+    void add(RowClass ofRow, double error, double value, double exact, const Rounded& rounded, uint64_t element,
+             double estimate = 0.0) {
+        ClassErrors& errors = errorsOf(ofRow);
         if (std::isfinite(exact)) {
-            largest_ = std::max(largest_, std::abs(exact));
+            errors.largest = std::max(errors.largest, std::abs(exact));
             squares_ += exact * exact;
             finite_ += 1.0;
             for (const double run : rounded) {
                 if (std::isfinite(run)) {
-                    roundedError_ = std::max(roundedError_, std::abs(run - exact));
+                    errors.roundedError = std::max(errors.roundedError, std::abs(run - exact));
                 }
             }
         }
-        if (error > error_ || !any_) {
-            any_ = true;
-            error_ = error;
-            worst_ = {value, exact, element};
+        errors.estimate = std::isfinite(estimate) ? std::max(errors.estimate, estimate) : errors.estimate;
+        if (error > errors.error) {
+            errors.error = error;
+            errors.value = value;
+            errors.reference = exact;
+            errors.element = element;
         }
     }
 
-    struct Worst {
-        double value;
-        double reference;
-        uint64_t element;
-    };
-
-    double error() const { return error_; }
-    double bound(double floor) const { return 2.0 * roundedError_ + floor; }
-    // Largest magnitude of the exact numbers.
-    double largest() const { return largest_; }
-    double rms() const { return finite_ == 0.0 ? 0.0 : std::sqrt(squares_ / finite_); }
-    const Worst& worst() const { return worst_; }
+    // floorOf(errors) is the floor of the bound of rows whose numbers are no larger than these.
+    template <typename Floor> Judgement judge(const Floor& floorOf) const {
+        Judgement judgement;
+        double worstShare = -1.0;
+        for (const auto& [ofRow, errors] : classes_) {
+            const ClassErrors below = upTo(ofRow);
+            const double bound = 2.0 * below.roundedError + floorOf(below);
+            const double share = errors.error == 0.0 ? 0.0 : errors.error / bound;
+            if (share > worstShare) {
+                worstShare = share;
+                judgement.worst = errors;
+                judgement.bound = bound;
+            }
+        }
+        judgement.rms = finite_ == 0.0 ? 0.0 : std::sqrt(squares_ / finite_);
+        return judgement;
+    }
 
 private:
-    bool any_ = false;
-    double error_ = 0.0;
-    double roundedError_ = 0.0;
-    double largest_ = 0.0;
+    ClassErrors& errorsOf(const RowClass& ofRow) {
+        if (present_ == nullptr || ofRow != presentClass_) {
+            presentClass_ = ofRow;
+            present_ = &classes_[ofRow];
+        }
+        return *present_;
+    }
+
+    // The largest numbers of all rows that are no larger than this class in any size.
+    ClassErrors upTo(const RowClass& most) const {
+        ClassErrors all;
+        for (const auto& [ofRow, errors] : classes_) {
+            if (ofRow.isNoLargerThan(most)) {
+                all.roundedError = std::max(all.roundedError, errors.roundedError);
+                all.largest = std::max(all.largest, errors.largest);
+                all.estimate = std::max(all.estimate, errors.estimate);
+            }
+        }
+        return all;
+    }
+
+    std::map<RowClass, ClassErrors> classes_;
+    RowClass presentClass_; // of the last number, because the numbers of a row follow each other
+    ClassErrors* present_ = nullptr;
     double squares_ = 0.0;
     double finite_ = 0.0;
-    Worst worst_{};
 };
 
 } // namespace vkf::reference

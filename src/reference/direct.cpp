@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/algorithm.hpp"
+#include "reference/promise.hpp"
 #include "reference/row_scores.hpp"
 
 namespace vkf::reference {
@@ -19,7 +20,8 @@ namespace {
 class Direct final : public Algorithm {
 public:
     explicit Direct(const Call& call)
-        : call_(call), scores_(call), s_(call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
+        : call_(call), scores_(call), s_(call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)),
+          sizes_(o_.size()) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         for (uint32_t place = block.place; place < block.place + block.rows; place++) {
@@ -42,11 +44,15 @@ private:
         const double m = maximum == -infinity ? 0.0 : maximum;
         double l = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
+        std::fill(sizes_.begin(), sizes_.end(), 0.0);
         scores_.forEachVisible([&](KeyRange keys) {
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 const double p = std::exp(s_[static_cast<size_t>(key)] - m);
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
+                if (result.size != nullptr) {
+                    addSizes(head, scores_.afterDropout(p, key), key);
+                }
             }
         });
         const FinishedRow<double> finished = scores_.finished(m, l);
@@ -56,12 +62,23 @@ private:
         if (result.lse != nullptr) {
             *result.lse = finished.lse;
         }
+        if (result.size != nullptr) {
+            *result.size = finished.l > 0.0 ? largestFinite(sizes_) / finished.l : 0.0;
+        }
+    }
+
+    void addSizes(const KvHead& head, double p, int64_t key) {
+        const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
+        for (size_t column = 0; column < head.columns; column++) {
+            sizes_[column] += p * std::abs(static_cast<double>(v[column]));
+        }
     }
 
     const Call& call_;
     RowScores scores_;
     std::vector<double> s_; // by key
     std::vector<double> o_;
+    std::vector<double> sizes_; // sums of p |v|, by column
 };
 
 } // namespace

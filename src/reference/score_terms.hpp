@@ -11,8 +11,10 @@
 #include <limits>
 #include <numbers>
 
+#include "problem/softcap.hpp"
 #include "reference/call.hpp"
 #include "reference/kv_head.hpp"
+#include "shared/score_limits.h"
 
 namespace vkf::reference {
 
@@ -53,11 +55,10 @@ public:
     }
     // A running maximum for rounded probabilities: the next whole number in units of log2, where it has the bits.
     Real whole(Real m) const {
-        constexpr Real largestWhole = 4096;
         if (!natural_) {
             return std::ceil(m);
         }
-        return std::abs(m) < largestWhole ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
+        return std::abs(m) < VKF_LARGEST_WHOLE_MAXIMUM ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
     }
 
 private:
@@ -72,7 +73,7 @@ template <typename Real> struct FinalScore {
     FinalScore(const VkfProblem& problem, double unit) {
         const auto scale = static_cast<double>(problem.scale);
         const auto cap = static_cast<double>(problem.softcap);
-        factor = static_cast<Real>(cap > 0.0 ? std::clamp(scale / cap, -0x1p126, 0x1p126) : scale * unit);
+        factor = static_cast<Real>(cap > 0.0 ? cappingFactor(problem.softcap, problem.scale) : scale * unit);
         softcap = static_cast<Real>(cap * unit);
     }
 
@@ -126,8 +127,10 @@ private:
         if (p.alibi == 0) {
             return 0.0;
         }
-        return has(p, VKF_ARRAY_ALIBI_SLOPES) ? call_->inputs.alibiSlopes[queryHead]
-                                              : usualSlope(p.queryHeads, queryHead);
+        // A NaN stays one.
+        return has(p, VKF_ARRAY_ALIBI_SLOPES)
+                   ? std::clamp(call_->inputs.alibiSlopes[queryHead], -VKF_LARGEST_SLOPE, VKF_LARGEST_SLOPE)
+                   : usualSlope(p.queryHeads, queryHead);
     }
 
     const Call* call_;

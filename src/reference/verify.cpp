@@ -12,6 +12,7 @@
 #include "problem/first_sizes.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
+#include "reference/promise.hpp"
 #include "reference/rows.hpp"
 
 namespace vkf {
@@ -29,6 +30,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 struct Run {
     std::vector<double> o;   // [heads, selected rows, valueDim]
     std::vector<double> lse; // [heads, selected rows]
+    std::vector<double> sizes; // of rows (RowResult::size); of the exact run
 };
 
 Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
@@ -38,7 +40,8 @@ Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progr
     Run run;
     run.lse.resize(call.heads() * call.rows);
     run.o.resize(run.lse.size() * call.layout(VKF_TENSOR_O).dim);
-    computeRows(variant, {run.o.data(), run.lse.data(), true}, progressBegin, progressEnd);
+    run.sizes.resize(run.lse.size());
+    computeRows(variant, {run.o.data(), run.lse.data(), true, run.sizes.data()}, progressBegin, progressEnd);
     return run;
 }
 
@@ -60,38 +63,45 @@ template <typename Visit> void forEachRow(const Call& call, const Visit& visit) 
     }
 }
 
-Comparison compareOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded) {
+Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded) {
     const VkfTensorLayout& layout = call.layout(VKF_TENSOR_O);
+    const uint64_t heads = call.problem.queryHeads;
+    Promise promise(call);
     Comparison comparison;
     std::vector<double> values(layout.dim);
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
-        const uint64_t heads = call.problem.queryHeads;
         loadElements(layout.type, o, elementOf(layout, head / heads, head % heads, row), layout.dim, values.data(), 1);
-        const bool empty = exact.lse[index] == -infinity && rounded[0].lse[index] == -infinity;
+        const bool empty = exact.lse[index] == -infinity;
+        const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
+        const RowClass ofRow = {scoreClass(exact.lse[index]), valueClass(exact.sizes[index])};
         for (uint32_t column = 0; column < layout.dim; column++) {
             const uint64_t i = index * layout.dim + column;
             const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
             const Rounded fp32 = {rounded[0].o[i], rounded[1].o[i]};
             const double reference = saturated(layout.type, exact.o[i]);
             // A row without visible keys must be exactly 0.
-            const double error =
-                empty ? (values[column] == 0.0 ? 0.0 : infinity) : distance(values[column], reference, fp32);
-            comparison.add(error, values[column], reference, fp32, element);
+            const double error = empty && !mayOverflow ? (values[column] == 0.0 ? 0.0 : infinity)
+                                                       : distance(values[column], reference, fp32, mayOverflow);
+            comparison.add(ofRow, error, values[column], reference, fp32, element);
         }
     });
-    return comparison;
+    return comparison.judge([&](const ClassErrors& errors) { return floorUlps * ulp(layout.type, errors.largest); });
 }
 
-Comparison compareLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded) {
+Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded) {
+    const uint64_t heads = call.problem.queryHeads;
+    Promise promise(call);
     Comparison comparison;
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         const uint64_t element = head * call.problem.queryRows + row;
         const auto value = static_cast<double>(lse[element]);
         const Rounded fp32 = {rounded[0].lse[index], rounded[1].lse[index]};
-        const double error = distance(value, exact.lse[index], fp32);
-        comparison.add(error, value, exact.lse[index], fp32, element);
+        const double error =
+            distance(value, exact.lse[index], fp32, promise.mayOverflow(head / heads, head % heads, row));
+        comparison.add({scoreClass(exact.lse[index]), 0}, error, value, exact.lse[index], fp32, element);
     });
-    return comparison;
+    return comparison.judge(
+        [](const ClassErrors& errors) { return floorUlps * ulp(VKF_TYPE_F32, std::max(errors.largest, 1.0)); });
 }
 
 VkfVerdict judge(const Call& call, const void* o, const float* lse) {
@@ -100,20 +110,21 @@ VkfVerdict judge(const Call& call, const void* o, const float* lse) {
     const RoundedRuns rounded = {runAlgorithm(call, VKF_REFERENCE_TILED_FP32, 0.33, 0.67),
                                  runAlgorithm(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 0.67, 1.0)};
 
-    const Comparison ofO = compareOutput(call, o, exact, rounded);
+    const Judgement ofO = judgeOutput(call, o, exact, rounded);
     VkfVerdict verdict{};
     verdict.oError = ofO.error();
-    verdict.oBound = ofO.bound(floorUlps * ulp(call.layout(VKF_TENSOR_O).type, ofO.largest()));
-    verdict.oRms = ofO.rms();
-    verdict.worstElement = ofO.worst().element;
-    verdict.worstValue = ofO.worst().value;
-    verdict.worstReference = ofO.worst().reference;
+    verdict.oBound = ofO.bound;
+    verdict.oRms = ofO.rms;
+    verdict.worstElement = ofO.worst.element;
+    verdict.worstValue = ofO.worst.value;
+    verdict.worstReference = ofO.worst.reference;
+    verdict.passed = ofO.passed() ? 1 : 0;
     if (lse != nullptr) {
-        const Comparison ofLse = compareLse(call, lse, exact, rounded);
+        const Judgement ofLse = judgeLse(call, lse, exact, rounded);
         verdict.lseError = ofLse.error();
-        verdict.lseBound = ofLse.bound(floorUlps * ulp(VKF_TYPE_F32, std::max(ofLse.largest(), 1.0)));
+        verdict.lseBound = ofLse.bound;
+        verdict.passed = ofLse.passed() ? verdict.passed : 0;
     }
-    verdict.passed = verdict.oError <= verdict.oBound && verdict.lseError <= verdict.lseBound ? 1 : 0;
     return verdict;
 }
 

@@ -13,6 +13,7 @@
 #include "reference/chosen_rows.hpp"
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
+#include "reference/promise.hpp"
 #include "reference/rows.hpp"
 
 namespace vkf {
@@ -80,36 +81,42 @@ Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin,
 
 // One kernel makes lse, and another kernel makes probabilities from it. Each may sum up scores in its own way, and may
 // round k of block types or not. So each fp32 run takes the lse of the other.
-Runs runFromLse(Call call, double progressBegin, double progressEnd, double* largestLse) {
+Runs runFromLse(Call call, double progressBegin, double progressEnd, std::vector<double>* lse) {
     const double third = (progressEnd - progressBegin) / 3;
     const Runs saved = {{{},
                          lseOf(call, algorithms[2], progressBegin, progressBegin + third),
                          lseOf(call, algorithms[1], progressBegin + third, progressBegin + 2 * third)}};
-    for (const double lse : saved[1]) {
-        *largestLse = std::isfinite(lse) ? std::max(*largestLse, std::abs(lse)) : *largestLse;
-    }
+    *lse = saved[1];
     call.options.productType = VKF_TYPE_F32;
     return runAlgorithms(call, saved, progressBegin + 2 * third, progressEnd);
 }
 
-// `places` are the places of the call's list of rows among the probabilities.
+// `places` are the places of the call's list of rows among the probabilities. `lse` is of all rows; empty if the
+// probabilities are not made from it.
 void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
-             Comparison* comparison) {
+             const std::vector<double>& lse, Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
+    const uint64_t heads = call.problem.queryHeads;
+    Promise promise(call);
     uint64_t index = 0;
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t place = 0; place < call.rows; place++) {
             const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
+            const uint64_t row = call.row(place);
+            const double size = lse.empty() ? 0.0 : lse[head * call.problem.queryRows + row];
+            const RowClass ofRow = {scoreClass(size), 0};
+            const double lseUlp = lse.empty() || !std::isfinite(size) ? 0.0 : ulp(VKF_TYPE_F32, std::abs(size));
+            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
             for (uint64_t key = 0; key < keys; key++, index++) {
                 const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
                 const Rounded fp32 = {runs[1][index], runs[2][index]};
                 // The probability of a dropped key must be exactly 0.
                 const bool nothing = exact == 0.0 && fp32[0] == 0.0 && fp32[1] == 0.0;
-                const double error = !nothing       ? distance(value, exact, fp32)
+                const double error = !nothing       ? distance(value, exact, fp32, mayOverflow)
                                      : value == 0.0 ? 0.0
                                                     : std::numeric_limits<double>::infinity();
-                comparison->add(error, value, exact, fp32, first + key);
+                comparison->add(ofRow, error, value, exact, fp32, first + key, lseUlp);
             }
         }
     }
@@ -125,7 +132,7 @@ void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const
                 const uint64_t element = (head * call.probabilityRows() + place) * keys + key;
                 const auto value = static_cast<double>(probabilities[element]);
                 const double error = value == 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
-                comparison->add(error, value, 0.0, {0.0, 0.0}, element);
+                comparison->add({}, error, value, 0.0, {0.0, 0.0}, element);
             }
         }
     }
@@ -133,7 +140,6 @@ void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const
 
 VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     Comparison comparison;
-    double largestLse = 0.0;
     const ChosenRows chosen(given);
     const Call call = chosen.callOf(given);
     compareNowhere(call, given.empty() ? std::vector<uint32_t>{} : chosen.nowhere, probabilities, &comparison);
@@ -144,24 +150,26 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
         const Call some = partOf(call, part, parts);
         const double begin = static_cast<double>(part) / parts;
         const double end = (part + 1.0) / parts;
-        compare(some, chosen.places, probabilities,
-                areFromLse(call.problem) ? runFromLse(some, begin, end, &largestLse)
-                                         : runAlgorithms(some, Runs{}, begin, end),
-                &comparison);
+        std::vector<double> lse;
+        const Runs runs =
+            areFromLse(call.problem) ? runFromLse(some, begin, end, &lse) : runAlgorithms(some, Runs{}, begin, end);
+        compare(some, chosen.places, probabilities, runs, lse, &comparison);
     }
     VkfProbabilitiesVerdict verdict{};
-    verdict.error = comparison.error();
     // lse may be off by its own floor. A score may be off by half a unit for each of its products, with either sign:
     // two kernels sum them up in different orders. With few probabilities, the runs may agree by chance. Both errors
     // change a probability by their size times the probability.
-    const double ulpOfLse = areFromLse(call.problem) ? ulp(VKF_TYPE_F32, largestLse) * comparison.largest() : 0.0;
-    const double ofScores = ulpOfLse * std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
-    const double floor = floorUlps * (ulp(VKF_TYPE_F32, comparison.largest()) + ulpOfLse) + ofScores;
-    verdict.bound = comparison.bound(floor);
-    verdict.worstElement = comparison.worst().element;
-    verdict.worstValue = comparison.worst().value;
-    verdict.worstReference = comparison.worst().reference;
-    verdict.passed = verdict.error <= verdict.bound ? 1 : 0;
+    const double ofProducts = std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
+    const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {
+        const double ulpOfLse = errors.estimate * errors.largest;
+        return floorUlps * (ulp(VKF_TYPE_F32, errors.largest) + ulpOfLse) + ofProducts * ulpOfLse;
+    });
+    verdict.error = judgement.error();
+    verdict.bound = judgement.bound;
+    verdict.worstElement = judgement.worst.element;
+    verdict.worstValue = judgement.worst.value;
+    verdict.worstReference = judgement.worst.reference;
+    verdict.passed = judgement.passed() ? 1 : 0;
     return verdict;
 }
 

@@ -8,12 +8,12 @@
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/optional_inputs.hpp"
+#include "problem/softcap.hpp"
 
 namespace vkf {
 namespace {
 
 constexpr double log2e = 1.4426950408889634;
-constexpr double mostCapping = 0x1p126; // of the scale over the softcap
 
 // Packs what up to four bits of an element or lane number add to row and column, one byte for each bit.
 template <size_t count>
@@ -86,10 +86,7 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     const double unit = has(p, VKF_ARRAY_BIAS) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
     const double scale = p.scale;
     const double softcap = p.softcap;
-    // The size of a factor under a softcap is limited, so that it is finite. A larger one would change no score that is
-    // not 0 (docs/semantics.md, "Finite inputs").
-    params.score_scale =
-        static_cast<float>(softcap > 0.0 ? std::clamp(scale / softcap, -mostCapping, mostCapping) : scale * unit);
+    params.score_scale = static_cast<float>(softcap > 0.0 ? cappingFactor(p.softcap, p.scale) : scale * unit);
     params.softcap = static_cast<float>(softcap * unit);
     params.window_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
     params.window_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);

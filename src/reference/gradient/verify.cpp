@@ -12,6 +12,7 @@
 #include "reference/comparison.hpp"
 #include "reference/element.hpp"
 #include "reference/gradient/algorithm.hpp"
+#include "reference/promise.hpp"
 
 namespace vkf {
 
@@ -72,10 +73,20 @@ struct Compared {
     const Runs& runs;
     std::vector<double> Gradients::*values;
     VkfType type;
-    double estimate = 0.0; // largest
+    bool mayOverflow;
     Comparison comparison{};
 
-    void add(double value, uint64_t element) {
+    // The class of elements [first, end), which belong to one row: what roundings may change says how large its numbers
+    // are.
+    RowClass classOf(uint64_t first, uint64_t end) const {
+        double estimate = 0.0;
+        for (uint64_t element = first; element < end; element++) {
+            estimate = std::max(estimate, std::sqrt((runs.errors.*values)[element]));
+        }
+        return {0, valueClass(estimate)};
+    }
+
+    void add(RowClass ofRow, double value, uint64_t element) {
         const double largest = formatOf(type).largest;
         const double exact = (runs.exact.*values)[element];
         const double reference =
@@ -84,24 +95,25 @@ struct Compared {
         const double square = (runs.errors.*values)[element];
         // Nothing reaches the element: no rounding can make it other than 0.
         const bool nothing = exact == 0.0 && square == 0.0;
-        const double error = !nothing       ? distance(value, reference, fp32)
+        const double error = !nothing       ? distance(value, reference, fp32, mayOverflow)
                              : value == 0.0 ? 0.0
                                             : std::numeric_limits<double>::infinity();
-        estimate = std::isfinite(square) ? std::max(estimate, std::sqrt(square)) : estimate;
-        comparison.add(error, value, reference, fp32, element);
+        comparison.add(ofRow, error, value, reference, fp32, element, std::sqrt(square));
     }
 
     VkfGradientError result() const {
-        const double floor = floorUlps * (ulp(type, comparison.largest()) + estimate);
-        return {comparison.error(),         comparison.bound(floor),  comparison.rms(),
-                comparison.worst().element, comparison.worst().value, comparison.worst().reference};
+        const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {
+            return floorUlps * (ulp(type, errors.largest) + errors.estimate);
+        });
+        const ClassErrors& worst = judgement.worst;
+        return {judgement.error(), judgement.bound, judgement.rms, worst.element, worst.value, worst.reference};
     }
 };
 
 VkfGradientError compareTensor(const GradientCall& call, const Runs& runs, std::vector<double> Gradients::*values,
-                               VkfGradientRole role, const void* memory) {
+                               VkfGradientRole role, const void* memory, bool mayOverflow) {
     const VkfTensorLayout& layout = call.layout(role);
-    Compared compared{runs, values, layout.type};
+    Compared compared{runs, values, layout.type, mayOverflow};
     std::vector<double> row(layout.dim);
     for (uint64_t i = 0; memory != nullptr && i < (runs.exact.*values).size() / layout.dim; i++) {
         const uint64_t head = i / layout.rows;
@@ -110,30 +122,50 @@ VkfGradientError compareTensor(const GradientCall& call, const Runs& runs, std::
         }
         const uint64_t first = elementOf(layout, head / layout.heads, head % layout.heads, i % layout.rows);
         loadElements(layout.type, memory, first, layout.dim, row.data(), 1);
+        const RowClass ofRow = compared.classOf(i * layout.dim, (i + 1) * layout.dim);
         for (uint32_t d = 0; d < layout.dim; d++) {
-            compared.add(row[d], i * layout.dim + d);
+            compared.add(ofRow, row[d], i * layout.dim + d);
         }
     }
     return memory != nullptr ? compared.result() : VkfGradientError{};
 }
 
-VkfGradientError compareBias(const GradientCall& call, const Runs& runs, const void* dbias) {
-    Compared compared{runs, &Gradients::dbias, call.problem.dbiasType};
+VkfGradientError compareBias(const GradientCall& call, const Runs& runs, const void* dbias, bool mayOverflow) {
+    Compared compared{runs, &Gradients::dbias, call.problem.dbiasType, mayOverflow};
     if (dbias == nullptr || runs.exact.dbias.empty()) {
         return {};
     }
     forEachBiasElement(call.forward.problem, [&](uint64_t element) {
-        compared.add(vkfLoadElement(call.problem.dbiasType, dbias, element), element);
+        compared.add(compared.classOf(element, element + 1), vkfLoadElement(call.problem.dbiasType, dbias, element),
+                     element);
     });
     return compared.result();
 }
 
-VkfGradientError compareSinks(const Runs& runs, const float* dsinks) {
-    Compared compared{runs, &Gradients::dsinks, VKF_TYPE_F32};
+VkfGradientError compareSinks(const Runs& runs, const float* dsinks, bool mayOverflow) {
+    Compared compared{runs, &Gradients::dsinks, VKF_TYPE_F32, mayOverflow};
     for (uint64_t head = 0; dsinks != nullptr && head < runs.exact.dsinks.size(); head++) {
-        compared.add(static_cast<double>(dsinks[head]), head);
+        compared.add(compared.classOf(head, head + 1), static_cast<double>(dsinks[head]), head);
     }
     return dsinks != nullptr ? compared.result() : VkfGradientError{};
+}
+
+// Whether the contract promises nothing for inputs as large as these: a sum of products may leave fp32.
+bool mayOverflow(const GradientCall& call) {
+    const Call& forward = call.forward;
+    if (forward.empty()) {
+        return false;
+    }
+    const VkfProblem& p = forward.problem;
+    const Promise promise(forward);
+    const double q = largestFinite(forward.layout(VKF_TENSOR_Q), forward.inputs.q);
+    const double dout = largestFinite(call.layout(VKF_GRADIENT_TENSOR_DOUT), call.inputs.dout);
+    const double dim = forward.layout(VKF_TENSOR_V).dim;
+    const double ds = 2.0 * dout * promise.largestV() * dim; // o is at most as large as v
+    const double pairs = std::max<double>(p.keys, static_cast<double>(p.queryRows) * (p.queryHeads / p.kvHeads));
+    const double operand = std::max(q, promise.largestK()) * std::max(1.0, std::abs(static_cast<double>(p.scale)));
+    return promise.mayOverflow(q) || ds * std::max(1.0, operand) * pairs > largestSum ||
+           (forward.options.productType == VKF_TYPE_F16 && dout > formatOf(VKF_TYPE_F16).largest);
 }
 
 VkfGradientVerdict judge(const GradientCall& call, const VkfReferenceGradientOutputs& outputs) {
@@ -143,12 +175,13 @@ VkfGradientVerdict judge(const GradientCall& call, const VkfReferenceGradientOut
     run(call, VKF_REFERENCE_TILED_FP32, &runs.oneRounding, nullptr, 0.4, 0.7);
     run(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, &runs.twoRoundings, nullptr, 0.7, 1.0);
 
+    const bool overflows = mayOverflow(call);
     VkfGradientVerdict verdict{};
-    verdict.dq = compareTensor(call, runs, &Gradients::dq, VKF_GRADIENT_TENSOR_DQ, outputs.dq);
-    verdict.dk = compareTensor(call, runs, &Gradients::dk, VKF_GRADIENT_TENSOR_DK, outputs.dk);
-    verdict.dv = compareTensor(call, runs, &Gradients::dv, VKF_GRADIENT_TENSOR_DV, outputs.dv);
-    verdict.dbias = compareBias(call, runs, outputs.dbias);
-    verdict.dsinks = compareSinks(runs, outputs.dsinks);
+    verdict.dq = compareTensor(call, runs, &Gradients::dq, VKF_GRADIENT_TENSOR_DQ, outputs.dq, overflows);
+    verdict.dk = compareTensor(call, runs, &Gradients::dk, VKF_GRADIENT_TENSOR_DK, outputs.dk, overflows);
+    verdict.dv = compareTensor(call, runs, &Gradients::dv, VKF_GRADIENT_TENSOR_DV, outputs.dv, overflows);
+    verdict.dbias = compareBias(call, runs, outputs.dbias, overflows);
+    verdict.dsinks = compareSinks(runs, outputs.dsinks, overflows);
     verdict.passed = 1;
     for (const VkfGradientError* gradient : {&verdict.dq, &verdict.dk, &verdict.dv, &verdict.dbias, &verdict.dsinks}) {
         verdict.passed = gradient->error <= gradient->bound ? verdict.passed : 0;
