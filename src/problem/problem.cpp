@@ -8,7 +8,7 @@
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
 #include "problem/mask_layout.hpp"
-#include "problem/softcap.hpp"
+#include "problem/score_limits.hpp"
 
 namespace vkf {
 namespace {

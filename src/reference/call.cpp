@@ -8,7 +8,7 @@
 
 #include "problem/first_sizes.hpp"
 #include "problem/optional_inputs.hpp"
-#include "problem/softcap.hpp"
+#include "problem/score_limits.hpp"
 
 namespace vkf {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "reference/algorithm.hpp"
-#include "reference/promise.hpp"
 #include "reference/row_scores.hpp"
 
 namespace vkf::reference {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <vkflash/problem.h>
 
@@ -74,5 +75,14 @@ void dequantizeBlock(VkfType type, const void* from, float* values, ProductRound
 template <typename Real>
 void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,
                   ProductRounding rounding = {});
+
+// The largest size of the finite numbers of a row.
+inline double largestFinite(const std::vector<double>& row) {
+    double largest = 0.0;
+    for (const double x : row) {
+        largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
+    }
+    return largest;
+}
 
 } // namespace vkf::reference

@@ -11,10 +11,9 @@
 #include <limits>
 #include <numbers>
 
-#include "problem/softcap.hpp"
+#include "problem/score_limits.hpp"
 #include "reference/call.hpp"
 #include "reference/kv_head.hpp"
-#include "shared/score_limits.h"
 
 namespace vkf::reference {
 
@@ -36,7 +35,7 @@ public:
     explicit ScoreUnit(bool natural) : natural_(natural) {}
     explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(has(problem, VKF_ARRAY_BIAS)) {}
 
-    // What a natural number is multiplied by.
+    // The factor that turns a natural number into a score.
     double factor() const { return natural_ ? 1.0 : std::numbers::log2e; }
     // exp of a difference of scores.
     Real power(Real x) const { return std::exp2(natural_ ? x * std::numbers::log2e_v<Real> : x); }
@@ -58,7 +57,7 @@ public:
         if (!natural_) {
             return std::ceil(m);
         }
-        return std::abs(m) < VKF_LARGEST_WHOLE_MAXIMUM ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
+        return std::abs(m) < static_cast<Real>(largestWholeMaximum) ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
     }
 
 private:
@@ -129,7 +128,7 @@ private:
         }
         // A NaN stays one.
         return has(p, VKF_ARRAY_ALIBI_SLOPES)
-                   ? std::clamp(call_->inputs.alibiSlopes[queryHead], -VKF_LARGEST_SLOPE, VKF_LARGEST_SLOPE)
+                   ? std::clamp(call_->inputs.alibiSlopes[queryHead], -largestSlope, largestSlope)
                    : usualSlope(p.queryHeads, queryHead);
     }
 

@@ -8,9 +8,13 @@
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/optional_inputs.hpp"
-#include "problem/softcap.hpp"
+#include "problem/score_limits.hpp"
+#include "shared/score_limits.h"
 
 namespace vkf {
+
+static_assert(VKF_LARGEST_SLOPE == largestSlope && VKF_LARGEST_WHOLE_MAXIMUM == largestWholeMaximum);
+
 namespace {
 
 constexpr double log2e = 1.4426950408889634;

@@ -287,7 +287,7 @@ TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradien
                                            std::numeric_limits<double>::quiet_NaN()}) {
                     INFO(tensor.role << " off by " << wrong);
                     Judged judged(c, type);
-                    judged.add(tensor.role, 1, wrong);
+                    judged.add(tensor.role, tensor.error.worstElement, wrong);
                     const VkfGradientVerdict verdict = judged.verdict();
                     CHECK(verdict.passed == 0);
                     CHECK((verdict.dq.error > verdict.dq.bound) == (tensor.role == VKF_GRADIENT_TENSOR_DQ));
@@ -297,13 +297,14 @@ TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradien
             }
             Judged judged(c, type);
             if (!judged.dbias.empty()) {
-                vkfStoreElement(type, judged.dbias.data(), 2,
-                                vkfLoadElement(type, judged.dbias.data(), 2) + 2.5 * right.dbias.bound);
+                const uint64_t element = right.dbias.worstElement;
+                vkfStoreElement(type, judged.dbias.data(), element,
+                                vkfLoadElement(type, judged.dbias.data(), element) + 2.5 * right.dbias.bound);
                 CHECK(judged.verdict().passed == 0);
                 judged.store();
             }
             if (!judged.dsinks.empty()) {
-                judged.dsinks[0] += static_cast<float>(2.5 * right.dsinks.bound);
+                judged.dsinks[right.dsinks.worstElement] += static_cast<float>(2.5 * right.dsinks.bound);
                 CHECK(judged.verdict().passed == 0);
             }
         }

@@ -9,10 +9,10 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
-#include "reference/comparison.hpp"
+#include "reference/verdict/comparison.hpp"
 #include "reference/element.hpp"
 #include "reference/gradient/algorithm.hpp"
-#include "reference/promise.hpp"
+#include "reference/verdict/promise.hpp"
 
 namespace vkf {
 

@@ -70,7 +70,7 @@ struct ClassErrors {
     double estimate = 0.0;     // largest of what roundings may change; for gradients and probabilities
 };
 
-// The worst row, measured by its bound.
+// The row that is furthest over its bound. If no row is over its bound: the row with the largest error.
 struct Judgement {
     ClassErrors worst{};
     double bound = 0.0;
@@ -112,8 +112,8 @@ public:
         for (const auto& [ofRow, errors] : classes_) {
             const ClassErrors below = upTo(ofRow);
             const double bound = 2.0 * below.roundedError + floorOf(below);
-            const double share = errors.error == 0.0 ? 0.0 : errors.error / bound;
-            if (share > worstShare) {
+            const double share = errors.error > bound ? errors.error / bound : 0.0; // over 1, or infinite
+            if (share > worstShare || (share == worstShare && errors.error > judgement.worst.error)) {
                 worstShare = share;
                 judgement.worst = errors;
                 judgement.bound = bound;

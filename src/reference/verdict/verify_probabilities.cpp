@@ -11,9 +11,9 @@
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
 #include "reference/chosen_rows.hpp"
-#include "reference/comparison.hpp"
+#include "reference/verdict/comparison.hpp"
 #include "reference/element.hpp"
-#include "reference/promise.hpp"
+#include "reference/verdict/promise.hpp"
 #include "reference/rows.hpp"
 
 namespace vkf {

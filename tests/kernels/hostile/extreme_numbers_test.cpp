@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+//
+// Finite numbers at the ends of their types, where a change of units or a sum would overflow: biases, sinks, softcaps and
+// slopes. Plain fp64 loops in this file say what is right, besides the verdict of the library's own reference.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/call.hpp"
+#include "support/lacking.hpp"
+#include "support/masks.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::Inputs;
+using vkf::test::Outcome;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+constexpr double largest = std::numeric_limits<float>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The bias of every key in one row.
+struct BiasRow {
+    const char* name;
+    std::function<double(uint64_t key)> bias;
+};
+
+const std::vector<BiasRow> biasRows = {
+    {"0", [](uint64_t) { return 0.0; }},
+    {"the smallest number", [](uint64_t) { return -largest; }},
+    {"the largest number", [](uint64_t) { return largest; }},
+    {"-2.37e38, whose product with log2(e) is infinite", [](uint64_t) { return -2.37e38; }},
+    {"-2.35e38, whose product with log2(e) is finite", [](uint64_t) { return -2.35e38; }},
+    {"-2.3e38", [](uint64_t) { return -2.3e38; }},
+    {"-1e30", [](uint64_t) { return -1e30; }},
+    {"the smallest number beside larger ones", [](uint64_t key) { return key % 3 == 0 ? -2.5e38 : -largest; }},
+    {"the smallest number in front of usual ones", [](uint64_t key) { return key < 66 ? -largest : 0.5; }},
+    {"one largest number", [](uint64_t key) { return key == 65 ? largest : -largest; }},
+    {"no key but one, which has the smallest number", [](uint64_t key) { return key == 3 ? -largest : -infinity; }},
+    {"no key", [](uint64_t) { return -infinity; }},
+};
+
+constexpr uint64_t headDim = 64;
+
+double element(VkfType type, const std::vector<std::byte>& bytes, uint64_t index) {
+    return vkfLoadElement(type, bytes.data(), index);
+}
+
+struct Row {
+    std::vector<double> o;
+    double lse;
+};
+
+// A row of head `head` in fp64. `added` is what comes to the score of a key after the softcap.
+Row exactRow(const VkfProblem& p, const Inputs& inputs, uint64_t head, uint64_t row,
+             const std::function<double(uint64_t)>& added) {
+    std::vector<double> s(p.keys);
+    double m = p.keys == 0 || inputs.sinks.empty() ? -infinity : static_cast<double>(inputs.sinks[head]);
+    for (uint64_t key = 0; key < p.keys; key++) {
+        double dot = 0.0;
+        for (uint64_t d = 0; d < headDim; d++) {
+            dot += element(p.q.type, inputs.q, (head * p.queryRows + row) * headDim + d) *
+                   element(p.k.type, inputs.k, key * headDim + d);
+        }
+        const double scaled = (p.scale == 0.0F ? 0.125 : static_cast<double>(p.scale)) * dot;
+        const auto cap = static_cast<double>(p.softcap);
+        s[key] = (cap == 0.0 ? scaled : cap * std::tanh(scaled / cap)) + added(key);
+        m = std::max(m, s[key]);
+    }
+    Row result{std::vector<double>(headDim), -infinity};
+    if (m == -infinity) {
+        return result;
+    }
+    double l = inputs.sinks.empty() ? 0.0 : std::exp(static_cast<double>(inputs.sinks[head]) - m);
+    for (uint64_t key = 0; key < p.keys; key++) {
+        l += std::exp(s[key] - m);
+    }
+    for (uint64_t key = 0; key < p.keys; key++) {
+        for (uint64_t d = 0; d < headDim; d++) {
+            result.o[d] += std::exp(s[key] - m) / l * element(p.v.type, inputs.v, key * headDim + d);
+        }
+    }
+    result.lse = m + std::log(l);
+    return result;
+}
+
+bool isNear(double value, double expected, double tolerance) {
+    return std::isfinite(expected) ? std::abs(value - expected) <= tolerance : value == expected;
+}
+
+// Compares one row with the loop above, far more coarsely than the verdict does.
+void checkRow(const VkfProblem& p, const Inputs& inputs, const Outcome& outcome, uint64_t head, uint64_t row,
+              const std::function<double(uint64_t)>& added) {
+    const Row exact = exactRow(p, inputs, head, row, added);
+    const double tolerance = p.q.type == VKF_TYPE_F32 ? 1e-4 : 0.01;
+    const auto lse = static_cast<double>(outcome.lse[head * p.queryRows + row]);
+    INFO("head " << head << ", row " << row << ", lse " << lse << ", right " << exact.lse);
+    CHECK(isNear(lse, exact.lse, tolerance * std::max(1.0, std::abs(exact.lse) * 1e-3)));
+    for (uint64_t d = 0; d < headDim; d += 21) {
+        const double o = element(p.o.type, outcome.o, (head * p.queryRows + row) * headDim + d);
+        INFO("column " << d << ", o " << o << ", right " << exact.o[d]);
+        CHECK(isNear(o, exact.o[d], tolerance));
+    }
+}
+
+void setBias(VkfProblem& p) {
+    p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, false, true, 0);
+    vkf::enable(p, VKF_ARRAY_BIAS);
+}
+
+void fillBias(const VkfProblem& p, Inputs& inputs) {
+    for (uint64_t row = 0; row < p.queryRows; row++) {
+        for (uint64_t key = 0; key < p.keys; key++) {
+            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * p.bias.rowStride + key,
+                            biasRows[row].bias(key));
+        }
+    }
+}
+
+VkfProblem biasProblem(VkfType type) {
+    VkfProblem p = problemOf({1, 2, 1, static_cast<uint32_t>(biasRows.size()), 70, headDim, 0, type});
+    setBias(p);
+    vkf::enable(p, VKF_ARRAY_LSE);
+    return p;
+}
+
+// Calls visit(problem, outcome) for every variation that takes the problem, after the verdict.
+template <typename Visit> void onEveryVariation(const VkfProblem& given, const Inputs& inputs, const Visit& visit) {
+    for (const Variation& variation : vkf::test::variations) {
+        const bool splits = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
+        if (!vkf::test::takes(variation, given) || (given.kvSplits > 1 && !splits)) {
+            continue;
+        }
+        VkfProblem p = given;
+        apply(variation, p);
+        const Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), p, inputs);
+        INFO(variation.name << ": " << vkf::test::describe(p));
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+        visit(p, outcome);
+    }
+}
+
+double factorOf(const Inputs& inputs, uint64_t head) {
+    return inputs.biasFactors.empty() ? 1.0 : static_cast<double>(inputs.biasFactors[head]);
+}
+
+// A product with a bias factor is an fp32 number, infinite past the largest one.
+double biasOf(const Inputs& inputs, uint64_t head, double bias) {
+    return bias == -infinity ? bias : static_cast<double>(static_cast<float>(factorOf(inputs, head) * bias));
+}
+
+void checkBiasRows(const VkfProblem& given, const Inputs& inputs) {
+    onEveryVariation(given, inputs, [&](const VkfProblem& p, const Outcome& outcome) {
+        for (uint64_t head = 0; head < p.queryHeads; head++) {
+            for (uint64_t row = 0; row < biasRows.size(); row++) {
+                INFO("bias: " << biasRows[row].name);
+                checkRow(p, inputs, outcome, head, row,
+                         [&](uint64_t key) { return biasOf(inputs, head, biasRows[row].bias(key)); });
+            }
+        }
+    });
+}
+
+} // namespace
+
+TEST_CASE("a bias may be any finite fp32 number", "[extreme_numbers]") {
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+        const VkfProblem p = vkf::test::fitted(vkf::test::testDevice(), biasProblem(type));
+        Inputs inputs = vkf::test::makeInputs(p, {});
+        fillBias(p, inputs);
+        checkBiasRows(p, inputs);
+    }
+}
+
+TEST_CASE("a bias with a factor, a softcap, and split keys may be any finite fp32 number", "[extreme_numbers]") {
+    VkfProblem p = vkf::test::fitted(vkf::test::testDevice(), biasProblem(VKF_TYPE_F16));
+    vkf::enable(p, VKF_ARRAY_BIAS_FACTORS);
+    p.softcap = 3.0F;
+    p.kvSplits = 2;
+    Inputs inputs = vkf::test::makeInputs(p, {});
+    fillBias(p, inputs);
+    inputs.biasFactors = {1.0F, 0.75F};
+    checkBiasRows(p, inputs);
+}
+
+// Sinks of two heads at a time. Half of the rows see no key.
+TEST_CASE("a sink may be any finite fp32 number", "[extreme_numbers]") {
+    const std::vector<std::vector<float>> sinks = {{-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}, {-3e38F, 40.0F}};
+    for (const bool biased : {false, true}) {
+        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+            VkfProblem p = problemOf({1, 2, 1, static_cast<uint32_t>(biasRows.size()), 6, headDim, 0, type});
+            p = vkf::test::fitted(vkf::test::testDevice(), p);
+            p.causal = 1; // of twelve rows, six see no key
+            vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_LSE);
+            if (biased) {
+                setBias(p);
+            }
+            Inputs inputs = vkf::test::makeInputs(p, {});
+            if (biased) {
+                fillBias(p, inputs);
+            }
+            for (const std::vector<float>& two : sinks) {
+                inputs.sinks = two;
+                onEveryVariation(p, inputs, [&](const VkfProblem& fitting, const Outcome& outcome) {
+                    for (uint64_t head = 0; head < p.queryHeads; head++) {
+                        for (uint64_t row = 0; row < p.queryRows; row++) {
+                            checkRow(fitting, inputs, outcome, head, row, [&](uint64_t key) {
+                                return key + 6 > row ? -infinity : biased ? biasRows[row].bias(key) : 0.0;
+                            });
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+// Rows of zeros have scores of 0. The others have scores of about 8.
+TEST_CASE("a softcap may be any number", "[extreme_numbers]") {
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+        VkfProblem p = problemOf({1, 1, 1, 20, 70, headDim, 0, type});
+        p = vkf::test::fitted(vkf::test::testDevice(), p);
+        p.scale = 1.0F;
+        vkf::enable(p, VKF_ARRAY_LSE);
+        vkf::test::Data data;
+        data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>&, std::vector<std::byte>&) {
+            for (uint64_t i = 0; i < 5 * headDim; i++) {
+                vkfStoreElement(type, q.data(), i, 0.0);
+            }
+        };
+        const Inputs inputs = vkf::test::makeInputs(p, data);
+        for (const float softcap : {1.4e-45F, 1e-42F, 1e-39F, 1e-35F, 1e-20F, 1e20F, 1e29F, 1e36F, 1e38F, 3e38F}) {
+            p.softcap = softcap;
+            onEveryVariation(p, inputs, [&](const VkfProblem& fitting, const Outcome& outcome) {
+                for (uint64_t row = 0; row < p.queryRows; row += 3) {
+                    checkRow(fitting, inputs, outcome, 0, row, [](uint64_t) { return 0.0; });
+                }
+            });
+        }
+    }
+}
+
+TEST_CASE("a slope of ALiBi may be any finite fp32 number", "[extreme_numbers]") {
+    VkfProblem p = problemOf({1, 2, 1, 5, 70, headDim, 0, VKF_TYPE_F16});
+    p = vkf::test::fitted(vkf::test::testDevice(), p);
+    p.alibi = 1;
+    p.causal = 1;
+    vkf::enable(p, VKF_ARRAY_LSE | VKF_ARRAY_ALIBI_SLOPES);
+    Inputs inputs = vkf::test::makeInputs(p, {});
+    inputs.alibiSlopes = {3.4028235e38F, 1e36F};
+    onEveryVariation(p, inputs, [&](const VkfProblem& fitting, const Outcome& outcome) {
+        for (uint64_t head = 0; head < p.queryHeads; head++) {
+            for (uint64_t row = 0; row < p.queryRows; row++) {
+                checkRow(fitting, inputs, outcome, head, row, [&](uint64_t key) {
+                    const double distance = static_cast<double>(row) + 65.0 - static_cast<double>(key);
+                    return distance < 0.0 ? -infinity : -static_cast<double>(inputs.alibiSlopes[head]) * distance;
+                });
+            }
+        }
+    });
+}
