@@ -336,24 +336,28 @@ VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t coun
 /* ---- Verdict ---------------------------------------------------------------------------------- */
 
 /* Result of comparing o and lse with the fp64 reference. An error is finite or infinite:
- * - NaN and infinity must stand where the reference has them. Where fp32 itself overflows, they may also stand as in
- *   one of the fp32 runs.
+ * - NaN and infinity must stand where the reference has them. Only where an input passes a limit of docs/semantics.md,
+ *   "Finite inputs", they may also stand as in one of the fp32 runs.
  * - A row of o without visible keys must be exactly 0.
  * - Otherwise the error is infinite.
  *
- * A bound is the sum of:
+ * Each row has a bound of its own, made from the rows whose scores and values are no larger than its own. It is the sum
+ * of:
  * - twice the largest error of the two fp32 algorithms against fp64, on the same inputs
  * - 4 units in the last place of the output type, at the largest magnitude of the exact output; for lse, units of fp32
- *   at a magnitude of 1 or more */
+ *   at a magnitude of 1 or more
+ *
+ * The error and the bound below are of the row that is furthest over its bound. If no row is over its bound, they are of
+ * the row with the largest error. */
 typedef struct VkfVerdict {
     size_t structSize;
     VkfBool passed;        /* 1 = no error is over its bound */
-    double oError;         /* largest |o - reference|; may be infinite */
+    double oError;         /* |o - reference| of the worst element; may be infinite */
     double oBound;         /* bound of oError */
-    double lseError;       /* largest |lse - reference|; may be infinite; 0 if lse is NULL */
+    double lseError;       /* |lse - reference| of the worst row; may be infinite; 0 if lse is NULL */
     double lseBound;       /* bound of lseError; 0 if lse is NULL */
     double oRms;           /* root mean square of the reference's o, for scale */
-    uint64_t worstElement; /* element of o with the largest error: index into dense [batch, heads, rows, dim] */
+    uint64_t worstElement; /* element of o with this error: index into dense [batch, heads, rows, dim] */
     double worstValue;     /* value of that element in o */
     double worstReference; /* value of that element in the reference. 16-bit types end at their largest finite value. */
 } VkfVerdict;

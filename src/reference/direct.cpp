@@ -62,7 +62,7 @@ private:
             *result.lse = finished.lse;
         }
         if (result.size != nullptr) {
-            *result.size = finished.l > 0.0 ? largestFinite(sizes_) / finished.l : 0.0;
+            *result.size = l > 0.0 ? largestFinite(sizes_) / l : 0.0;
         }
     }
 
