@@ -24,6 +24,8 @@ const bool ENDS_ROWS = KEY_SPLITS == 1;
 const bool ENDS_ROWS = true;
 #endif
 
+#define LARGEST_SUM uintBitsToFloat(0x7e800000u) // 2^126
+
 struct FinishedRow {
     float l;   // what o is divided by: the sum with the sink, counted from the m of the row; 0 without a visible key
     float lse; // natural
@@ -45,7 +47,9 @@ FinishedRow finishRow(const uint head, const float m, const float l) {
             float of_sink = exp2((sink - largest) * LOG2E);
             float of_keys = l == 0.0 ? 0.0 : l * exp2((natural - largest) * LOG2E);
             bool infinite = floatBitsToUint(sink) == 0x7f800000u; // makes the row NaN, as such a score does
-            float with_sink = l + (infinite ? uintBitsToFloat(0x7fc00000u) : exp2((sink - natural) * LOG2E));
+            // The sum stays finite and its inverse normal, so that a NaN in o remains one.
+            float with_sink = min(l + exp2((sink - natural) * LOG2E), LARGEST_SUM);
+            with_sink = infinite ? uintBitsToFloat(0x7fc00000u) : with_sink;
             return FinishedRow(l == 0.0 ? 0.0 : with_sink, logOfSum(largest, of_keys + of_sink));
         }
     }

@@ -224,3 +224,67 @@ TEST_CASE("the verdict refuses bad calls", "[reference]") {
     CHECK(v.lseError == 0.0);
     CHECK(v.structSize == sizeof v);
 }
+
+namespace {
+
+// Rows of random scores. The bias of row 0 is the smallest fp32 number, as of a row that a model masks altogether.
+Judged withMaskedRow() {
+    VkfProblem problem = vkf::test::problemOf({1, 2, 1, 8, 16, 64});
+    problem.bias = {VKF_TYPE_F32, 0, 0, problem.keys};
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    for (uint64_t key = 0; key < problem.keys; key++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), key, -3.4028235e38);
+    }
+    return {problem, inputs};
+}
+
+} // namespace
+
+TEST_CASE("a row of huge scores does not loosen the bounds of others", "[reference]") {
+    const Judged judged = withMaskedRow();
+    const VkfVerdict right = judged.verdict();
+    CHECK(right.passed == 1);
+    CHECK(right.oBound < 1e-4);
+    for (const uint64_t row : {0U, 3U}) {
+        INFO("row " << row);
+        Judged wrong = judged;
+        wrong.set(row * 64 + 5, wrong.get(row * 64 + 5) + 1e-3);
+        CHECK(wrong.verdict().passed == 0);
+        wrong = judged;
+        wrong.lse[row] += row == 0 ? 1e33F : 1e-3F;
+        CHECK(wrong.verdict().passed == 0);
+    }
+    // What a kernel stores whose scores overflow.
+    Judged overflown = judged;
+    for (uint64_t d = 0; d < 64; d++) {
+        overflown.set(d, 0.0);
+    }
+    overflown.lse[0] = -std::numeric_limits<float>::infinity();
+    const VkfVerdict verdict = overflown.verdict();
+    CHECK(verdict.oError > verdict.oBound);
+    CHECK(verdict.lseError > verdict.lseBound);
+}
+
+TEST_CASE("NaN and infinity are wrong where the formula has a number", "[reference]") {
+    VkfProblem problem = vkf::test::problemOf({1, 1, 1, 8, 16, 64});
+    problem.softcap = 3e38F; // in units of log2 it is infinite
+    Judged judged(problem, vkf::test::makeInputs(problem, {}));
+    CHECK(judged.verdict().passed == 1);
+    for (uint64_t i = 0; i < 8 * 64; i++) {
+        judged.set(i, NAN);
+    }
+    CHECK(judged.verdict().oError == infinity);
+}
+
+TEST_CASE("NaN may stand where a sum of products leaves fp32", "[reference]") {
+    VkfProblem problem = vkf::test::problemOf({1, 1, 1, 8, 16, 64});
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    for (uint64_t d = 0; d < 64; d++) { // only row 2 is out of what the contract promises
+        vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), 2 * 64 + d, 3e38);
+    }
+    Judged judged(problem, inputs);
+    CHECK(judged.verdict().passed == 1);
+    judged.set(3 * 64, NAN);
+    CHECK(judged.verdict().passed == 0);
+}

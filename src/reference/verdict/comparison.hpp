@@ -25,15 +25,15 @@ using Rounded = std::array<double, 2>;
 
 inline bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
-// How far a value is off. NaN and infinity must stand where the exact run has them. `mayOverflow`: the contract promises
-// nothing for numbers as large as those of this row, so they may also stand where an fp32 run has them.
+// How far a value is off. NaN and infinity must stand where the exact run has them. Which of the two it is may be as in an
+// fp32 run: a probability that is too small for fp32 makes NaN of an infinite value. `mayOverflow`: the contract promises
+// nothing for numbers as large as those of this row, so they may also stand where only an fp32 run has them.
 inline double distance(double value, double exact, const Rounded& rounded, bool mayOverflow) {
     if (std::isfinite(exact) && std::isfinite(value)) {
         return std::abs(value - exact);
     }
-    const bool overflows = mayOverflow && !std::isfinite(value) &&
-                           (sameKind(value, rounded[0]) || sameKind(value, rounded[1]));
-    return sameKind(value, exact) || overflows ? 0.0 : std::numeric_limits<double>::infinity();
+    const bool asRounded = !std::isfinite(value) && (sameKind(value, rounded[0]) || sameKind(value, rounded[1]));
+    return sameKind(value, exact) || (asRounded && (mayOverflow || !std::isfinite(exact))) ? 0.0 : std::numeric_limits<double>::infinity();
 }
 
 // Sizes of a row on a coarse scale.

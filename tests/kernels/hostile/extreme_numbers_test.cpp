@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/gradient/gradient_runs.hpp"
 #include "support/call.hpp"
 #include "support/lacking.hpp"
 #include "support/masks.hpp"
@@ -19,6 +20,8 @@
 
 namespace {
 
+using vkf::test::GradientInputs;
+using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
@@ -170,6 +173,55 @@ void checkBiasRows(const VkfProblem& given, const Inputs& inputs) {
     });
 }
 
+constexpr uint32_t backwardVariations[] = {0, 2, 4, 5}; // scalar, with little shared memory; coopmat, both layouts
+
+// Runs the backward pass of all inputs on every variation. Calls visit(forward, more, outcome) after the verdict.
+template <typename Visit>
+void onBackwardVariations(const VkfProblem& given, const std::function<void(const VkfProblem&, Inputs&)>& edit,
+                          const Visit& visit) {
+    for (const uint32_t number : backwardVariations) {
+        const Variation& variation = vkf::test::variations[number];
+        if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+            continue;
+        }
+        VkfProblem forward = given;
+        const VkfType type = variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32;
+        forward.q = forward.k = forward.v = forward.o = vkf::dense(type);
+        forward = vkf::test::fittedBackward(deviceOf(variation), forward);
+        apply(variation, forward);
+        const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        Inputs inputs = vkf::test::makeInputs(forward, {});
+        edit(forward, inputs);
+        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
+        const GradientOutcome outcome = vkf::test::runGradient(deviceOf(variation), problem, inputs, more);
+        INFO(variation.name << ": " << outcome.text());
+        CHECK(outcome.passed());
+        visit(forward, inputs, more, outcome);
+    }
+}
+
+// dv of each key in fp64, from the given lse.
+void checkDv(const VkfProblem& p, const Inputs& inputs, const GradientInputs& more, const GradientOutcome& outcome,
+             const std::function<double(uint64_t head, uint64_t row, uint64_t key)>& added) {
+    const double tolerance = p.q.type == VKF_TYPE_F32 ? 1e-3 : 0.05;
+    for (uint64_t key = 0; key < p.keys; key += 13) {
+        double dv = 0.0; // of column 0
+        for (uint64_t i = 0; i < uint64_t{p.queryHeads} * p.queryRows; i++) {
+            double dot = 0.0;
+            for (uint64_t d = 0; d < headDim; d++) {
+                dot += element(p.q.type, inputs.q, i * headDim + d) * element(p.k.type, inputs.k, key * headDim + d);
+            }
+            const double s = 0.125 * dot + added(i / p.queryRows, i % p.queryRows, key);
+            const auto lse = static_cast<double>(more.lse[i]);
+            dv += lse == -infinity ? 0.0 : std::exp(s - lse) * element(p.q.type, more.dout, i * headDim);
+        }
+        const double value = element(p.v.type, outcome.outputs.dv, key * headDim);
+        INFO("key " << key << ", dv " << value << ", right " << dv);
+        CHECK(isNear(value, dv, tolerance));
+    }
+}
+
 } // namespace
 
 TEST_CASE("a bias may be any finite fp32 number", "[extreme_numbers]") {
@@ -267,4 +319,72 @@ TEST_CASE("a slope of ALiBi may be any finite fp32 number", "[extreme_numbers]")
             }
         }
     });
+}
+
+TEST_CASE("the backward pass takes any finite bias", "[extreme_numbers]") {
+    onBackwardVariations(
+        biasProblem(VKF_TYPE_F32), [](const VkfProblem& p, Inputs& inputs) { fillBias(p, inputs); },
+        [](const VkfProblem& p, const Inputs& inputs, const GradientInputs& more, const GradientOutcome& outcome) {
+            checkDv(p, inputs, more, outcome,
+                    [](uint64_t, uint64_t row, uint64_t key) { return biasRows[row].bias(key); });
+        });
+}
+
+TEST_CASE("the backward pass takes any finite sink", "[extreme_numbers]") {
+    VkfProblem given = problemOf({1, 2, 1, 12, 6, headDim});
+    given.causal = 1; // of twelve rows, six see no key
+    vkf::enable(given, VKF_ARRAY_SINKS | VKF_ARRAY_LSE);
+    for (const std::vector<float>& two : {std::vector<float>{-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}}) {
+        onBackwardVariations(
+            given, [&](const VkfProblem&, Inputs& inputs) { inputs.sinks = two; },
+            [](const VkfProblem& p, const Inputs& inputs, const GradientInputs& more, const GradientOutcome& outcome) {
+                checkDv(p, inputs, more, outcome, [](uint64_t, uint64_t row, uint64_t key) {
+                    return key + 6 > row ? -infinity : 0.0;
+                });
+            });
+    }
+}
+
+TEST_CASE("the backward pass takes any softcap", "[extreme_numbers]") {
+    for (const float softcap : {1.4e-45F, 1e-39F, 1e-20F, 3e38F}) {
+        VkfProblem given = problemOf({1, 1, 1, 20, 70, headDim});
+        vkf::enable(given, VKF_ARRAY_LSE);
+        given.softcap = softcap;
+        onBackwardVariations(
+            given,
+            [](const VkfProblem& p, Inputs& inputs) {
+                for (uint64_t i = 0; i < 5 * headDim; i++) { // rows with scores of 0
+                    vkfStoreElement(p.q.type, inputs.q.data(), i, 0.0);
+                }
+            },
+            [](const VkfProblem&, const Inputs&, const GradientInputs&, const GradientOutcome&) {});
+    }
+}
+
+// Key 5 is far below the others in all rows, or the sink is far above all keys: the probability is too small for fp32.
+TEST_CASE("a NaN in the value of a visible key reaches o however small its probability is", "[extreme_numbers]") {
+    vkf::test::needNan(vkf::test::testDevice());
+    for (const bool hasSink : {false, true}) {
+        for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+            VkfProblem p = problemOf({1, 1, 1, 7, 70, headDim, 0, type});
+            p = vkf::test::fitted(vkf::test::testDevice(), p);
+            p.scale = 1.0F;
+            vkf::enable(p, VKF_ARRAY_LSE | (hasSink ? VKF_ARRAY_SINKS : 0));
+            vkf::test::Data data;
+            data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v) {
+                for (uint64_t row = 0; row < p.queryRows; row++) {
+                    vkfStoreElement(type, q.data(), row * headDim, 1.0);
+                }
+                vkfStoreElement(type, k.data(), 5 * headDim, hasSink ? 0.0 : -400.0);
+                vkfStoreElement(type, v.data(), 5 * headDim + 21, std::numeric_limits<double>::quiet_NaN());
+            };
+            Inputs inputs = vkf::test::makeInputs(p, data);
+            inputs.sinks.assign(inputs.sinks.size(), 300.0F);
+            onEveryVariation(p, inputs, [&](const VkfProblem& fitting, const Outcome& outcome) {
+                for (uint64_t i = 0; i < p.queryRows * headDim; i++) {
+                    CHECK(std::isnan(element(fitting.o.type, outcome.o, i)) == (i % headDim == 21));
+                }
+            });
+        }
+    }
 }
