@@ -84,11 +84,11 @@ typedef struct VkfRotary {
 typedef struct VkfAppendProblem {
     size_t structSize; /* sizeof(VkfAppendProblem) */
     /* Number of sequences. 0 makes an append that does nothing. At most 65535, else UNSUPPORTED. batch * kvHeads *
-     * rows and batch * queryHeads * rows are at most 2^30 - 1, else UNSUPPORTED. */
+     * rows and batch * queryHeads * rows are at most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t batch;
     uint32_t kvHeads; /* heads of newK, newV, k and v; 0 is INVALID_ARGUMENT; at most 65535, else UNSUPPORTED */
-    uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 1, else UNSUPPORTED */
-    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 1, else
+    uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 65536, else UNSUPPORTED */
+    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 65536, else
      * UNSUPPORTED. */
     uint32_t keys;
     uint32_t headDim;  /* columns of newK, k, q and rotatedQ; 0 is INVALID_ARGUMENT; at most 1024, else UNSUPPORTED */

@@ -115,7 +115,7 @@ typedef struct VkfGradientProblem {
      *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
      *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
      *   of a head, and a window makes them smaller. Less than a band needs changes nothing, and so do packed sequences,
-     *   block masks and first keys. VkfGradientInfo::bandKeys says what was chosen.
+     *   block masks and first keys. A band has at most 32 GiB. VkfGradientInfo::bandKeys says what was chosen.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */

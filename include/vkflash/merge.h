@@ -44,9 +44,9 @@ extern "C" {
  * other fields are push constants. */
 typedef struct VkfMergeProblem {
     size_t structSize; /* sizeof(VkfMergeProblem) */
-    /* Number of partial results. 0 is INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+    /* Number of partial results. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t parts;
-    /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 1, else
+    /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 65536, else
      * UNSUPPORTED. */
     uint32_t batch;
     uint32_t heads; /* query heads; 0 makes an empty output */

@@ -122,11 +122,12 @@ extern "C" {
 typedef struct VkfProblem {
     size_t structSize; /* sizeof(VkfProblem) */
 
-    /* Number of sequences. 0 makes an empty output, which is no error: the plan has no steps then.
+    /* Number of sequences. 0 makes an empty output, which is no error: the plan has no steps then. At most
+     * 2^30 - 65536, else UNSUPPORTED.
      *
-     * The product of batch, queryHeads and queryRows is at most 2^32 - 1, else UNSUPPORTED (device). If keys are split,
-     * the limit holds for this product times the number of key splits. With packed sequences the product has no
-     * batch. */
+     * The product of batch, queryHeads and queryRows is at most 2^32 - 65536, else UNSUPPORTED (device). If keys are
+     * split, the limit holds for this product times the number of key splits. With packed sequences the product has no
+     * batch. A phase of the plan has at most 2^32 - 65536 workgroups, else UNSUPPORTED (device). */
     uint32_t batch;
     /* Heads of q and o. 0 makes an empty output. At most 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
@@ -134,11 +135,11 @@ typedef struct VkfProblem {
      * INVALID_ARGUMENT. At most 65535, else UNSUPPORTED. */
     uint32_t kvHeads;
     /* Nq: query rows of each sequence; with packed sequences the rows of all together. 0 makes an empty output. At most
-     * 2^30 - 1, else UNSUPPORTED. */
+     * 2^30 - 65536, else UNSUPPORTED. */
     uint32_t queryRows;
     /* Nk: keys of each sequence, or the capacity of a cache with keyLengths. With packed sequences the keys of all
      * together; with pages the most that a sequence has. 0 makes every row empty: o = 0, lse = -infinity. At most
-     * 2^30 - 1, else UNSUPPORTED. */
+     * 2^30 - 65536, else UNSUPPORTED. */
     uint32_t keys;
     /* D: columns of q and k. 0 is INVALID_ARGUMENT. At most 256, on path decode 576, else UNSUPPORTED. AUTO without a
      * blockMask has the limit of path decode. */
@@ -156,13 +157,13 @@ typedef struct VkfProblem {
     /* Most operations in one step of the plan, so that no submission runs into a watchdog. A multiplication and an
      * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat and
      * standard, VKF_DEFAULT_STEP_OPERATIONS for other kernels. A step has at least one workgroup, however small the
-     * limit is. */
+     * limit is. A plan has at most 2^32 - 1 steps, else UNSUPPORTED (device). */
     uint64_t maxStepOperations;
 
     /* The arrays that the call has besides q, k, v and o: bits of VkfArrayBits (problem_types.h). 0 = none. */
     VkfArrays arrays;
     /* Number of entries of binding probabilityRows. Zero without VKF_ARRAY_PROBABILITY_ROWS, and only then, else
-     * INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+     * INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t probabilityRowCount;
 
     /* Queries: [batch, queryHeads, queryRows, headDim]; with packed sequences the batch is 1. F32, F16 or BF16. */

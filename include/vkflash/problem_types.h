@@ -252,7 +252,7 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  *   for appends and merges.
  * - Head and batch strides may be over 2^32 - 1 bytes. The head and batch strides of all tensors must then be multiples
  *   of 2^n bytes. 2^n is the smallest power of two for which the largest of these strides, divided by 2^n, fits
- *   32 bits. UNSUPPORTED (device). */
+ *   32 bits. UNSUPPORTED (device). None of them is over 2^63 - 1 bytes. UNSUPPORTED (device). */
 typedef struct VkfTensor {
     VkfType type;          /* of the stored elements; default F32 */
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
@@ -351,7 +351,7 @@ typedef struct VkfBlockMask {
 typedef struct VkfPaging {
     uint32_t pageSize;     /* rows of a page: a power of two, else INVALID_ARGUMENT */
     uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
-                              else INVALID_ARGUMENT. At most 2^30 - 1, else UNSUPPORTED. */
+                              else INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */

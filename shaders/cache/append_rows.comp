@@ -156,7 +156,7 @@ void main() {
     uint tensor = gl_WorkGroupID.y;
     uint slot = gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
-    uint number = (gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x) * ROWS + slot;
+    uint number = VKF_ROW_OF_ITEM(gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x, ROWS, slot);
     bool exists = number < params.row_count;
     uint head = number / params.rows;
     uvec3 place = uvec3(head / HEADS, head % HEADS, number % params.rows);

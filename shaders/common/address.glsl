@@ -38,7 +38,7 @@ uvec2 rowAddress(const uvec2 head_address, const uint tensor, const uint row) {
 // Number of a row in the array [partial results, heads, rows].
 uvec2 rowNumber(const Item item, const uint row) {
     uint heads = QUERY_HEADS;
-    uvec2 head = multiply64(item.partial_result * heads + item.head, params.query_rows);
+    uvec2 head = multiply64(VKF_HEAD_NUMBER(item.partial_result, heads, item.head), params.query_rows);
     return add64(head, uvec2(PACKED_SEQUENCES ? item.first_row + row : row, 0));
 }
 

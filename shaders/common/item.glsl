@@ -17,11 +17,11 @@ layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 layout(constant_id = VKF_ID_MAP_ROW_TILES) const uint MAP_ROW_TILES = 1;
 
 uint packedRows(const Item item) {
-    return SEQUENCE_ROWS(item) * PACKED_HEADS;
+    return VKF_PACKED_ROWS(SEQUENCE_ROWS(item), PACKED_HEADS);
 }
 
 // Last packed row of the item's tile.
-#define LAST_ROW(item) (min((item).row_begin + TILE_ROWS, packedRows(item)) - 1)
+#define LAST_ROW(item) VKF_LAST_ROW((item).row_begin, TILE_ROWS, packedRows(item))
 
 uint queryRow(const uint packed_row) {
     return packed_row / PACKED_HEADS;
@@ -65,14 +65,14 @@ Item itemOf(const uint number) {
     const uint together = TILE_ROWS * MAP_ROW_TILES;
     uint row_tiles = PACKED_SEQUENCES
                          ? slotCount()
-                         : (params.query_rows * PACKED_HEADS + together - 1) / together * MAP_ROW_TILES;
+                         : VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), together) * MAP_ROW_TILES;
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // decoding skips the divisions: one takes as long as a load from the nearest cache
-        uint group = number / (row_tiles * GROUP_HEADS);
-        uint in_group = number - group * (row_tiles * GROUP_HEADS);
-        tile = GROUP_HEADS == 1 ? in_group : in_group / GROUP_HEADS;
-        sequence_head = group * GROUP_HEADS + (GROUP_HEADS == 1 ? 0 : in_group % GROUP_HEADS);
+        uint group = VKF_ITEM_GROUP(number, row_tiles, GROUP_HEADS);
+        uint in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, GROUP_HEADS);
+        tile = VKF_ITEM_TILE(in_group, GROUP_HEADS);
+        sequence_head = VKF_ITEM_HEAD(group, in_group, GROUP_HEADS);
     }
 
     Item item;
@@ -86,7 +86,7 @@ Item itemOf(const uint number) {
         item.split = item.partial_result;
         item.batch = sequenceOf(tile);
         setSequence(item);
-        row_tiles = (packedRows(item) + TILE_ROWS - 1) / TILE_ROWS;
+        row_tiles = VKF_TILES(packedRows(item), TILE_ROWS);
         tile -= VKF_FIRST_SLOT(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
         tile = min(tile, row_tiles);
     } else {
@@ -95,7 +95,7 @@ Item itemOf(const uint number) {
         item.rows = params.query_rows;
         item.keys = keysOf(item.batch);
     }
-    item.row_begin = (HAS_WINDOW ? row_tiles - 1 - tile : tile) * TILE_ROWS;
+    item.row_begin = VKF_ROW_BEGIN(HAS_WINDOW, row_tiles, tile, TILE_ROWS);
     item.offset = TOP_LEFT ? 0 : int(item.keys) - int(SEQUENCE_ROWS(item));
     return item;
 }
@@ -107,7 +107,7 @@ bool isIdle(const Item item) {
 
 // The share [x, y) of the item's key split in `count` tiles or steps.
 uvec2 shareOfSplit(const Item item, const uint count) {
-    uint begin = count / KEY_SPLITS * item.split + min(count % KEY_SPLITS, item.split);
+    uint begin = VKF_SHARE_BEGIN(count, KEY_SPLITS, item.split);
     return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));
 }
 

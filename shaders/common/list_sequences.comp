@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the number of the sequence to each slot of packed sequences (VKF_FIRST_SLOT in shared/call_table.h). A
+// Writes the number of the sequence to each slot of packed sequences (VKF_FIRST_SLOT in shared/work_items.h). A
 // workgroup handles one sequence at a time. The first sequence also takes all slots before its own, and the last one
 // all slots after its own. So every slot is written, whatever the lengths are.
 #version 460

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: finds the sequence of a work item's slot (VKF_FIRST_SLOT in shared/call_table.h), and where its
+// Packed sequences: finds the sequence of a work item's slot (VKF_FIRST_SLOT in shared/work_items.h), and where its
 // rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside the
 // tensors.
 //

@@ -25,7 +25,7 @@
 layout(constant_id = VKF_ID_EXPANDED_KEYS) const uint TILE_KEYS = 64;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
-const uint TILE_ROWS = VKF_MAX_ROWS; // for masks/mask.glsl: all rows of a sequence are one tile
+const uint TILE_ROWS = VKF_ALL_ROWS; // for masks/mask.glsl: all packed rows of a sequence are one tile
 const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_STORED_BF16;
 
 #include "common/address.glsl"
@@ -47,7 +47,7 @@ uvec4 fetched_v[V_FETCHES];
 
 void beginItem() {
     uint number = params.first_item + gl_WorkGroupID.x;
-    uint tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint tiles = VKF_TILES(params.keys, TILE_KEYS);
     uint kv_heads = QUERY_HEADS / KV_HEAD_QUERY_HEADS;
     key_begin = number % tiles * TILE_KEYS;
     item.kv_head = number / tiles % kv_heads;

@@ -26,7 +26,7 @@ struct Band {
 // The band of a work item. `items`: work items of a pass. `tiles`: tiles of keys of a sequence.
 Band bandOf(const uint number, const uint items, const uint tiles) {
     const uint band_tiles = max(BAND_TILES, 1); // never a division by 0
-    uint bands = (tiles + band_tiles - 1) / band_tiles;
+    uint bands = VKF_TILES(tiles, band_tiles);
     uint pass = number / items;
     return Band(pass % bands, pass / bands * BAND_HEADS, number - pass * items);
 }
@@ -38,7 +38,8 @@ uvec2 rowsThatSee(const Item item, const uint begin, const uint end) {
     int first = int(begin);
     int last = int(min(end, item.keys));
     if (HAS_WINDOW) {
-        seeing = ivec2(max(first - item.offset - WINDOW_RIGHT, 0), min(last - item.offset + WINDOW_LEFT, rows));
+        seeing = ivec2(max(VKF_SEEING_BEGIN(first, item.offset, WINDOW_RIGHT), 0),
+                       min(VKF_SEEING_END(last, item.offset, WINDOW_LEFT), rows));
         if (first < int(min(FIRST_KEYS, item.keys))) {
             seeing = ivec2(FIRST_KEYS_CAUSAL ? seeing.x : 0, rows);
         }

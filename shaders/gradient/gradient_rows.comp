@@ -56,7 +56,7 @@ float dotOfLane(const uint batch, const uint head, const uint row, const uint la
 
 void main() {
     uint lane = gl_LocalInvocationIndex % LANES;
-    uint number = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / LANES;
+    uint number = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / LANES);
     uint head = number / params.query_rows;
     uint batch = head / QUERY_HEADS;
     bool exists = batch < SEQUENCES;

@@ -33,13 +33,13 @@ bool turned; // the walk has turned to another head or sequence
 void beginKeys(const uint number) {
     uint heads = VKF_GRADIENT_TABLE.kv_heads;
     uint tiles =
-        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_slot_count : (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_slot_count : VKF_TILES(params.keys, TILE_KEYS);
     uint head = number / tiles;
     uint tile = number - head * tiles;
     if (STORES_DS) {
         Band band = bandOf(number, BAND_TILES * BAND_HEADS, tiles);
         head = band.first_head + band.rest % BAND_HEADS;
-        tile = band.number * BAND_TILES + band.rest / BAND_HEADS;
+        tile = VKF_TILE_OF_BANDS(band.number, BAND_TILES, band.rest / BAND_HEADS);
     }
     uint sequence = head / heads;
     if (PACKED_SEQUENCES) {
@@ -61,9 +61,9 @@ void beginKeys(const uint number) {
 
 // Work items count tiles of keys fastest, then rows, heads and sequences of dbias.
 void beginBias(const uint number) {
-    uint key_tiles = (VKF_GRADIENT_TABLE.call.longest_keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint key_tiles = VKF_TILES(VKF_GRADIENT_TABLE.call.longest_keys, TILE_KEYS);
     uint rows = VKF_GRADIENT_TABLE.bias_rows;
-    uint row_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    uint row_tiles = VKF_TILES(rows, TILE_ROWS);
     uint rest = number / key_tiles;
     key_begin = (number - rest * key_tiles) * TILE_KEYS;
     own_head = rest / row_tiles % VKF_GRADIENT_TABLE.bias_heads;

@@ -93,8 +93,8 @@ uvec2 pairs_address; // ds or p of the pass
 uint beginItem(const uint number) {
     uint kv_heads = VKF_GRADIENT_TABLE.kv_heads;
     uint heads = OWNS_KEYS ? BAND_HEADS : BAND_HEADS * KV_HEAD_QUERY_HEADS;
-    uint tiles = ((OWNS_KEYS ? BAND_KEYS : params.query_rows) + OWNED - 1) / OWNED;
-    Band band = bandOf(number, heads * tiles, (params.keys + BAND_TILE_KEYS - 1) / BAND_TILE_KEYS);
+    uint tiles = VKF_TILES(OWNS_KEYS ? BAND_KEYS : params.query_rows, OWNED);
+    Band band = bandOf(number, heads * tiles, VKF_TILES(params.keys, BAND_TILE_KEYS));
     uint head = band.rest % heads;
     uint tile = band.rest / heads;
     band_begin = band.number * BAND_KEYS;
@@ -199,7 +199,7 @@ void addVisited(const uint begin, const uint end, const uint heads) {
 
 // The sums of the workgroup's rows over earlier bands: rows of COLUMNS numbers.
 Sums earlierSums() {
-    uint row_tiles = (params.query_rows + OWNED - 1) / OWNED;
+    uint row_tiles = VKF_TILES(params.query_rows, OWNED);
     uint tile = band_head * row_tiles + owned_begin / OWNED;
     return Sums(add64(VKF_GRADIENT_TABLE.dq_sums, multiply64(tile, OWNED * COLUMNS * 4)));
 }

@@ -21,7 +21,7 @@ ivec2 windowKeys(const Item item, const uint row) {
     int diagonal = int(row) + item.offset;
     int left = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.window_slot_low;
     int right = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.window_slot_high;
-    return ivec2(max(diagonal - left, 0), min(diagonal + right + 1, keys));
+    return ivec2(max(VKF_WINDOW_BEGIN(diagonal, left), 0), min(VKF_WINDOW_END(diagonal, right), keys));
 }
 
 // Number of first keys that a row sees in addition to its window.

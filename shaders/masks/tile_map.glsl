@@ -51,7 +51,7 @@ uint held_kept;  // `kept` of that word
 uint held_plain; // `plain` of that word; all bits unless the kernel has MASKED_ROWS
 
 uint mapRowTiles() {
-    return (params.query_rows * PACKED_HEADS + MAP_ROWS - 1) / MAP_ROWS;
+    return VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), MAP_ROWS);
 }
 
 // Number of maps of a sequence: one for each head or group of packed heads, or 1 if all heads share a map.
@@ -60,20 +60,20 @@ uint mapHeads() {
 }
 
 uint mapWords() {
-    return (params.keys + MAP_WORD_KEYS - 1) / MAP_WORD_KEYS;
+    return VKF_TILES(params.keys, MAP_WORD_KEYS);
 }
 
 // The words of a tile of rows are neighbours in memory. The array is [sequences, heads, row tiles, words].
 uvec2 mapWordAddress(const Item item, const uint word) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
-    uint row = (item.batch * mapHeads() + head) * mapRowTiles() + item.row_begin / MAP_ROWS;
-    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(row * mapWords() + word, 16));
+    uint row = VKF_MAP_ROW(item.batch, mapHeads(), head, mapRowTiles(), item.row_begin / MAP_ROWS);
+    return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(VKF_MAP_WORD(row, mapWords(), word), 16));
 }
 
 // Address of the word of the order (order_tiles.comp) for this place: the number of a row tile, and its class.
 uvec2 orderAddress(const Item item, const uint place) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
-    uint first = (item.batch * mapHeads() + head) * mapRowTiles();
+    uint first = VKF_MAP_FIRST_ROW(item.batch, mapHeads(), head, mapRowTiles());
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
 }
 

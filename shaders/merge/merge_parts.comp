@@ -64,7 +64,8 @@ uvec2 rowOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride,
 }
 
 void main() {
-    uint index = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / (LANES * MERGE_GROUPS);
+    uint index = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS,
+                                 gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint column = (gl_WorkGroupID.y * LANES + gl_LocalInvocationIndex % LANES) * 4;
     bool exists = index < params.row_count && column < params.dim;

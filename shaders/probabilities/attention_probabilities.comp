@@ -190,12 +190,12 @@ void main() {
     group = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
-    uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
-    uint row_tiles = (params.row_count + TILE_ROWS - 1) / TILE_ROWS;
+    uint key_tiles = VKF_TILES(params.keys, TILE_KEYS);
+    uint row_tiles = VKF_TILES(params.row_count, TILE_ROWS);
     key_begin = number % key_tiles * TILE_KEYS;
     row_begin = number / key_tiles % row_tiles * TILE_ROWS;
     uint head = number / key_tiles / row_tiles;
-    item = itemOf(head * ((params.query_rows + TILE_ROWS - 1) / TILE_ROWS)); // only the head matters, not the rows
+    item = itemOf(head * VKF_TILES(params.query_rows, TILE_ROWS)); // only the head matters, not the rows
     beginBlocks(item);
     slope = slopeOf(item.head);
 

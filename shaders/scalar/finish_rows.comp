@@ -32,7 +32,7 @@ const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
 const uint WORDS = (VALUE_DIM + 3) / 4;
 
 void main() {
-    uint number = (params.first_item + gl_WorkGroupID.x) * ROWS + gl_LocalInvocationIndex / LANES;
+    uint number = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / LANES);
     uint word = gl_LocalInvocationIndex % LANES;
     if (number / params.query_rows / QUERY_HEADS >= SEQUENCES || word >= WORDS) {
         return;

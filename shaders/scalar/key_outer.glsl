@@ -35,7 +35,7 @@ layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;
 
 // Number of row tiles, of all heads of all sequences.
 uint itemsOfKeyTile() {
-    return (params.query_rows + TILE_ROWS - 1) / TILE_ROWS * QUERY_HEADS * SEQUENCES;
+    return VKF_ITEMS_OF_KEY_TILE(params.query_rows, TILE_ROWS, QUERY_HEADS, SEQUENCES);
 }
 
 // Line 5: the keys of the pass, among the keys [any.x, any.y) that some row sees.

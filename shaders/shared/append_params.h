@@ -7,6 +7,7 @@
 #define VKF_APPEND_PARAMS_H
 
 #include "shared/language.h"
+#include "shared/work_items.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {

@@ -5,6 +5,7 @@
 #define VKF_ATTENTION_PARAMS_H
 
 #include "shared/language.h"
+#include "shared/work_items.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {
@@ -21,7 +22,7 @@ namespace vkf::shared {
  *     lse                        address of lse; of m and l of each row if the kernel writes partial results
  *     row_stride                 bytes
  *     head_stride, batch_stride  bytes, shifted right by specialization constant VKF_ID_STRIDE_SHIFT
- *     query_rows, keys           below 2^30; the host clamps the window, so that i + offset +- window fits an int
+ *     query_rows, keys           at most VKF_MAX_ROWS (work_items.h has the limits of all counts)
  *     score_scale                scale * unit, or scale / softcap; scores/units.glsl has the unit of scores
  *     softcap                    softcap * unit
  *     window_slot_low, _high     the slot of the window, see below
@@ -68,9 +69,6 @@ static_assert(sizeof(CallParams) == sizeof(AttentionParams));
 static_assert(offsetof(CallParams, lse) == offsetof(AttentionParams, lse));
 #endif
 
-#define VKF_MAX_ROWS 0x3fffffff
-#define VKF_UNLIMITED_LEFT 0x40000000
-#define VKF_UNLIMITED_RIGHT 0x3fffffff
 #define VKF_MAX_HEADS 65535
 #define VKF_MAX_DIM 256
 /* Limits of path decode, for the shapes of latent attention: k has 512 + 64 columns, and v is the first 512 of them. */

@@ -8,6 +8,7 @@
 #define VKF_CALL_TABLE_H
 
 #include "shared/language.h"
+#include "shared/work_items.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {
@@ -71,12 +72,6 @@ struct SequenceList {
     Uint packed_heads; /* query heads whose rows share tiles; 1 for tiles of keys */
     Uint tile_rows;    /* packed rows, or keys, of a tile */
 };
-
-/* Each tile of packed rows has a slot. VKF_FIRST_SLOT is the first slot of a sequence, from the first row of the
- * sequence. No sum over the sequences before it is necessary. Whatever the lengths are, a sequence has enough slots for
- * its tiles, and at most one idle slot. The number of slots is VKF_FIRST_SLOT for all rows and sequence `sequences`. */
-#define VKF_FIRST_SLOT(first_row, packed_heads, tile_rows, sequence) \
-    ((first_row) * (packed_heads) / (tile_rows) + (sequence))
 
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);

@@ -5,6 +5,7 @@
 #define VKF_MERGE_PARAMS_H
 
 #include "shared/language.h"
+#include "shared/work_items.h"
 
 #ifdef __cplusplus
 namespace vkf::shared {

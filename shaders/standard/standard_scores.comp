@@ -39,7 +39,7 @@ void storeScores(const Item item, const uint key_begin, const uint group, const 
 
 void main() {
     uint thread = threadIndex();
-    uint key_tiles = (params.keys + TILE_KEYS - 1) / TILE_KEYS;
+    uint key_tiles = VKF_TILES(params.keys, TILE_KEYS);
     uint number = params.first_item + gl_WorkGroupID.x;
     uint key_begin = number % key_tiles * TILE_KEYS;
     Item item = itemOf(number / key_tiles);

@@ -141,9 +141,13 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
         uint32_t limit;
         const char* name;
     } limits[] = {
-        {p.queryHeads, VKF_MAX_HEADS, "queryHeads"}, {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
-        {p.queryRows, VKF_MAX_ROWS, "queryRows"},    {p.keys, VKF_MAX_ROWS, "keys"},
-        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},    {p.probabilityRowCount, VKF_MAX_ROWS, "probabilityRowCount"},
+        {p.batch, VKF_MAX_ROWS, "batch"},
+        {p.queryHeads, VKF_MAX_HEADS, "queryHeads"},
+        {p.kvHeads, VKF_MAX_HEADS, "kvHeads"},
+        {p.queryRows, VKF_MAX_ROWS, "queryRows"},
+        {p.keys, VKF_MAX_ROWS, "keys"},
+        {p.kvSplits, VKF_MAX_SPLITS, "kvSplits"},
+        {p.probabilityRowCount, VKF_MAX_ROWS, "probabilityRowCount"},
     };
     for (const auto& dimension : limits) {
         if (dimension.value > dimension.limit) {

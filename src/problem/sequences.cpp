@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
-#include "shared/call_table.h"
+#include "shared/work_items.h"
 
 namespace vkf {
 namespace {

@@ -12,9 +12,14 @@ ByteStrides byteStrides(const VkfTensorLayout& layout) {
 VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message,
                             const std::array<const char*, 4>& names) {
     *shift = 0;
-    for (const ByteStrides& s : strides) {
-        while (std::max(s.head, s.batch) >> *shift > most32) {
+    constexpr uint32_t mostShift = 31; // of SHIFT64 in shaders/common/address64.glsl
+    for (size_t i = 0; i < strides.size(); i++) {
+        while (std::max(strides[i].head, strides[i].batch) >> *shift > most32) {
             ++*shift;
+        }
+        if (*shift > mostShift) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "a head or batch stride of %s is over 2^63 - 1 bytes",
+                        names[i]);
         }
     }
     const uint64_t unit = uint64_t{1} << *shift;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/matrix_obstacle.hpp"
+#include "schedule/counts.hpp"
 #include "schedule/item_steps.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -23,9 +24,8 @@ void setExpandedConstants(VkfType type, Constants* constants) {
 
 VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& operands, uint64_t items, double operations,
                                VkfMessage* message) {
-    if (items > most32) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of 4294967295",
-                    static_cast<unsigned long long>(items));
+    if (const VkfResult result = checkItemCount(items, message); result != VKF_SUCCESS) {
+        return result;
     }
     std::array<ByteStrides, 4> strides{};
     for (size_t i = 0; i < operands.size(); i++) {

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "schedule/counts.hpp"
 #include "tiles/merge_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -19,11 +20,17 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
     // make too few workgroups.
     const uint32_t words = (p.valueDim + 3) / 4;
     const uint32_t lanes = std::bit_ceil(words) > mostMergeLanes ? widePieceLanes : std::bit_ceil(words);
-    const uint64_t pieces = builder.heads() * p.queryRows * ((words + lanes - 1) / lanes);
+    const uint64_t pieces = builder.heads() * p.queryRows * tilesOf(words, lanes);
+    if (pieces > mostCount) { // the kernel counts them
+        return fail(
+            message, VKF_ERROR_UNSUPPORTED,
+            "with valueDim %u and key splits, queryHeads * queryRows of all sequences is over the limit of %llu",
+            p.valueDim, static_cast<unsigned long long>(mostCount / tilesOf(words, lanes)));
+    }
     const MergeTile tile = chooseMergeTile(splits, lanes, caps.maxInvocations);
     const VkfResult result =
         builder.add(Kernel::mergeSplits, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
-                    (pieces + tile.rows - 1) / tile.rows, 4.0 * tile.rows * splits * p.valueDim, message);
+                    tilesOf(pieces, tile.rows), 4.0 * tile.rows * splits * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
         merge.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
@@ -53,9 +60,8 @@ VkfResult scheduleUnsplit(Kernel kernel, const CheckedProblem& problem, Schedule
 VkfResult scheduleSplits(const Caps& caps, Kernel kernel, uint32_t splits, const CheckedProblem& problem,
                          ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    if (builder.heads() * p.queryRows > most32 / splits) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "batch * queryHeads * queryRows * kvSplits is over the limit of 4294967295");
+    if (const VkfResult result = checkRowCount(problem, splits, message); result != VKF_SUCCESS) {
+        return result;
     }
     builder.setScratch(scratchLayout(p, tensorSequences(p) * splits, p.valueDim)); // partial results of o
     builder.addScratchState(splits);

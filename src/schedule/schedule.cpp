@@ -6,6 +6,7 @@
 #include "base/message.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "schedule/call_table.hpp"
+#include "schedule/counts.hpp"
 #include "schedule/expanded_keys.hpp"
 #include "schedule/item_order.hpp"
 #include "schedule/packed_sequences.hpp"
@@ -89,16 +90,14 @@ uint64_t Schedule::reserveScratch(uint64_t bytes) {
 VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,
                        VkfMessage* message) {
     const Caps& caps = device.caps;
-    const VkfProblem& p = problem.given;
     Schedule made;
     made.path = chosenPath(device, problem);
     ScheduleBuilder builder(caps, problem, &made);
     if (const VkfResult result = checkStorage16(caps, problem, made.path, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (builder.heads() * p.queryRows > most32) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
-                    has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ");
+    if (const VkfResult result = checkRowCount(problem, 1, message); result != VKF_SUCCESS) {
+        return result;
     }
     const auto schedulePath = made.path == VKF_PATH_STANDARD    ? scheduleStandard
                               : made.path == VKF_PATH_COOPMAT   ? scheduleCoopmat
@@ -119,6 +118,9 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     }
     addSequenceList(problem, &made);
     addTable(problem, &made);
+    if (const VkfResult result = checkStepCount(made.phases, message); result != VKF_SUCCESS) {
+        return result;
+    }
     *schedule = std::move(made);
     return VKF_SUCCESS;
 }

@@ -63,7 +63,10 @@ struct Phase {
     bool alternates = false;
 
     uint32_t itemsPerPass() const { return items / passes; }
-    uint32_t stepsPerPass() const { return (itemsPerPass() + itemsPerStep - 1) / itemsPerStep; }
+    // Divides before it adds: a step may have nearly as many items as 32 bits can count.
+    uint32_t stepsPerPass() const {
+        return itemsPerPass() / itemsPerStep + (itemsPerPass() % itemsPerStep != 0 ? 1 : 0);
+    }
     uint32_t steps() const { return passes * stepsPerPass(); }
 };
 
@@ -75,7 +78,7 @@ struct TileShape {
     uint32_t sharedBytes = 0;
 };
 
-// Packed sequences have a slot for each tile of rows (shaders/shared/call_table.h).
+// Packed sequences have a slot for each tile of rows (shaders/shared/work_items.h).
 struct Slots {
     uint32_t count = 0;
     uint32_t packedHeads = 0;

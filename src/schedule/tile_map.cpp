@@ -122,6 +122,19 @@ void setTileOfClass(uint32_t rowClass, const Schedule& schedule, uint64_t rowTil
     }
 }
 
+// The most work items that a class of rows can have. A tile of the map whose last rows do not exist has work items for
+// them too.
+uint64_t itemsOfClasses(const CheckedProblem& problem, const Schedule& schedule, bool bias) {
+    const Phase& attention = schedule.phases.front();
+    const MaskedRows& masked = schedule.maskedRows;
+    if (!bias || masked.rows == 0) {
+        return attention.items;
+    }
+    const uint32_t packed = attention.variant.constants[VKF_ID_PACKED_HEADS];
+    return attention.items / tilesOfRows(problem, packed, schedule.tile.rows) *
+           tilesOfRows(problem, packed, masked.rows) * (masked.rows / schedule.tile.rows);
+}
+
 // Replaces the attention phase, the first one, by one for each class of rows. They write different rows.
 void divideRows(const CheckedProblem& problem, const std::vector<uint32_t>& classes, Schedule* schedule) {
     const Phase attention = schedule->phases.front();
@@ -171,8 +184,8 @@ void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     const uint64_t heads = byHead ? p.queryHeads / packed : 1;
     const uint64_t rowTiles = tilesOfRows(problem, packed, tile.rows);
     const uint64_t wordKeys = uint64_t{wordTiles} * tile.keys;
-    const uint64_t words = p.batch * heads * rowTiles * ((p.keys + wordKeys - 1) / wordKeys);
-    if (words > UINT32_MAX) {
+    const uint64_t words = p.batch * heads * rowTiles * VKF_TILES(p.keys, wordKeys);
+    if (words > mostCount || itemsOfClasses(problem, *schedule, bias) > mostCount) {
         return; // without a map, the kernel asks per-key masks about every key
     }
     attention.variant.constants[VKF_ID_TILE_MAP] = byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;

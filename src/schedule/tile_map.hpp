@@ -22,7 +22,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem);
 // - There is no per-key mask, and the map would not look at a bias.
 // - The path does not walk over tiles of keys (walksTiles).
 // - Sequences are packed.
-// - The map would have more than 2^32 - 1 words.
+// - The map would have more words, or a class of rows more work items, than shaders count (VKF_MOST_COUNT).
 void addTileMap(const Caps& caps, const CheckedProblem& problem, Schedule* schedule);
 
 } // namespace vkf

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <string>
 
+#include "shared/work_items.h"
+
 namespace vkf {
 
 // Tiles of `tile` rows or keys that cover `count` of them.
-inline uint64_t tilesOf(uint64_t count, uint32_t tile) { return (count + tile - 1) / tile; }
+inline uint64_t tilesOf(uint64_t count, uint32_t tile) { return VKF_TILES(count, tile); }
 
 // A default tile has a workgroupSize() of 0 and stands for "no tile".
 template <typename Tile>

@@ -2,7 +2,6 @@
 #include "tiles/objections.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace vkf {
 namespace {
@@ -54,7 +53,7 @@ Objection fewWorkgroups(uint64_t workgroups, uint64_t least) {
 // Without 16-bit storage there is no kernel that merges partial results.
 Objection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps) {
     const uint64_t rows = problem.heads * problem.queryRows;
-    const uint64_t most = caps.storage16() ? std::numeric_limits<uint32_t>::max() : rows;
+    const uint64_t most = caps.storage16() ? mostCount : rows;
     return objectionIf(rows > most / splits, {VKF_TILE_PARTS, rows * splits, most});
 }
 

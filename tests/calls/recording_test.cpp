@@ -9,6 +9,7 @@
 
 #include <vkflash/vkflash.hpp>
 
+#include "shared/append_params.h"
 #include "support/allocations.hpp"
 #include "support/call.hpp"
 #include "support/device.hpp"
@@ -20,9 +21,13 @@ using vkf::test::allocationCount;
 using vkf::test::testDevice;
 
 size_t dispatches = 0;
+uint64_t workgroups = 0; // of all dispatches, in dimensions x and z; dimension y counts columns or tensors
 
 void VKAPI_CALL bindPipeline(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {}
-void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t) { ++dispatches; }
+void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t, uint32_t z) {
+    ++dispatches;
+    workgroups += uint64_t{x} * z;
+}
 void VKAPI_CALL pushConstants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t, const void*) {}
 void VKAPI_CALL pipelineBarrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags,
                                 uint32_t, const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
@@ -141,6 +146,49 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     CHECK(ofMerge >= 1);
     CHECK(dispatches - ofMerge == 3);
     CHECK(allocated == 0);
+}
+
+TEST_CASE("merges and appends of the most rows have a workgroup for each row", "[library]") {
+    const vkf::Context context = createContext();
+    char nothingBehind = 0;
+    const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
+    VkfBinding made{};
+    made.address = 4096;
+
+    auto mergeProblem = vkf::make<VkfMergeProblem>();
+    mergeProblem.parts = mergeProblem.batch = mergeProblem.heads = 1;
+    mergeProblem.dim = 256; // 64 invocations for each row
+    mergeProblem.rows = VKF_MAX_ROWS;
+    vkf::Merge merge;
+    REQUIRE(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), nullptr) == VKF_SUCCESS);
+    auto mergeBindings = vkf::make<VkfMergeBindings>();
+    mergeBindings.parts = mergeBindings.partLse = mergeBindings.o = made;
+    workgroups = 0;
+    REQUIRE(vkfCmdMerge(commands, merge.get(), &mergeBindings, nullptr) == VKF_SUCCESS);
+    CHECK(workgroups == VKF_MAX_ROWS / 2);
+    mergeProblem.rows++;
+    VkfMessage message{};
+    CHECK(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string_view(message.text) == "batch * heads * rows is 1073676289, over the limit of 1073676288");
+
+    auto appendProblem = vkf::make<VkfAppendProblem>();
+    appendProblem.batch = appendProblem.kvHeads = 1;
+    appendProblem.rows = appendProblem.keys = VKF_MAX_ROWS;
+    appendProblem.headDim = 256;
+    vkf::Append append;
+    REQUIRE(vkfCreateAppend(context.get(), &appendProblem, append.put(), nullptr) == VKF_SUCCESS);
+    auto appendBindings = vkf::make<VkfAppendBindings>();
+    for (VkfBinding* binding :
+         {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v, &appendBindings.lengths}) {
+        *binding = made;
+    }
+    workgroups = 0;
+    REQUIRE(vkfCmdAppend(commands, append.get(), &appendBindings, nullptr) == VKF_SUCCESS);
+    CHECK(workgroups >= VKF_MAX_ROWS / 2); // whole layers
+    CHECK(workgroups - VKF_MAX_ROWS / 2 < VKF_APPEND_GROUPS);
+    appendProblem.rows++;
+    CHECK(vkfCreateAppend(context.get(), &appendProblem, append.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string_view(message.text) == "rows is 1073676289; it must be 1 to 1073676288");
 }
 
 TEST_CASE("recording a backward pass allocates nothing, refused or not", "[library]") {

@@ -440,7 +440,7 @@ TEST_CASE("errors of an append are named", "[append]") {
         CHECK(vkfCheckAppend(&problem, &message) != VKF_SUCCESS);
         return std::string(message.text);
     };
-    CHECK(refusal([](VkfAppendProblem& p) { p.rows = 0; }) == "rows is 0; it must be 1 to 1073741823");
+    CHECK(refusal([](VkfAppendProblem& p) { p.rows = 0; }) == "rows is 0; it must be 1 to 1073676288");
     CHECK(refusal([](VkfAppendProblem& p) { p.kvHeads = 0; }) == "kvHeads is 0; it must be 1 to 65535");
     CHECK(refusal([](VkfAppendProblem& p) { p.headDim = 1025; }) == "headDim is 1025; it must be 1 to 1024");
     CHECK(refusal([](VkfAppendProblem& p) { p.queryHeads = 4; }) ==
@@ -482,7 +482,7 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 1U << 30, 1};
               vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
-          }) == "paging.maxPages 1073741824 is over the limit of 1073741823");
+          }) == "paging.maxPages 1073741824 is over the limit of 1073676288");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 5, 0};
               vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);

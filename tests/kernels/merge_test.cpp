@@ -343,7 +343,7 @@ TEST_CASE("errors of a merge are named", "[merge]") {
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 0; }) == "dim is 0; it must be at least 1");
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
-          "batch * heads * rows is 2147483648, over the limit of 1073741823");
+          "batch * heads * rows is 2147483648, over the limit of 1073676288");
     CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }) ==
           "arrays has VKF_ARRAY_SINKS, which a merge does not have");
     CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==

@@ -207,7 +207,7 @@ const Refusal refusals[] = {
          p.probabilityRowCount = 0x40000000;
          vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS);
      },
-     VKF_ERROR_UNSUPPORTED, "probabilityRowCount 1073741824 is over the limit of 1073741823"},
+     VKF_ERROR_UNSUPPORTED, "probabilityRowCount 1073741824 is over the limit of 1073676288"},
     {"factors of a bias that is not there", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_BIAS_FACTORS); },
      VKF_ERROR_INVALID_ARGUMENT, "arrays has VKF_ARRAY_BIAS_FACTORS without VKF_ARRAY_BIAS"},
     {"a count of chosen rows without the array", [](VkfProblem& p) { p.probabilityRowCount = 3; },

@@ -544,7 +544,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --most-memory 99999999999999999999", "--most-memory"},
                           {"bench study --batch 0", "--batch"},
                           {"bench study --dims 0", "headDim is 0"},
-                          {"bench study --rows 4000000000", "queryRows 4000000000|1073741823"},
+                          {"bench study --rows 4000000000", "queryRows 4000000000|1073676288"},
                           {"bench study --sample-rows x", "--sample-rows"},
                           {"bench study --quirk rubble", "--quirk rubble|takes one of"},
                           {"bench study --json absent/s.json", "--json absent/s.json"},

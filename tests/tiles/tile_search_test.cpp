@@ -100,7 +100,7 @@ TEST_CASE("an objection says which value is beyond which limit", "[tiles]") {
 
     vkf::TileProblem problem = {64, 64, 1U << 30, 1, true};
     CHECK(same(vkf::tooManyPartialResults(problem, 3, caps), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::tooManyPartialResults(problem, 4, caps), VKF_TILE_PARTS, uint64_t{1} << 32, 4294967295));
+    CHECK(same(vkf::tooManyPartialResults(problem, 4, caps), VKF_TILE_PARTS, uint64_t{1} << 32, 4294901760));
     vkf::Caps withoutMerge = caps;
     withoutMerge.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     CHECK(same(vkf::tooManyPartialResults(problem, 1, withoutMerge), VKF_TILE_SUITS, 0, 0));

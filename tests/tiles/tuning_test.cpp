@@ -365,7 +365,7 @@ TEST_CASE("an entry of path scalar may say splits, which a device without a merg
     CHECK(schedule(tunedBy(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
     tunedDevice.caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     CHECK_FALSE(schedule(tunedDevice, problem).tuned);
-    const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64});
+    const VkfProblem long30 = problemOf({1, 1, 1, VKF_MAX_ROWS, 16, 64});
     CHECK_FALSE(schedule(tunedBy(head + split), long30).tuned);
     CHECK(schedule(tunedBy(head + scalar), long30).tuned);
 }
@@ -380,9 +380,9 @@ TEST_CASE("an entry decides about splits, unless the problem does or they would 
     CHECK(schedule(tunedDevice, problem).splits == 2);
     CHECK(schedule(tunedDevice, problem).tuned);
     CHECK(schedule(tunedDevice, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
-    // 2^30 rows: five splits of each row are more than 32 bits can count. The entry is not taken, and nothing is
+    // Nearly 2^30 rows: five splits of each row are more than 32 bits can count. The entry is not taken, and nothing is
     // refused.
-    const VkfProblem long30 = problemOf({1, 1, 1, (1U << 30) - 1, 16, 64, 0, VKF_TYPE_F16});
+    const VkfProblem long30 = problemOf({1, 1, 1, VKF_MAX_ROWS, 16, 64, 0, VKF_TYPE_F16});
     CHECK_FALSE(schedule(tunedDevice, long30).tuned);
 }
 

@@ -115,7 +115,7 @@ GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& s
     const uint64_t stored = store.storesP ? 2 : 1;
     const uint64_t ofHead = stored * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
     const uint64_t left = allowedBytes - std::min(allowedBytes, stored * 2 * margin);
-    if (heads > left / ofHead || sizes.heads * bands * tiles > UINT32_MAX || pairRows > UINT32_MAX) {
+    if (heads > left / ofHead || sizes.heads * bands * tiles > mostCount || pairRows > VKF_MOST_COUNT) {
         return {};
     }
     return {static_cast<uint32_t>(heads),
@@ -138,7 +138,8 @@ bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) 
 // shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
 uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
     constexpr uint32_t widestWithout = 64;
-    constexpr uint64_t mostBytes = uint64_t{UINT32_MAX} * 16; // kernels count words of 16 bytes
+    // Kernels find words of 16 bytes by an index, which SPIR-V takes for a signed number.
+    constexpr uint64_t mostBytes = uint64_t{INT32_MAX} * 16;
     const VkfProblem& p = gradient.forward.given;
     if (gradient.given.maxScratchBytes != 0) {
         return std::min(gradient.given.maxScratchBytes, mostBytes);

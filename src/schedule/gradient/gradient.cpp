@@ -7,6 +7,7 @@
 #include "device/matrix_obstacle.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
+#include "schedule/counts.hpp"
 #include "schedule/gradient/gradient_bands.hpp"
 #include "schedule/gradient/gradient_builder.hpp"
 #include "schedule/gradient/gradient_pairs.hpp"
@@ -55,11 +56,10 @@ void fillTable(const CheckedGradient& gradient, GradientSchedule* schedule) {
 VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     const CheckedProblem& forward = builder.forward();
     const VkfProblem& p = forward.given;
-    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
-    if (rows > most32) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows is over the limit of 4294967295",
-                    has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ");
+    if (const VkfResult result = checkRowCount(forward, 1, message); result != VKF_SUCCESS) {
+        return result;
     }
+    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
     builder.reserveState(rows);
     if (rows == 0) {
         return VKF_SUCCESS;
@@ -147,9 +147,9 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
                               (static_cast<double>(p.headDim) + p.valueDim);
     const uint64_t items = uint64_t{table.bias_sequences} * table.bias_heads * tilesOf(table.bias_rows, tile.rows());
     const uint64_t keyTiles = tilesOf(longestKeysOf(p), tile.keys());
-    if (items > most32 / keyTiles) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over 4294967295 tiles of %u rows and %u keys",
-                    tile.rows(), tile.keys());
+    if (items > mostCount / keyTiles) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over %llu tiles of %u rows and %u keys",
+                    static_cast<unsigned long long>(mostCount), tile.rows(), tile.keys());
     }
     const VkfResult result = builder.addPairs(tile, items * keyTiles, operations, message);
     if (result == VKF_SUCCESS) {
@@ -263,6 +263,9 @@ VkfResult makeGradientSchedule(const TunedDevice& device, const CheckedGradient&
         return result;
     }
     builder.finish();
+    if (result = checkStepCount(made.phases, message); result != VKF_SUCCESS) {
+        return result;
+    }
     *schedule = std::move(made);
     return VKF_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include "base/message.hpp"
 #include "device/matrix_obstacle.hpp"
 #include "problem/strides.hpp"
+#include "schedule/counts.hpp"
 #include "schedule/item_steps.hpp"
 #include "schedule/packed_sequences.hpp"
 
@@ -31,9 +32,8 @@ bool GradientBuilder::needsStorage16() const {
 
 VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors,
                                uint64_t items, double operations, VkfMessage* message) {
-    if (items > most32) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of 4294967295",
-                    static_cast<unsigned long long>(items));
+    if (const VkfResult result = checkItemCount(items, message); result != VKF_SUCCESS) {
+        return result;
     }
     Phase phase;
     std::array<ByteStrides, 4> strides{};

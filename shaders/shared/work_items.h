@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The integer arithmetic of work items, and the limits within which it holds. Shaders compute it with 32-bit numbers.
+ * The host refuses every problem for which one of them would not fit. A test evaluates each macro at and around the
+ * limits and compares it with exact arithmetic (tests/schedule/work_items_test.cpp).
+ *
+ * A kernel works on whole tiles, so it also counts rows and keys past the last one. Each limit therefore leaves room for
+ * two more tiles. */
+#ifndef VKF_WORK_ITEMS_H
+#define VKF_WORK_ITEMS_H
+
+/* Rows or keys of a tile, and rows of a workgroup: no tile has more. */
+#define VKF_MOST_TILE 32768
+/* Rows of a head, keys, sequences, entries of a block table: 2^30 - 65536. The position of a row plus a reach of
+ * the window then fits an int, even for a row past the last one. Four times each number fits 32 bits. */
+#define VKF_MAX_ROWS 0x3fff0000
+/* Rows of all heads of all sequences, also times key splits; work items; slots: 2^32 - 65536. */
+#define VKF_MOST_COUNT 0xffff0000u
+/* Rows of a tile that has all packed rows of a sequence (coopmat/expand_keys.comp). */
+#define VKF_ALL_ROWS VKF_MOST_COUNT
+/* The reach of a window that is unlimited. */
+#define VKF_UNLIMITED_LEFT 0x40000000
+#define VKF_UNLIMITED_RIGHT 0x3fffffff
+
+/* Tiles of `tile` rows or keys that cover `count` of them. */
+#define VKF_TILES(count, tile) (((count) + (tile) - 1) / (tile))
+/* Number of a row: row `index` of a workgroup that has `rows` of them. */
+#define VKF_ROW_OF_ITEM(item, rows, index) ((item) * (rows) + (index))
+
+/* The row tile and the head of work item `number` (common/item.glsl). Work items count the heads of a group fastest, then
+ * its row tiles, then groups. `in_group` is the number in the group. Heads count over splits and sequences. */
+#define VKF_ITEM_GROUP(number, row_tiles, group_heads) ((number) / ((row_tiles) * (group_heads)))
+#define VKF_ITEM_IN_GROUP(number, group, row_tiles, group_heads) ((number) - (group) * ((row_tiles) * (group_heads)))
+#define VKF_ITEM_TILE(in_group, group_heads) ((group_heads) == 1 ? (in_group) : (in_group) / (group_heads))
+#define VKF_ITEM_HEAD(group, in_group, group_heads) \
+    ((group) * (group_heads) + ((group_heads) == 1 ? 0 : (in_group) % (group_heads)))
+
+/* Packed rows of a sequence; the first packed row of a tile, where tiles count backwards or not; the last packed row of
+ * the tile. A tile has rows if row_begin < packed_rows. */
+#define VKF_PACKED_ROWS(rows, packed_heads) ((rows) * (packed_heads))
+#define VKF_ROW_BEGIN(backwards, row_tiles, tile, tile_rows) \
+    (((backwards) ? (row_tiles) - 1 - (tile) : (tile)) * (tile_rows))
+#define VKF_LAST_ROW(row_begin, tile_rows, packed_rows) (min((row_begin) + (tile_rows), packed_rows) - 1)
+
+/* Number of a head among those of all partial results. */
+#define VKF_HEAD_NUMBER(partial_result, heads, head) ((partial_result) * (heads) + (head))
+/* The first of the tiles or steps of a key split, among `count` of them. */
+#define VKF_SHARE_BEGIN(count, splits, split) ((count) / (splits) * (split) + min((count) % (splits), split))
+/* Number of a row of key split 0, among the rows of all partial results. `split_rows` are those of one partial result. */
+#define VKF_ROW_OF_SPLITS(batch, splits, split_rows, head, rows, row) \
+    ((batch) * (splits) * (split_rows) + (head) * (rows) + (row))
+
+/* Path key_outer: work items of one tile of keys. */
+#define VKF_ITEMS_OF_KEY_TILE(rows, tile_rows, heads, sequences) (VKF_TILES(rows, tile_rows) * (heads) * (sequences))
+
+/* The map of tiles: number of the first tile of rows of a head, and of any tile, among those of all heads; number of a
+ * word of a tile of rows. */
+#define VKF_MAP_FIRST_ROW(batch, map_heads, head, row_tiles) (((batch) * (map_heads) + (head)) * (row_tiles))
+#define VKF_MAP_ROW(batch, map_heads, head, row_tiles, tile) \
+    (VKF_MAP_FIRST_ROW(batch, map_heads, head, row_tiles) + (tile))
+#define VKF_MAP_WORD(row, words, word) ((row) * (words) + (word))
+
+/* Packed sequences: each tile of packed rows has a slot. VKF_FIRST_SLOT is the first slot of a sequence, from the first
+ * row of the sequence. No sum over the sequences before it is necessary. Whatever the lengths are, a sequence has enough
+ * slots for its tiles, and at most one idle slot. The number of slots is VKF_FIRST_SLOT for all rows and sequence
+ * `sequences`. */
+#define VKF_FIRST_SLOT(first_row, packed_heads, tile_rows, sequence) \
+    ((first_row) * (packed_heads) / (tile_rows) + (sequence))
+
+/* The backward pass in bands: number of a tile of keys of its sequence. Tiles of the last band may not exist. */
+#define VKF_TILE_OF_BANDS(band, band_tiles, tile) ((band) * (band_tiles) + (tile))
+
+/* Signed. Window: the keys [VKF_WINDOW_BEGIN, VKF_WINDOW_END) around the position `diagonal` of a row, before they are
+ * clamped to the keys that exist. */
+#define VKF_WINDOW_BEGIN(diagonal, left) ((diagonal) - (left))
+#define VKF_WINDOW_END(diagonal, right) ((diagonal) + (right) + 1)
+/* The rows [VKF_SEEING_BEGIN, VKF_SEEING_END) that see some of the keys [first, end), before they are clamped. */
+#define VKF_SEEING_BEGIN(first, offset, right) ((first) - (offset) - (right))
+#define VKF_SEEING_END(end, offset, left) ((end) - (offset) + (left))
+
+#endif
