@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // The arithmetic of work items that host and shader share, at and around its limits. Each macro is computed with
-// numbers that know whether 32 bits hold them (support/exact.hpp).
+// numbers that know whether 32 bits hold them (schedule/exact.hpp).
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "schedule/exact.hpp"
 #include "shared/append_params.h"
 #include "shared/attention_params.h"
 #include "shared/work_items.h"
 #include "support/dice.hpp"
-#include "support/exact.hpp"
 
 namespace {
 
