@@ -189,26 +189,6 @@ TEST_CASE("more steps than 32 bits count are refused", "[schedule]") {
     CHECK(phase.steps() == 2);
 }
 
-TEST_CASE("a map of tiles counts the work items of all classes of rows", "[schedule]") {
-    // The map has tiles of twice the rows of attention. 2^31 heads of one row would have 2^32 work items.
-    VkfProblem problem = problemOf({1U << 15, 65535, 65535, 1, 4096, 128, 0, VKF_TYPE_F16});
-    problem.path = VKF_PATH_COOPMAT;
-    problem.maxStepOperations = UINT64_MAX;
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    problem.bias.type = VKF_TYPE_F16;
-    for (const uint32_t batch : {1U << 10, 1U << 15, 1U << 16}) {
-        problem.batch = batch;
-        const vkf::Schedule made = schedule(largeCaps(), problem);
-        uint64_t last = 0;
-        for (const vkf::Phase& phase : made.phases) {
-            const bool attends = phase.variant.kernel == Kernel::attentionCoopmat;
-            last = attends ? phase.items : last;
-            CHECK((!attends || phase.items >= uint64_t{batch} * 65535));
-        }
-        CHECK(last >= uint64_t{batch} * 65535);
-    }
-}
-
 TEST_CASE("probabilities count tiles up to the limit", "[schedule]") {
     VkfProblem problem = largeProblem(VKF_PATH_SCALAR, 1, 65535, 65535, 65536);
     vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
