@@ -14,6 +14,8 @@
 #ifndef VKF_PARTS_PRODUCTS_GLSL
 #define VKF_PARTS_PRODUCTS_GLSL
 
+#include "common/marks.glsl"
+
 // The part of a product: q's or p's part of these numbers times k's or v's.
 #define HIGH 0
 #define MIDDLE 1
@@ -116,7 +118,7 @@ void askForPlainArithmetic() {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
     }
     if (unfit) {
-        PartsTableAt(optionalInputs()).table.again = 1u;
+        VKF_MARK_BUFFER(PartsTableAt(optionalInputs()).table.again, 1u);
     }
 }
 

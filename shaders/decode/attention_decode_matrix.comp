@@ -233,7 +233,7 @@ void main() {
                 attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
             }
         }
-        stageStates();
+        stageStates(turn);
         barrier();
         if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(turn != 0 || infinite_sums == 0u)) {
             break;

@@ -32,10 +32,11 @@ bool isInfiniteOutput() {
     return floatBitsToUint(sum) << 1 >= infinity_doubled;
 }
 
-// Stages m and l of each row over the keys of the subgroup. Sets infinite_sums.
-void stageStates() {
-    if (KEY_COLUMNS == 2 && isInfiniteOutput()) {
-        infinite_sums = 1u;
+// Stages m and l of each row over the keys of the subgroup. The first turn sets infinite_sums. No barrier keeps a second
+// turn behind the readers of the first turn's mark.
+void stageStates(const uint turn) {
+    if (KEY_COLUMNS == 2 && turn == 0 && isInfiniteOutput()) {
+        VKF_MARK_SHARED(infinite_sums, 1u);
     }
     vec4 l[STATE_FOURS];
     UNROLL for (uint i = 0; i < STATE_FOURS; i++) {

@@ -26,7 +26,7 @@ void placeValues(const uint key_begin, const bool full) {
         UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
             uint at = of_tile * STAGE_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V);
             uvec4 word = wordOfLoad(fetched[i], load_word, TYPE_V);
-            if (v_in_k) {
+            if (v_in_k && place < TILE_KEYS * V_LOADS) { // the others' word is one that another invocation replaces
                 word = stage[at];
             }
             if (!full) {

@@ -36,6 +36,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
 
 #include "common/compilers.glsl"
 #include "shared/gradient_params.h"

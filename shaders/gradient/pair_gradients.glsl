@@ -9,6 +9,8 @@
 #ifndef VKF_PAIR_GRADIENTS_GLSL
 #define VKF_PAIR_GRADIENTS_GLSL
 
+#include "common/marks.glsl"
+
 Item item;
 uint key_begin; // first key of the tile
 float slope;    // of the item's head
@@ -50,7 +52,7 @@ void loadRows() {
             row_state[row] = loadRowState(states, item, i);
         }
         if (row_state[row].x == PLUS_INFINITY) {
-            last_empty = loads;
+            VKF_MARK_SHARED(last_empty, loads);
         }
         if (HAS_DROPOUT) {
             row_dropout[HAS_DROPOUT ? row : 0] = rowDropout(item, item.head, i);

@@ -36,6 +36,7 @@
 
 #include "gradient_coopmat/sums_tile.glsl"
 #include "common/address.glsl"
+#include "common/marks.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
@@ -243,7 +244,7 @@ GradientRows writtenRows() {
 // Stores four columns of an owned row or key.
 void storeSum(const GradientRows rows, const uint owned, const uint column, const vec4 sum) {
     if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
-        VKF_SUMS_AGAIN = 1;
+        VKF_MARK_BUFFER(VKF_SUMS_AGAIN, 1u);
     }
     uvec2 address = gradientRow(rows, owned);
     storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum);

@@ -10,6 +10,8 @@
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
 
+#include "common/marks.glsl"
+
 // What dropout needs of a line: the generator key or the mask.
 RowDropout lineDropout(const uint line, const uint place) {
     if (HAS_DROPOUT && OWNS_KEYS) {
@@ -139,7 +141,7 @@ bool sumsOverflowed() {
         }
     }
     if (!finite) {
-        overflowed = 1;
+        VKF_MARK_SHARED(overflowed, 1u);
     }
     barrier();
     return UNIFORM_BY_VOTE(overflowed != 0);

@@ -11,6 +11,8 @@
 #ifndef VKF_STORE_PAIRS_GLSL
 #define VKF_STORE_PAIRS_GLSL
 
+#include "common/marks.glsl"
+
 layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer StoredPairs {
     uvec4 word[];
 };
@@ -70,7 +72,7 @@ void storePairs(const uint step) {
 
 void askForSumsAgain(const bool needed) {
     if (STORES_DS && needed) {
-        VKF_SUMS_AGAIN = 1;
+        VKF_MARK_BUFFER(VKF_SUMS_AGAIN, 1u);
     }
 }
 

@@ -17,6 +17,8 @@
 #ifndef VKF_VISITED_STAGE_GLSL
 #define VKF_VISITED_STAGE_GLSL
 
+#include "common/marks.glsl"
+
 const bool FETCHES_HEADS = WHOLE_WORDS && TYPE_VISITED_HEADS != VKF_STORED_F32;
 const bool FETCHES_VALUES = WHOLE_WORDS && TYPE_VISITED_VALUES != VKF_STORED_F32;
 
@@ -71,7 +73,7 @@ void forgetTile() {
 void placeWord(const uint number, const uint place, const uvec4 word, const bool full) {
     stage[place] = word;
     if (!full && SUMS > 0 && hasSpecialHalves(carriedExponents(word))) {
-        last_special[number] = tile_number;
+        VKF_MARK_SHARED(last_special[number], tile_number);
     }
 }
 
@@ -132,7 +134,7 @@ void placeStates(const uint number) {
             vec2 state = item.row_begin + place < SEQUENCE_ROWS(item) ? fetched_states[i] : vec2(PLUS_INFINITY, 0.0);
             row_states[OWNS_KEYS ? number * VISITED + place : 0] = state;
             if (state.x == PLUS_INFINITY) {
-                last_empty[number] = tile_number;
+                VKF_MARK_SHARED(last_empty[number], tile_number);
             }
             if (HAS_DROPOUT) {
                 RowDropout dropout = rowDropout(item, item.head, item.row_begin + place);

@@ -13,6 +13,7 @@
 #include "cache/block_types.glsl"
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
+#include "common/marks.glsl"
 #include "matrix/finite_halves.glsl"
 
 // Not 0 if an infinite value or a NaN became 0, in a tile where some row must not see it.
@@ -24,7 +25,7 @@ uvec4 finiteHalves(const uvec4 word) {
     if (!hasSpecialHalves(carried)) {
         return word;
     }
-    special_values = 1u;
+    VKF_MARK_SHARED(special_values, 1u);
     return withoutSpecialHalves(word, carried);
 }
 
