@@ -93,6 +93,9 @@ std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProc
 // - measured: measured ones, also where the library knows the layout. Layouts of the tuning data are ignored.
 // - builtIn: only layouts that the library knows for this driver. Nothing is measured.
 // A measured layout that fails its test is not used. With VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT the context uses none.
+//
+// Where the library does not know the layout, and with `measured`, matrices are also loaded from several offsets of
+// shared memory. If an element is wrong, the context gets VKF_QUIRK_WRONG_MATRIX_LOADS.
 enum class LayoutSource { automatic, measured, builtIn };
 
 // How to open a device. The defaults open the best device with everything that it has.
@@ -201,9 +204,12 @@ public:
     // Element layouts that context() was created with: VkfContextCreateInfo::matrixLayouts. Empty where the context
     // uses what the library knows. A context of the program's own on this device should get them too.
     const std::vector<VkfMatrixLayout>& matrixLayouts() const noexcept;
+    // Quirks that context() was created with: DeviceOptions::quirks, and VKF_QUIRK_WRONG_MATRIX_LOADS where the device
+    // failed its test. A context of the program's own on this device should get them too.
+    VkfQuirks quirks() const noexcept;
     // Measures the element layouts of all shapes of cooperative matrices that kernels may use. Returns the layouts that
-    // kernels can use, each after a test. Blocks. The result is for VkfContextCreateInfo::matrixLayouts, in this
-    // process.
+    // kernels can use, each after a test. Returns none if the device loads matrices wrong (quirks()). Blocks. The
+    // result is for VkfContextCreateInfo::matrixLayouts, in this process.
     std::vector<VkfMatrixLayout> measureMatrixLayouts();
     // Multiplies known matrices on the device, with elements placed as the layout says, and compares all elements of
     // the products. Returns if they are right: the layout is that of the device. Blocks.
@@ -212,6 +218,7 @@ public:
     // - VKF_ERROR_INVALID_ARGUMENT: the layout is not that of the device, or vkfCheckMatrixLayout returns this code
     // - VKF_ERROR_INVALID_ARGUMENT: the device does not have the shape
     // - VKF_ERROR_UNSUPPORTED: kernels cannot use the layout, or this build lacks the shader of the test
+    // - VKF_ERROR_UNSUPPORTED: the device loads matrices wrong from shared memory
     void testMatrixLayout(const VkfMatrixLayout& layout);
 
     // Creates a buffer. Its contents are undefined. A buffer of 0 bytes has a handle and an address too.

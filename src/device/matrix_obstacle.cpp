@@ -34,6 +34,8 @@ const char* matrixObstacle(const Caps& caps, VkfType type) {
                  "cooperative matrices are not enabled on this device"},
         Obstacle{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
                  "cooperative matrices of bf16 are not enabled on this device"},
+        Obstacle{(caps.quirks & VKF_QUIRK_WRONG_MATRIX_LOADS) != 0,
+                 "the driver loads cooperative matrices wrong from shared memory"},
         Obstacle{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
         Obstacle{!caps.subgroupVote, "subgroup votes in compute shaders are needed"},
         Obstacle{caps.matrixOf(type).rows == 0, "the device multiplies no matrices of a shape that the kernel can use"},

@@ -36,6 +36,8 @@ std::array<double, 2> Device::submit(const std::function<void(VkCommandBuffer)>&
 
 const std::vector<VkfMatrixLayout>& Device::matrixLayouts() const noexcept { return state_->matrixLayouts(); }
 
+VkfQuirks Device::quirks() const noexcept { return state_->quirks(); }
+
 std::vector<VkfMatrixLayout> Device::measureMatrixLayouts() {
     std::vector<VkfMatrixLayout> layouts = host::measureMatrixLayouts(*state_, VKF_TYPE_F16);
     const std::vector<VkfMatrixLayout> ofBfloat16 = host::measureMatrixLayouts(*state_, VKF_TYPE_BF16);

@@ -2,6 +2,7 @@
 #include "host/device_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "host/error.hpp"
 #include "host/matrices/matrix_layouts.hpp"
@@ -16,7 +17,7 @@ constexpr uint64_t stagingBytes = uint64_t{16} << 20; // promised in host.hpp
 DeviceState::DeviceState(const DeviceOptions& options)
     : log_(options.onValidationMessage), instance_(options.validation ? &log_ : nullptr, options.getInstanceProcAddr),
       summary_(select(options.select)),
-      device_(instance_, instance_.physicalDevices()[summary_.index], options.withoutFeatures),
+      device_(instance_, instance_.physicalDevices()[summary_.index], options.withoutFeatures), quirks_(options.quirks),
       context_(createContext(options)), allocator_(instance_, device_, summary_.name),
       submitter_(device_, static_cast<double>(summary_.timestampPeriod), options.submitTimeoutSeconds) {}
 
@@ -38,7 +39,7 @@ Context DeviceState::createContext(const DeviceOptions& options) const {
     info.physicalDevice = device_.physicalDevice();
     info.device = device_.handle();
     info.features = device_.features();
-    info.quirks = options.quirks;
+    info.quirks = quirks_;
     info.maxSharedMemoryBytes = options.maxSharedMemoryBytes;
     info.tuning = options.tuning.data();
     info.tuningBytes = options.tuning.size();
@@ -51,8 +52,12 @@ Context DeviceState::createContext(const DeviceOptions& options) const {
 }
 
 void DeviceState::takeMatrixLayouts(const DeviceOptions& options) {
-    matrixLayouts_ = chooseMatrixLayouts(*this, options);
-    if (!matrixLayouts_.empty()) {
+    MatrixFindings findings = examineMatrices(*this, options);
+    matrixLayouts_ = std::move(findings.layouts);
+    if (findings.loadsWrong) {
+        quirks_ |= VKF_QUIRK_WRONG_MATRIX_LOADS;
+    }
+    if (!matrixLayouts_.empty() || findings.loadsWrong) {
         context_ = createContext(options);
     }
 }

@@ -50,9 +50,11 @@ public:
     // A mapped buffer for transfers, created when it is first needed.
     const AllocatedBuffer& stagingBuffer();
 
-    // Creates the context again, with the element layouts that the options ask for.
+    // Creates the context again, with the element layouts that the options ask for, or without matrices if the device
+    // loads them wrong.
     void takeMatrixLayouts(const DeviceOptions& options);
     const std::vector<VkfMatrixLayout>& matrixLayouts() const noexcept { return matrixLayouts_; }
+    VkfQuirks quirks() const noexcept { return quirks_; }
 
     uint64_t bytesInUse() const noexcept { return bytesInUse_; }
     uint64_t peakBytes() const noexcept { return peakBytes_; }
@@ -66,6 +68,7 @@ private:
     Instance instance_;
     DeviceSummary summary_;
     LogicalDevice device_;
+    VkfQuirks quirks_;                           // of the context, without those that the library knows
     std::vector<VkfMatrixLayout> matrixLayouts_; // of the context
     Context context_;
     Allocator allocator_;

@@ -44,11 +44,12 @@ constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"key_outer", VKF_PATH_KEY_OUTER}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
-constexpr std::array<Choice<VkfQuirkBits>, 5> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+constexpr std::array<Choice<VkfQuirkBits>, 6> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
                                                          {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
                                                          {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS},
-                                                         {"fp16-parts", VKF_QUIRK_FP16_PARTS}}};
+                                                         {"fp16-parts", VKF_QUIRK_FP16_PARTS},
+                                                         {"wrong-matrix-loads", VKF_QUIRK_WRONG_MATRIX_LOADS}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
@@ -212,7 +213,7 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
     command
         .add_option("--quirk", flags.quirks,
                     "list of driver faults to work around, known on this driver or not: no-subgroup-shuffle, "
-                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups")
+                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups, fp16-parts, wrong-matrix-loads")
         ->delimiter(',');
 }
 

@@ -33,6 +33,7 @@ Context createContext(const host::Device& device, const PipelineCache& cache, st
     info.physicalDevice = device.physicalDevice();
     info.device = device.handle();
     info.features = device.summary().features;
+    info.quirks = device.quirks();
     info.pipelineCache = cache.handle();
     info.tuning = tuning.data();
     info.tuningBytes = tuning.size();

@@ -9,9 +9,15 @@
 // To test, the workgroup multiplies known matrices. Its own matrix passes through registers: an operand is filled by
 // the places that the test assumes, and a result is written out by them. The other matrices pass through memory alone.
 // The elements of its own matrix all differ, and the product shows each of them, so that no wrong place goes unseen.
+//
+// To test loads, there is a workgroup for each way in which the attention kernels load matrices from shared memory. It
+// loads four matrices of a tile, at four offsets, multiplies each, and stores the products at four offsets. A driver
+// was seen that loads the matrix at offset 0 whatever the offset (github.com/tracel-ai/cubecl/pull/1444). Neither
+// measurement nor test above would notice.
 #version 460
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -45,9 +51,10 @@ layout(push_constant, std430) uniform PushConstants {
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, ROWS, DEPTH, gl_MatrixUseA>
 #define RightMatrix coopmat<Half, gl_ScopeSubgroup, DEPTH, COLUMNS, gl_MatrixUseB>
 
-// One matrix on its way between registers and memory: in 16 bits for operands, in 32 bits for results. There is room for
-// all three, because the size of an array cannot be a maximum.
-shared uvec4 stage[(ROWS * DEPTH + DEPTH * COLUMNS) / 8 + ROWS * COLUMNS / 4];
+// One matrix, or a tile of four, on the way between registers and memory: in 16 bits for operands, in 32 bits for
+// results. A tile of results needs the most room, or one of columns of the right operand. There is room for both,
+// because the size of an array cannot be a maximum.
+shared uvec4 stage[2 * ROWS * VKF_ELEMENT_TILE_ROW(COLUMNS, 4) + 2 * COLUMNS * VKF_ELEMENT_TILE_ROW(DEPTH, 8)];
 
 // What stageMatrix writes: a part of each element's place, or its value in the test of this workgroup's matrix.
 #define STAGE_ROWS 0
@@ -183,10 +190,118 @@ void testMatrix() {
     }
 }
 
+// The shape of a matrix as it lies in memory: rows, and elements in a row.
+uvec2 storedSize(const uint matrix, const bool columns) {
+    uvec2 size = sizeOf(matrix);
+    return columns ? size.yx : size;
+}
+
+uint wordElements(const uint matrix) {
+    return matrix == VKF_ELEMENT_RESULT ? 4 : 8;
+}
+
+// Words from one row of a tile to the next.
+uint tileRow(const uint matrix, const bool columns) {
+    return VKF_ELEMENT_TILE_ROW(storedSize(matrix, columns).y, wordElements(matrix));
+}
+
+// The first word of a quadrant.
+uint quadrantBegin(const uint matrix, const bool columns, const uint quadrant) {
+    uvec2 size = storedSize(matrix, columns);
+    return quadrant / 2 * size.x * tileRow(matrix, columns) + quadrant % 2 * (size.y / wordElements(matrix));
+}
+
+// Writes a tile of four matrices to shared memory, row by row or column by column.
+void stageTile(const uint matrix, const bool columns) {
+    uint word_elements = wordElements(matrix);
+    uvec2 size = storedSize(matrix, columns);
+    uint row_words = 2 * size.y / word_elements;
+    barrier();
+    for (uint i = lane; i < 2 * size.x * row_words; i += LANES) {
+        uvec4 word = uvec4(0);
+        for (uint e = 0; e < word_elements; e++) {
+            uvec2 place = uvec2(i / row_words, i % row_words * word_elements + e);
+            uint quadrant = place.x / size.x * 2 + place.y / size.y;
+            place = uvec2(place.x % size.x, place.y % size.y);
+            place = columns ? place.yx : place;
+            uvec2 shape = sizeOf(matrix);
+            float x = float(quadrantValue(matrix, quadrant, place.x, place.y, shape.x, shape.y));
+            if (word_elements == 8) {
+                word[e / 2] |= halfBits(x) << e % 2 * 16;
+            } else {
+                word[e] = floatBitsToUint(x);
+            }
+        }
+        stage[i / row_words * tileRow(matrix, columns) + i % row_words] = word;
+    }
+    barrier();
+}
+
+// Loads the four matrices of a tile. The loop is unrolled, as in the attention kernels, so that offsets are constants.
+#define LOAD_TILE(loaded, matrix, columns, order)                                                                      \
+    stageTile(matrix, columns);                                                                                        \
+    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {                                                      \
+        coopMatLoad(loaded[q], stage, quadrantBegin(matrix, columns, q), tileRow(matrix, columns), order);             \
+    }
+
+#define TEST_LEFT_LOADS(columns, order)                                                                                \
+    LeftMatrix loaded[VKF_ELEMENT_QUADRANTS];                                                                          \
+    LOAD_TILE(loaded, VKF_ELEMENT_LEFT, columns, order)                                                                \
+    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {                                                      \
+        product[q] = coopMatMulAdd(loaded[q], right, result);                                                          \
+    }
+
+#define TEST_RIGHT_LOADS(columns, order)                                                                               \
+    RightMatrix loaded[VKF_ELEMENT_QUADRANTS];                                                                         \
+    LOAD_TILE(loaded, VKF_ELEMENT_RIGHT, columns, order)                                                               \
+    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {                                                      \
+        product[q] = coopMatMulAdd(left, loaded[q], result);                                                           \
+    }
+
+void testLoads(const uint kind) {
+    LeftMatrix left;
+    RightMatrix right;
+    ResultMatrix result;
+    LOAD_STAGED(left, VKF_ELEMENT_LEFT, STAGE_VALUES);
+    LOAD_STAGED(right, VKF_ELEMENT_RIGHT, STAGE_VALUES);
+    LOAD_STAGED(result, VKF_ELEMENT_RESULT, STAGE_VALUES);
+    ResultMatrix product[VKF_ELEMENT_QUADRANTS];
+    if (kind == VKF_ELEMENT_LEFT_ROWS) {
+        TEST_LEFT_LOADS(false, gl_CooperativeMatrixLayoutRowMajor)
+    } else if (kind == VKF_ELEMENT_LEFT_COLUMNS) {
+        TEST_LEFT_LOADS(true, gl_CooperativeMatrixLayoutColumnMajor)
+    } else if (kind == VKF_ELEMENT_RIGHT_ROWS) {
+        TEST_RIGHT_LOADS(false, gl_CooperativeMatrixLayoutRowMajor)
+    } else if (kind == VKF_ELEMENT_RIGHT_COLUMNS) {
+        TEST_RIGHT_LOADS(true, gl_CooperativeMatrixLayoutColumnMajor)
+    } else {
+        ResultMatrix loaded[VKF_ELEMENT_QUADRANTS];
+        LOAD_TILE(loaded, VKF_ELEMENT_RESULT, false, gl_CooperativeMatrixLayoutRowMajor)
+        [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {
+            product[q] = coopMatMulAdd(left, right, loaded[q]);
+        }
+    }
+    const uint stride = tileRow(VKF_ELEMENT_RESULT, false);
+    barrier();
+    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {
+        coopMatStore(product[q], stage, quadrantBegin(VKF_ELEMENT_RESULT, false, q), stride,
+                     gl_CooperativeMatrixLayoutRowMajor);
+    }
+    barrier();
+    for (uint i = lane; i < VKF_ELEMENT_QUADRANTS * ROWS * COLUMNS; i += LANES) {
+        uint row = i % (ROWS * COLUMNS) / COLUMNS;
+        uint column = i % COLUMNS;
+        uint word = quadrantBegin(VKF_ELEMENT_RESULT, false, i / (ROWS * COLUMNS)) + row * stride + column / 4;
+        writeWord(VKF_ELEMENT_LOADED + kind, 1 + i, stage[word][column % 4]);
+    }
+}
+
 void main() {
-    tested = gl_WorkGroupID.x;
     lane = gl_SubgroupInvocationID;
-    if (params.test != 0) {
+    tested = params.task == VKF_ELEMENT_TEST_LOADS ? VKF_ELEMENT_LOADED_MATRIX(gl_WorkGroupID.x) : gl_WorkGroupID.x;
+    if (params.task == VKF_ELEMENT_TEST_LOADS) {
+        testLoads(gl_WorkGroupID.x);
+    } else if (params.task == VKF_ELEMENT_TEST) {
         testMatrix();
     } else if (tested == VKF_ELEMENT_RESULT) {
         MEASURE(ResultMatrix, VKF_ELEMENT_RESULT);

@@ -36,7 +36,8 @@ using ElementValue = int32_t;
 #define VKF_ELEMENT_MEASURED 0 /* first of three sections: the places that were measured */
 #define VKF_ELEMENT_TESTED 3   /* first of three sections: the product of the test of a matrix, row by row */
 #define VKF_ELEMENT_ASSUMED 6  /* first of three sections: the places that the test assumes */
-#define VKF_ELEMENT_SECTIONS 9
+#define VKF_ELEMENT_LOADED 9   /* first of five sections: the products of the test of a kind of loads, quadrant by quadrant */
+#define VKF_ELEMENT_SECTIONS 14
 #define VKF_ELEMENT_MOST 1024 /* elements of a section */
 #define VKF_ELEMENT_SECTION_WORDS (VKF_ELEMENT_MOST + 1)
 
@@ -45,9 +46,34 @@ using ElementValue = int32_t;
 #define VKF_ELEMENT_PLACE_ROW(place) ((place)&0xffffu)
 #define VKF_ELEMENT_PLACE_COLUMN(place) ((place) >> 16)
 
+/* What the kernel does. */
+#define VKF_ELEMENT_MEASURE 0
+#define VKF_ELEMENT_TEST 1
+#define VKF_ELEMENT_TEST_LOADS 2
+
+/* The kinds of loads that the attention kernels use, as VKF_ELEMENT_TEST_LOADS tests them: q and p; stored pairs that
+ * turn from keys to rows; v; k; factors and sums. */
+#define VKF_ELEMENT_LEFT_ROWS 0
+#define VKF_ELEMENT_LEFT_COLUMNS 1
+#define VKF_ELEMENT_RIGHT_ROWS 2
+#define VKF_ELEMENT_RIGHT_COLUMNS 3
+#define VKF_ELEMENT_RESULT_ROWS 4
+#define VKF_ELEMENT_LOADS 5
+#define VKF_ELEMENT_LOADED_MATRIX(kind)                                                                                \
+    ((kind) <= VKF_ELEMENT_LEFT_COLUMNS    ? VKF_ELEMENT_LEFT                                                          \
+     : (kind) <= VKF_ELEMENT_RIGHT_COLUMNS ? VKF_ELEMENT_RIGHT                                                         \
+                                           : VKF_ELEMENT_RESULT)
+#define VKF_ELEMENT_LOADS_COLUMNS(kind) ((kind) == VKF_ELEMENT_LEFT_COLUMNS || (kind) == VKF_ELEMENT_RIGHT_COLUMNS)
+
+/* The test of loads has four matrices in one tile of shared memory, two beside two. Rows have the padding of the
+ * attention kernels (shaders/shared/tile_memory.h), and 16-byte words as those have. `elements`: in a row of a matrix;
+ * `word_elements`: in a word, eight in 16 bits or four in 32 bits. */
+#define VKF_ELEMENT_QUADRANTS 4
+#define VKF_ELEMENT_TILE_ROW(elements, word_elements) (2 * (elements) / (word_elements) + ((word_elements) == 8 ? 1 : 2))
+
 struct ElementLayoutParams {
     ElementAddress memory;
-    ElementCount test; /* 0 = measure, 1 = test */
+    ElementCount task; /* VKF_ELEMENT_MEASURE, VKF_ELEMENT_TEST or VKF_ELEMENT_TEST_LOADS */
     ElementCount reserved;
 };
 
@@ -79,6 +105,16 @@ VKF_ELEMENT_FUNCTION ElementValue elementValue(const ElementCount tested, const 
         return VKF_ELEMENT_SELECTOR(row, column, columns);
     }
     return matrix == VKF_ELEMENT_LEFT ? VKF_ELEMENT_SELECTOR(column, row, rows) : 0;
+}
+
+/* The value of an element of the tested matrix in a quadrant of its tile. Each quadrant has all values, in another
+ * order, so that a load from another quadrant changes all elements of the product. */
+VKF_ELEMENT_FUNCTION ElementValue quadrantValue(const ElementCount matrix, const ElementCount quadrant,
+                                                const ElementCount row, const ElementCount column,
+                                                const ElementCount rows, const ElementCount columns) {
+    ElementCount shift = quadrant * (rows * columns / VKF_ELEMENT_QUADRANTS);
+    return ElementValue((row * columns + column + shift) % (rows * columns)) *
+           (matrix == VKF_ELEMENT_RESULT ? VKF_ELEMENT_STEP : 1);
 }
 
 #ifdef __cplusplus

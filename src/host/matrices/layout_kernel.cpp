@@ -120,18 +120,21 @@ const uint32_t* LayoutKernel::wordsOf(uint32_t section) const {
     return memory() + size_t{section} * VKF_ELEMENT_SECTION_WORDS + 1;
 }
 
-void LayoutKernel::run(bool test) {
+void LayoutKernel::run(uint32_t task) {
     // What the kernel does not write must not look like a result of an earlier run.
-    const uint32_t first = test ? VKF_ELEMENT_TESTED : VKF_ELEMENT_MEASURED;
-    for (uint32_t matrix = 0; matrix < VKF_ELEMENT_MATRICES; matrix++) {
-        write(first + matrix, 0, std::vector<uint32_t>(VKF_ELEMENT_MOST, UINT32_MAX));
+    const uint32_t first = task == VKF_ELEMENT_MEASURE ? VKF_ELEMENT_MEASURED
+                           : task == VKF_ELEMENT_TEST  ? VKF_ELEMENT_TESTED
+                                                       : VKF_ELEMENT_LOADED;
+    const uint32_t groups = task == VKF_ELEMENT_TEST_LOADS ? VKF_ELEMENT_LOADS : VKF_ELEMENT_MATRICES;
+    for (uint32_t group = 0; group < groups; group++) {
+        write(first + group, 0, std::vector<uint32_t>(VKF_ELEMENT_MOST, UINT32_MAX));
     }
-    const shared::ElementLayoutParams params{state_.addressOf(state_.stagingBuffer().buffer), test ? 1U : 0U, 0};
+    const shared::ElementLayoutParams params{state_.addressOf(state_.stagingBuffer().buffer), task, 0};
     state_.submit([&](VkCommandBuffer commandBuffer) {
         const DeviceFunctions& vk = state_.device().functions();
         vk.CmdBindPipeline(commandBuffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
         vk.CmdPushConstants(commandBuffer, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
-        vk.CmdDispatch(commandBuffer, VKF_ELEMENT_MATRICES, 1, 1);
+        vk.CmdDispatch(commandBuffer, groups, 1, 1);
     });
 }
 

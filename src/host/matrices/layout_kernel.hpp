@@ -32,8 +32,8 @@ public:
     uint32_t elementsOf(uint32_t section) const;
     const uint32_t* wordsOf(uint32_t section) const;
 
-    // Measures or tests all three matrices. Blocks.
-    void run(bool test);
+    // Measures or tests all three matrices, or tests all kinds of loads: VKF_ELEMENT_MEASURE and so on. Blocks.
+    void run(uint32_t task);
 
 private:
     void create(const MatrixShape& shape);

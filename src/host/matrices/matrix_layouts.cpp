@@ -15,6 +15,7 @@
 #include "host/error.hpp"
 #include "host/matrices/element_layout_params.h"
 #include "host/matrices/layout_kernel.hpp"
+#include "host/matrices/matrix_loads.hpp"
 
 namespace vkf::host {
 namespace {
@@ -128,7 +129,7 @@ std::optional<VkfElementLayout> linearLayout(const uint32_t* places, uint32_t el
 
 // The layout of a shape, or none if kernels cannot use it.
 std::optional<VkfMatrixLayout> measure(LayoutKernel& kernel, const MatrixShape& shape) {
-    kernel.run(false);
+    kernel.run(VKF_ELEMENT_MEASURE);
     VkfMatrixLayout layout{};
     layout.type = shape.type;
     layout.rows = shape.rows;
@@ -198,66 +199,14 @@ void test(LayoutKernel& kernel, const VkfMatrixLayout& layout) {
         kernel.write(VKF_ELEMENT_ASSUMED + matrix, elements,
                      placesOf(layout.*elementLayouts[matrix], elements, shape.lanes));
     }
-    kernel.run(true);
+    kernel.run(VKF_ELEMENT_TEST);
     for (uint32_t matrix = 0; matrix < VKF_ELEMENT_MATRICES; matrix++) {
         compare(kernel, shape, matrix);
     }
 }
 
-// Adds the layouts of a shape, if there are any that can be relied on.
-void measureShape(DeviceState& state, const MatrixShape& shape, std::vector<VkfMatrixLayout>* layouts) {
-    try {
-        LayoutKernel kernel(state, shape);
-        if (const std::optional<VkfMatrixLayout> layout = measure(kernel, shape)) {
-            test(kernel, *layout);
-            layouts->push_back(*layout);
-        }
-    } catch (const Error& error) {
-        // The driver cannot compile the kernel, this build lacks it, or the layout failed its test. The library then
-        // does without the layout.
-        const VkfResult result = error.result();
-        if (result != VKF_ERROR_VULKAN && result != VKF_ERROR_UNSUPPORTED && result != VKF_ERROR_INVALID_ARGUMENT) {
-            throw;
-        }
-    }
-}
-
-// The layouts of the tuning data that pass their test. Leaves out those that this build cannot test.
-std::vector<VkfMatrixLayout> layoutsOfTuning(DeviceState& state) {
-    std::vector<VkfMatrixLayout> layouts;
-    for (uint32_t i = 0; i < vkfGetTuningMatrixLayoutCount(state.context()); i++) {
-        VkfMatrixLayout layout;
-        VkfMessage message{};
-        check(vkfGetTuningMatrixLayout(state.context(), i, &layout, &message), message);
-        try {
-            testMatrixLayout(state, layout);
-            layouts.push_back(layout);
-        } catch (const Error& error) {
-            if (error.result() == VKF_ERROR_INVALID_ARGUMENT) {
-                throw Error(error.result(),
-                            std::string("tuning: ") + error.what() + "; vkflash tune measures it again");
-            }
-            if (error.result() != VKF_ERROR_UNSUPPORTED) {
-                throw;
-            }
-        }
-    }
-    return layouts;
-}
-
-} // namespace
-
-std::vector<VkfMatrixLayout> measureMatrixLayouts(DeviceState& state, VkfType type) {
-    std::vector<VkfMatrixLayout> layouts;
-    if (matrixInfoOf(state, type)) {
-        for (const MatrixShape& shape : shapesOf(state, type)) {
-            measureShape(state, shape, &layouts);
-        }
-    }
-    return layouts;
-}
-
-void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout) {
+// Refuses a layout that no kernel can use, or whose shape the device lacks.
+void requireShape(DeviceState& state, const VkfMatrixLayout& layout) {
     VkfMessage message{};
     check(vkfCheckMatrixLayout(&layout, &message), message);
     const MatrixShape shape = shapeOf(layout);
@@ -271,29 +220,102 @@ void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, "this device multiplies no " + textOf(shape) + " in subgroups of " +
                                                     std::to_string(shape.lanes) + ", or there is no test for them");
     }
-    LayoutKernel kernel(state, shape);
+}
+
+// Whether an error says no more than that a shape cannot be examined: the driver cannot compile the kernel, this build
+// lacks it, or a layout failed its test. The library then does without the layout.
+bool isAboutShape(const Error& error) {
+    const VkfResult result = error.result();
+    return result == VKF_ERROR_VULKAN || result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_INVALID_ARGUMENT;
+}
+
+// Tests the loads of all shapes of a type that kernels may use. Measures their layouts too, if `measures`, and adds
+// those that can be relied on.
+void examineType(DeviceState& state, VkfType type, bool measures, MatrixFindings* findings) {
+    for (const MatrixShape& shape : shapesOf(state, type)) {
+        try {
+            LayoutKernel kernel(state, shape);
+            if (!loadsMatricesRight(kernel, shape)) {
+                findings->loadsWrong = true;
+                return;
+            }
+            if (const auto layout = measures ? measure(kernel, shape) : std::nullopt) {
+                test(kernel, *layout);
+                findings->layouts.push_back(*layout);
+            }
+        } catch (const Error& error) {
+            if (!isAboutShape(error)) {
+                throw;
+            }
+        }
+    }
+}
+
+// Takes the layouts of the tuning data that pass their test. Leaves out those that this build cannot test.
+void takeTuning(DeviceState& state, MatrixFindings* findings) {
+    for (uint32_t i = 0; i < vkfGetTuningMatrixLayoutCount(state.context()) && !findings->loadsWrong; i++) {
+        VkfMatrixLayout layout;
+        VkfMessage message{};
+        check(vkfGetTuningMatrixLayout(state.context(), i, &layout, &message), message);
+        try {
+            requireShape(state, layout);
+            LayoutKernel kernel(state, shapeOf(layout));
+            findings->loadsWrong = !loadsMatricesRight(kernel, shapeOf(layout));
+            if (!findings->loadsWrong) {
+                test(kernel, layout);
+                findings->layouts.push_back(layout);
+            }
+        } catch (const Error& error) {
+            if (error.result() == VKF_ERROR_INVALID_ARGUMENT) {
+                throw Error(error.result(),
+                            std::string("tuning: ") + error.what() + "; vkflash tune measures it again");
+            }
+            if (error.result() != VKF_ERROR_UNSUPPORTED) {
+                throw;
+            }
+        }
+    }
+}
+
+} // namespace
+
+std::vector<VkfMatrixLayout> measureMatrixLayouts(DeviceState& state, VkfType type) {
+    MatrixFindings findings;
+    if (matrixInfoOf(state, type)) {
+        examineType(state, type, true, &findings);
+    }
+    return findings.loadsWrong ? std::vector<VkfMatrixLayout>{} : findings.layouts;
+}
+
+void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout) {
+    requireShape(state, layout);
+    LayoutKernel kernel(state, shapeOf(layout));
+    if (!loadsMatricesRight(kernel, shapeOf(layout))) {
+        throw Error(VKF_ERROR_UNSUPPORTED,
+                    "this device loads " + textOf(shapeOf(layout)) + " wrong from shared memory");
+    }
     test(kernel, layout);
 }
 
-std::vector<VkfMatrixLayout> chooseMatrixLayouts(DeviceState& state, const DeviceOptions& options) {
-    if (options.layoutSource == LayoutSource::builtIn || (options.quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) != 0) {
-        return {};
+MatrixFindings examineMatrices(DeviceState& state, const DeviceOptions& options) {
+    MatrixFindings findings;
+    if (options.layoutSource == LayoutSource::builtIn) {
+        return findings;
     }
     const bool always = options.layoutSource == LayoutSource::measured;
-    std::vector<VkfMatrixLayout> chosen;
-    if (!always) {
-        chosen = layoutsOfTuning(state);
+    const bool takesLayouts = (options.quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
+    if (!always && takesLayouts) {
+        takeTuning(state, &findings);
     }
     for (const VkfType type : matrixTypes) {
         const std::optional<VkfMatrixInfo> info = matrixInfoOf(state, type);
-        const bool isChosen = std::any_of(chosen.begin(), chosen.end(),
+        const bool isChosen = std::any_of(findings.layouts.begin(), findings.layouts.end(),
                                           [type](const VkfMatrixLayout& layout) { return layout.type == type; });
-        if (info && !isChosen && (always || info->layoutKnown == 0)) {
-            const std::vector<VkfMatrixLayout> measured = measureMatrixLayouts(state, type);
-            chosen.insert(chosen.end(), measured.begin(), measured.end());
+        if (info && !isChosen && !findings.loadsWrong && (always || info->layoutKnown == 0)) {
+            examineType(state, type, takesLayouts, &findings);
         }
     }
-    return chosen;
+    return findings.loadsWrong ? MatrixFindings{{}, true} : findings;
 }
 
 } // namespace vkf::host

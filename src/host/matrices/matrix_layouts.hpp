@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures and tests the element layouts of a device's cooperative matrices.
+// Measures and tests the element layouts of a device's cooperative matrices, and tests whether it loads them right.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,13 @@ std::vector<VkfMatrixLayout> measureMatrixLayouts(DeviceState& state, VkfType ty
 // Throws as Device::testMatrixLayout says.
 void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout);
 
-// The layouts for the context of a device that is being opened, as DeviceOptions::layoutSource says. The state's own
-// context was created without any.
-std::vector<VkfMatrixLayout> chooseMatrixLayouts(DeviceState& state, const DeviceOptions& options);
+// What the context of a device that is being opened is told about its cooperative matrices.
+struct MatrixFindings {
+    std::vector<VkfMatrixLayout> layouts;
+    bool loadsWrong = false; // a load or store in shared memory gave wrong elements; `layouts` is empty
+};
+
+// Measures and tests as DeviceOptions::layoutSource says. The state's own context was created without any layouts.
+MatrixFindings examineMatrices(DeviceState& state, const DeviceOptions& options);
 
 } // namespace vkf::host
