@@ -28,9 +28,9 @@
  * The elements of the filled operand, and of the product in step 3, must differ from each other. The other operand must
  * be such that the product shows each of them, as it does if that operand is an identity matrix. Compare all elements.
  *
- * A driver may load matrices wrong, whatever their layout: VKF_QUIRK_WRONG_MATRIX_LOADS (vkflash.h). To test, fill shared
- * memory with a tile of four matrices, two beside two. Load all four at their offsets, in rows and in columns, with the
- * strides of shaders/shared/tile_memory.h. Multiply each, and compare the products.
+ * A driver may load matrices wrong, whatever their layout: VKF_QUIRK_WRONG_MATRIX_LOADS (vkflash.h). To test, fill
+ * shared memory with a tile of four matrices, two beside two. Load all four at their offsets, in rows and in columns,
+ * with the strides of shaders/shared/tile_memory.h. Multiply each, and compare the products.
  *
  * The structs of this header never change their size.
  */

@@ -50,6 +50,45 @@ TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[ti
     }
 }
 
+TEST_CASE("p and the words on their way count in the loop over tiles of an AMD device", "[tiles]") {
+    const vkf::Caps amd = amdCaps();
+    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(64, 16, 16, 16);
+    const auto objectionTo = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
+        return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowTiles, keyTiles, dim, dim}, amd);
+    };
+    const vkf::Objection manyP = objectionTo(4, 2, 4, 64);
+    CHECK(spills(manyP));
+    CHECK(manyP.value == 208);
+    CHECK(manyP.limit == 194);
+    const vkf::Objection smallGroup = objectionTo(1, 1, 1, 192);
+    CHECK(spills(smallGroup));
+    CHECK(smallGroup.value == 204);
+    CHECK(!spills(objectionTo(4, 1, 2, 192)));
+    CHECK(!spills(objectionTo(4, 2, 2, 64)));
+    const vkf::TileProblem prefill = {64, 64, 4096, 16, false, 4096, true};
+    CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyTiles == 2);
+}
+
+TEST_CASE("an AMD device has an o of more than 64 registers in memory on path decode", "[tiles]") {
+    vkf::DecodeTile tile;
+    tile.groups = 16;
+    tile.lanes = 8;
+    tile.threadRows = 4;
+    tile.threadKeys = 1;
+    tile.headDim = tile.valueDim = 160;
+    tile.keyType = tile.valueType = VKF_TYPE_F32;
+    vkf::Caps caps = amdCaps();
+    const vkf::Objection objection = vkf::spillsOnAmd(tile, caps);
+    CHECK(spills(objection));
+    CHECK(objection.value == 80);
+    CHECK(objection.limit == 64);
+    tile.lanes = 16;
+    CHECK(!spills(vkf::spillsOnAmd(tile, caps)));
+    caps.vendorId = 0x10de;
+    tile.lanes = 8;
+    CHECK(!spills(vkf::spillsOnAmd(tile, caps)));
+}
+
 TEST_CASE("devices of other vendors have no limits of AMD's compiler", "[tiles]") {
     const vkf::ScalarTile large = {16, 16, 8, 4, 4, 8, 16};
     vkf::Caps caps = amdCaps();

@@ -4,6 +4,8 @@
 // the driver's compiler says about them. Nothing runs.
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -28,6 +30,7 @@ constexpr double mostSeconds = 5;
 struct DriversOptions {
     std::vector<std::string> chips;
     DriverProblemLists problems = usualDriverProblems();
+    bool eachTile = false;
     bool json = false;
 };
 
@@ -73,7 +76,7 @@ bool announcesSpills(const Plan& plan) {
     return false;
 }
 
-// Adds the kernels that were compiled for the problem.
+// Adds the kernels that were created for the problem.
 void addKernels(const DriverProblem& problem, const std::string& tile, bool announced, CompiledKernels& compiled,
                 ChipReport& report) {
     report.plans++;
@@ -81,8 +84,8 @@ void addKernels(const DriverProblem& problem, const std::string& tile, bool anno
         report.kernels.push_back({problem.text, tile, std::move(kernel), announced});
 }
 
-// Compiles the kernels of the backward pass.
-void compileBackward(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
+// Compiles the kernels of the backward pass. Returns its tiles.
+std::string compileBackward(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
     auto gradient = make<VkfGradientProblem>();
     VkfProblem forward = problem.problem;
     enable(forward, VKF_ARRAY_LSE);
@@ -93,33 +96,56 @@ void compileBackward(const DriverProblem& problem, CompiledKernels& compiled, Ch
     VkfMessage message{};
     if (vkfCheckGradientSupport(compiled.context(), &gradient, &message) != VKF_SUCCESS) {
         report.unsupported++;
-        return;
+        return {};
     }
     Gradient made;
     auto info = make<VkfGradientInfo>();
     if (vkfCreateGradient(compiled.context(), &gradient, made.put(), &message) != VKF_SUCCESS ||
         vkfGetGradientInfo(made.get(), &info, &message) != VKF_SUCCESS)
         fail("{}: {}: {}", report.name, problem.text, message.text);
-    addKernels(problem, fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile),
-               problem.problem.path != VKF_PATH_AUTO, compiled, report);
+    std::string tile = fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile);
+    addKernels(problem, tile, problem.problem.path != VKF_PATH_AUTO, compiled, report);
+    return tile;
 }
 
-// Compiles what the problem needs beyond the problems before it.
-void compile(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
-    if (problem.backward) {
-        compileBackward(problem, compiled, report);
-        return;
-    }
+// Compiles what the problem needs beyond the problems before it. Returns the tile of its plan.
+std::string compile(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
+    if (problem.backward)
+        return compileBackward(problem, compiled, report);
     VkfMessage message{};
     if (vkfCheckSupport(compiled.context(), &problem.problem, &message) != VKF_SUCCESS) {
         report.unsupported++;
-        return;
+        return {};
     }
     Plan plan;
     if (vkfCreatePlan(compiled.context(), &problem.problem, plan.put(), &message) != VKF_SUCCESS)
         fail("{}: {}: {}", report.name, problem.text, message.text);
-    addKernels(problem, planText(plan), problem.problem.path != VKF_PATH_AUTO && announcesSpills(plan), compiled,
-               report);
+    std::string tile = planText(plan);
+    addKernels(problem, tile, problem.problem.path != VKF_PATH_AUTO && announcesSpills(plan), compiled, report);
+    return tile;
+}
+
+// The path and the tile without the number of key splits.
+std::string withoutSplits(std::string tile) {
+    constexpr std::string_view key = " splits=";
+    for (size_t at = tile.find(key); at != std::string::npos; at = tile.find(key, at))
+        tile.erase(at, tile.find_first_of(" ;/", at + key.size()) - at);
+    return tile;
+}
+
+// The first problem of each kind that takes a tile. It has the largest head dimension of the tile, and registers grow
+// with that. Nothing is compiled.
+std::vector<DriverProblem> oneOfEachTile(const std::vector<DriverProblem>& problems, const DescribedChip& device) {
+    CompiledKernels named(device, Compilation::skip);
+    std::vector<DriverProblem> chosen;
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const DriverProblem& problem : problems) {
+        ChipReport report;
+        const std::string tile = compile(problem, named, report);
+        if (report.unsupported == 0 && seen.emplace(problem.kind, withoutSplits(tile)).second)
+            chosen.push_back(problem);
+    }
+    return chosen;
 }
 
 Json json(const KernelReport& report) {
@@ -191,14 +217,15 @@ std::string verdict(const std::vector<ChipReport>& reports) {
 }
 
 void drivers(const DriversOptions& options) {
-    const std::vector<DriverProblem> problems = driverProblems(options.problems);
+    const std::vector<DriverProblem> all = driverProblems(options.problems);
     const std::vector<Chip> wanted = chosenChips(options.chips);
-    if (problems.empty())
+    if (all.empty())
         failInput("no path can do any of these problems");
     std::vector<ChipReport> reports;
     Progress progress("compiling");
     for (const Chip& chip : wanted) {
         const DescribedChip device(chip);
+        const std::vector<DriverProblem> problems = options.eachTile ? oneOfEachTile(all, device) : all;
         CompiledKernels compiled(device);
         ChipReport report{chip, device.name(), device.driver(), 0, 0, {}};
         for (size_t i = 0; i < problems.size(); ++i) {
@@ -226,6 +253,20 @@ void drivers(const DriversOptions& options) {
         fail("a kernel spills or takes too long to compile");
 }
 
+// Replaces the lists that the caller did not give.
+void useFinerGrid(const CLI::App& command, DriverProblemLists& lists) {
+    const DriverProblemLists finer = problemsOfEachTile();
+    const auto replace = [&](const char* flag, auto& list, const auto& other) {
+        if (command.count(flag) == 0)
+            list = other;
+    };
+    replace("--paths", lists.paths, finer.paths);
+    replace("--types", lists.types, finer.types);
+    replace("--dims", lists.dims, finer.dims);
+    replace("--sizes", lists.sizes, finer.sizes);
+    replace("--extras", lists.extras, finer.extras);
+}
+
 } // namespace
 
 void addDriversCommand(CLI::App& program, Action& action) {
@@ -238,12 +279,23 @@ void addDriversCommand(CLI::App& program, Action& action) {
     command->add_option("--paths", lists.paths, "list of paths")->delimiter(',')->capture_default_str();
     command->add_option("--types", lists.types, "list of types of k and v")->delimiter(',')->capture_default_str();
     command->add_option("--dims", lists.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command->add_option("--sizes", lists.sizes, "list of prefill, few, decode")->delimiter(',')->capture_default_str();
-    command->add_option("--extras", lists.extras, "list of none, causal, mask, bias, pages, backward")
+    command->add_option("--sizes", lists.sizes, "list of prefill, few, decode, short, grouped, tiny, draft, shared")
         ->delimiter(',')
         ->capture_default_str();
+    command
+        ->add_option("--extras", lists.extras,
+                     "list of none, causal, window, terms, mask, bias, pages, backward, backward-terms")
+        ->delimiter(',')
+        ->capture_default_str();
+    command->add_flag("--each-tile", options->eachTile,
+                      "of the problems of one type and one extra, compile the first one of each tile only; without a "
+                      "list, a finer grid of path auto is the default");
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, &action] { action = [options] { drivers(*options); }; });
+    command->callback([options, command, &action] {
+        if (options->eachTile)
+            useFinerGrid(*command, options->problems);
+        action = [options] { drivers(*options); };
+    });
 }
 
 } // namespace vkf::tools

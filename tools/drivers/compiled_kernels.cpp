@@ -44,6 +44,9 @@ void add(const VkPipelineExecutableStatisticKHR& statistic, CompiledKernel& kern
 
 // The functions that the library gets instead of the driver's.
 struct Replacements {
+    static inline const VkPipeline noPipeline =
+        reinterpret_cast<VkPipeline>(uintptr_t{1}); // of a kernel that is skipped
+
     static void readStatistics(VkDevice device, VkPipeline pipeline, CompiledKernel& kernel) {
         VkPipelineInfoKHR whole{};
         whole.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR;
@@ -71,6 +74,11 @@ struct Replacements {
                                                                  const VkComputePipelineCreateInfo* infos,
                                                                  const VkAllocationCallbacks* allocator,
                                                                  VkPipeline* pipelines) {
+        if (watching->compilation_ == Compilation::skip) {
+            *pipelines = noPipeline;
+            watching->kernels_.emplace_back();
+            return VK_SUCCESS;
+        }
         VkComputePipelineCreateInfo info = *infos;
         info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
         const double start = processorSeconds();
@@ -82,6 +90,12 @@ struct Replacements {
         readStatistics(device, *pipelines, kernel);
         watching->kernels_.push_back(std::move(kernel));
         return VK_SUCCESS;
+    }
+
+    static VKAPI_ATTR void VKAPI_CALL destroyPipeline(VkDevice device, VkPipeline pipeline,
+                                                      const VkAllocationCallbacks* allocator) {
+        if (pipeline != noPipeline)
+            watching->destroyPipeline_(device, pipeline, allocator);
     }
 
     // The library names each pipeline after it created it.
@@ -97,6 +111,8 @@ struct Replacements {
     static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL getDeviceProcAddr(VkDevice device, const char* name) {
         if (std::strcmp(name, "vkCreateComputePipelines") == 0)
             return reinterpret_cast<PFN_vkVoidFunction>(createComputePipelines);
+        if (std::strcmp(name, "vkDestroyPipeline") == 0)
+            return reinterpret_cast<PFN_vkVoidFunction>(destroyPipeline);
         return watching->getDeviceProcAddr_(device, name);
     }
 
@@ -109,16 +125,22 @@ struct Replacements {
     }
 };
 
-CompiledKernels::CompiledKernels(const DescribedChip& chip)
-    : chip_(chip), getDeviceProcAddr_(chip.load<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr")),
+CompiledKernels::CompiledKernels(const DescribedChip& chip, Compilation compilation)
+    : chip_(chip), compilation_(compilation),
+      getDeviceProcAddr_(chip.load<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr")),
       createComputePipelines_(chip.load<PFN_vkCreateComputePipelines>("vkCreateComputePipelines")),
+      destroyPipeline_(chip.load<PFN_vkDestroyPipeline>("vkDestroyPipeline")),
       getProperties_(chip.load<PFN_vkGetPipelineExecutablePropertiesKHR>("vkGetPipelineExecutablePropertiesKHR")),
       getStatistics_(chip.load<PFN_vkGetPipelineExecutableStatisticsKHR>("vkGetPipelineExecutableStatisticsKHR")) {
     watching = this;
     context_ = chip.createContext(Replacements::getInstanceProcAddr);
 }
 
-CompiledKernels::~CompiledKernels() { watching = nullptr; }
+// The context destroys its pipelines through the replacements.
+CompiledKernels::~CompiledKernels() {
+    context_ = {};
+    watching = nullptr;
+}
 
 std::vector<CompiledKernel> CompiledKernels::take() { return std::exchange(kernels_, {}); }
 

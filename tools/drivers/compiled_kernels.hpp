@@ -28,26 +28,33 @@ struct CompiledKernel {
     bool spills() const { return spilled != 0 || scratchBytes != 0; }
 };
 
+// What happens to the kernels of a context.
+// - compile: the driver compiles them.
+// - skip: they only get their names. Their plans say which tiles the library chooses, in a small part of the time.
+enum class Compilation { compile, skip };
+
 // The kernels of one context. Only the thread that made the object may create plans of the context, and only one object
 // of a thread exists at a time.
 class CompiledKernels {
 public:
-    explicit CompiledKernels(const DescribedChip& chip);
+    explicit CompiledKernels(const DescribedChip& chip, Compilation compilation = Compilation::compile);
     CompiledKernels(const CompiledKernels&) = delete;
     CompiledKernels& operator=(const CompiledKernels&) = delete;
     ~CompiledKernels();
 
     VkfContext context() const { return context_.get(); }
 
-    // Returns the kernels that were compiled since the last call.
+    // Returns the kernels that were created since the last call.
     std::vector<CompiledKernel> take();
 
 private:
     friend struct Replacements;
 
     const DescribedChip& chip_;
+    const Compilation compilation_;
     PFN_vkGetDeviceProcAddr getDeviceProcAddr_;
     PFN_vkCreateComputePipelines createComputePipelines_;
+    PFN_vkDestroyPipeline destroyPipeline_;
     PFN_vkGetPipelineExecutablePropertiesKHR getProperties_;
     PFN_vkGetPipelineExecutableStatisticsKHR getStatistics_;
     std::vector<CompiledKernel> kernels_;

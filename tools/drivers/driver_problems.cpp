@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t latentDim = 576;
 constexpr const char* backwardExtra = "backward";
+constexpr const char* backwardTermsExtra = "backward-terms";
 constexpr uint32_t latentValueDim = 512;
 
 struct Size {
@@ -26,18 +27,33 @@ struct Size {
     uint32_t keys;
 };
 
-// A prompt, a step of speculative decoding, and one new token.
+// A prompt, a step of speculative decoding, and one new token; then a short prompt, a prompt of grouped queries, a tiny
+// one, a short draft, and one new token of many heads that share their keys.
 constexpr std::array sizes = {
-    Size{"prefill", 1, 16, 16, 4096, 4096},
-    Size{"few", 1, 32, 8, 16, 8192},
-    Size{"decode", 1, 32, 8, 1, 16384},
+    Size{"prefill", 1, 16, 16, 4096, 4096}, Size{"few", 1, 32, 8, 16, 8192},       Size{"decode", 1, 32, 8, 1, 16384},
+    Size{"short", 1, 16, 16, 512, 512},     Size{"grouped", 1, 32, 8, 2048, 2048}, Size{"tiny", 1, 8, 8, 64, 64},
+    Size{"draft", 1, 32, 8, 4, 8192},       Size{"shared", 1, 64, 1, 1, 16384},
 };
 
 const Size& sizeOf(const std::string& name) {
     const auto found = std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return name == size.name; });
     if (found == sizes.end())
-        failInput("--sizes: {} is none of prefill, few, decode", name);
+        failInput("--sizes: {} is none of prefill, few, decode, short, grouped, tiny, draft, shared", name);
     return *found;
+}
+
+// All score terms, with dropout, under a window.
+void applyTerms(VkfProblem& problem) {
+    problem.causal = 1;
+    problem.window = {1, 0, problem.keys / 2, 0};
+    problem.softcap = 30;
+    problem.dropout.probability = 0.125F;
+    problem.alibi = 1;
+    enable(problem, VKF_ARRAY_ALIBI_SLOPES);
+    enable(problem, VKF_ARRAY_SINKS);
+    enable(problem, VKF_ARRAY_BIAS);
+    problem.bias.type = VKF_TYPE_F32;
+    problem.bias.rowStride = problem.keys;
 }
 
 void applyExtra(const std::string& extra, VkfProblem& problem) {
@@ -45,6 +61,10 @@ void applyExtra(const std::string& extra, VkfProblem& problem) {
         return;
     if (extra == "causal" || extra == backwardExtra) {
         problem.causal = 1;
+    } else if (extra == "terms" || extra == backwardTermsExtra) {
+        applyTerms(problem);
+    } else if (extra == "window") {
+        problem.window = {1, 0, problem.keys / 2, problem.keys / 4};
     } else if (extra == "mask") {
         enable(problem, VKF_ARRAY_MASK);
         problem.mask.type = VKF_TYPE_BOOL8;
@@ -61,7 +81,8 @@ void applyExtra(const std::string& extra, VkfProblem& problem) {
         problem.paging.maxPages = problem.keys / pageSize;
         problem.paging.pages = problem.batch * problem.paging.maxPages;
     } else {
-        failInput("--extras: {} is none of none, causal, mask, bias, pages, backward", extra);
+        failInput("--extras: {} is none of none, causal, window, terms, mask, bias, pages, backward, backward-terms",
+                  extra);
     }
 }
 
@@ -99,6 +120,22 @@ DriverProblemLists usualDriverProblems() {
             {"none", "causal", backwardExtra}};
 }
 
+DriverProblemLists problemsOfEachTile() {
+    DriverProblemLists lists{{"auto"},
+                             {"f32", "f16", "q8_0"},
+                             {latentDim, 512, 320},
+                             {"prefill", "few", "decode", "short", "grouped", "tiny", "draft", "shared"},
+                             {"causal", "terms", backwardExtra, backwardTermsExtra}};
+    constexpr uint32_t most = 256; // on all paths but decode
+    constexpr uint32_t step = 16;
+    constexpr uint32_t odd = 6; // rows of such head dimensions are no whole words
+    for (uint32_t dim = most; dim >= step; dim -= step) {
+        lists.dims.push_back(dim);
+        lists.dims.push_back(dim - odd);
+    }
+    return lists;
+}
+
 std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists) {
     std::vector<DriverProblem> problems;
     for (const std::string& path : lists.paths)
@@ -109,7 +146,8 @@ std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists) {
                         const VkfProblem problem = problemOf(path, type, dim, sizeOf(size), extra);
                         if (vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
                             problems.push_back({fmt::format("{} {} D={} {} {}", path, type, dim, size, extra), problem,
-                                                extra == backwardExtra});
+                                                extra == backwardExtra || extra == backwardTermsExtra,
+                                                fmt::format("{} {} {}", type, extra, dim % 8 == 0)});
                     }
     return problems;
 }

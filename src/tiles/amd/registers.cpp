@@ -11,11 +11,15 @@ namespace {
 //     kernel        count: what the compiler did
 //     scalar        184: 252 registers; 196: 1 spilled; 272: 28 spilled; 282: 287 to 381 spilled
 //     coopmat       152: 256 registers; 156: 7 spilled; 196: 10 to 31 spilled; 208: 58 to 70 spilled
-//     decode        128: 256 registers; 160: 23 spilled, or an array of 384 bytes in memory
+//     its loop      192: 252 registers; 204: 31 to 92 spilled; 208: none or 2 spilled; 212: 10 to 18 spilled
+//     decode        128: 256 registers; 160: 23 spilled
+//     o of decode   64: in registers; 80 and 96: in memory, which no other kernel's arrays are
 //     decode, wide  216: 171 to 275 spilled; 400: 730 to 885 spilled
 constexpr uint32_t mostScalar = 190;
 constexpr uint32_t mostCoopmat = 152;
+constexpr uint32_t mostCoopmatLoop = 194;
 constexpr uint32_t mostDecode = 144;
+constexpr uint32_t mostDecodeOutput = 64;
 constexpr uint32_t mostDecodeWide = 180;
 
 // Registers of one 16-bit operand of 16 x 16 elements.
@@ -23,6 +27,16 @@ constexpr uint32_t operandRegisters = 8;
 
 Objection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
     return objectionIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
+}
+
+// The words of the next tile of k and v that an invocation has on their way. A small workgroup fetches many.
+uint32_t fetchedRegisters(const CoopmatTile& tile) {
+    constexpr uint32_t wordElements = 8;
+    const auto words = [&](uint32_t dim) {
+        const uint32_t ofTile = tile.keys() * ((dim + wordElements - 1) / wordElements);
+        return (ofTile + tile.workgroupSize() - 1) / tile.workgroupSize();
+    };
+    return tile.subgroups == 0 ? 0 : 4 * (words(tile.headDim) + words(tile.valueDim));
 }
 
 } // namespace
@@ -42,10 +56,16 @@ Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
 Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
     const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
-    return beyond(tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved), mostCoopmat, caps);
+    const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
+    const uint32_t ofP = operandRegisters * tile.rowTiles * (tile.keys() / tile.layout.depth);
+    return firstOf(
+        {beyond(held, mostCoopmat, caps), beyond(held + ofP + fetchedRegisters(tile), mostCoopmatLoop, caps)});
 }
 
-Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) { return beyond(tile.registers(), mostDecode, caps); }
+Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
+    return firstOf(
+        {beyond(tile.registers(), mostDecode, caps), beyond(tile.outputRegisters(), mostDecodeOutput, caps)});
+}
 
 Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps) {
     const uint32_t dimTiles = VKF_WIDE_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Which tiles AMD's compiler can hold in the registers of an invocation. The counts of the tiles themselves
-// (KernelTile's registers()) follow NVIDIA's compiler. AMD's differs in three ways:
+// (KernelTile's registers()) follow NVIDIA's compiler. AMD's differs in four ways:
 //
 // - It loads the values of four keys before it multiplies them (scalar kernel).
 // - An operand of a matrix takes as many registers in a subgroup of 64 as in one of 32, because both halves of the
 //   subgroup hold it.
+// - Operands of p, and words of the next tile of k and v, have registers of their own (cooperative matrices).
 // - It does not spill where an array is too large for registers, but puts the whole array into memory.
 //
 // docs/portability.md has the statistics.

@@ -82,8 +82,12 @@ uint32_t DecodeTile::sharedBytes() const {
 uint32_t DecodeTile::registers() const {
     const uint32_t keyWords = laneWords(headDim, keyType, lanes);
     const uint32_t valueWords = laneWords(valueDim, valueType, lanes);
-    const uint32_t columns = valueWords * 4 * VKF_WORD_QUADS(static_cast<uint32_t>(valueType));
-    return threadRows * (columns + threadKeys) + threadKeys * 4 * (keyWords + valueWords);
+    return outputRegisters() + threadRows * threadKeys + threadKeys * 4 * (keyWords + valueWords);
+}
+
+uint32_t DecodeTile::outputRegisters() const {
+    const uint32_t valueWords = laneWords(valueDim, valueType, lanes);
+    return threadRows * valueWords * 4 * VKF_WORD_QUADS(static_cast<uint32_t>(valueType));
 }
 
 std::string DecodeTile::text(uint32_t splits) const {

@@ -29,6 +29,7 @@ struct DecodeTile {
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of k, v, s and o.
     uint32_t registers() const;
+    uint32_t outputRegisters() const; // those of o
     std::string text(uint32_t splits) const;
 };
 
