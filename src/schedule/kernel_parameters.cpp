@@ -85,7 +85,9 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
         params.head_stride[i] = static_cast<uint32_t>(strides[i].head >> shift);
         params.batch_stride[i] = static_cast<uint32_t>(strides[i].batch >> shift);
     }
-    params.query_rows = p.queryRows;
+    // Without query heads no row exists. A backward pass then still writes zeros to dk and dv, and its kernels read no
+    // row of a head that is not there.
+    params.query_rows = p.queryHeads != 0 ? p.queryRows : 0;
     params.keys = p.keys;
     const double unit = has(p, VKF_ARRAY_BIAS) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
     const double scale = p.scale;
@@ -94,7 +96,7 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     params.softcap = static_cast<float>(softcap * unit);
     params.window_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
     params.window_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
-    params.heads = p.queryHeads | (p.queryHeads / p.kvHeads) << 16;
+    params.heads = p.queryHeads | (p.queryHeads / std::max(p.kvHeads, 1U)) << 16;
     return params;
 }
 

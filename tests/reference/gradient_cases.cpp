@@ -284,6 +284,8 @@ const GradientCase cases[] = {
     {"strides", {2, 4, 2, 6, 7, 4}, [](VkfProblem& p, Data&) { putRowsOutermost(p); }},
     {"no keys", {1, 2, 1, 3, 0, 4}, [](VkfProblem&, Data&) {}},
     {"no rows", {1, 2, 1, 0, 3, 4}, [](VkfProblem&, Data&) {}},
+    {"no query heads", {2, 0, 3, 3, 4, 4}, [](VkfProblem&, Data&) {}},
+    {"no heads", {2, 0, 0, 3, 4, 4}, [](VkfProblem&, Data&) {}},
     {"no sequences", {0, 2, 1, 3, 3, 4}, [](VkfProblem&, Data&) {}},
 };
 

@@ -272,7 +272,7 @@ TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradien
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const GradientCase& c : vkf::test::gradientCases()) {
             INFO(c.name << ", " << vkfTypeName(type));
-            if (c.shape.B == 0 || c.shape.Nq == 0 || c.shape.Nk == 0) {
+            if (c.shape.B == 0 || c.shape.H == 0 || c.shape.Nq == 0 || c.shape.Nk == 0) {
                 continue;
             }
             const VkfGradientVerdict right = Judged(c, type).verdict();

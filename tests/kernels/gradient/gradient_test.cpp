@@ -152,6 +152,22 @@ TEST_CASE("the backward pass has the same bits on every run and for any steps", 
     CHECK(runGradientUnjudged(testDevice(), problem, inputs, more, 3).outputs == first.outputs);
 }
 
+// Tiles of keys that lie inside the sequence would be full if there were rows. The memory of q has no bytes then.
+TEST_CASE("without query heads dk and dv are zeros", "[gradient]") {
+    for (const uint32_t number : {0U, 2U, 4U, 5U}) {
+        for (const bool packed : {false, true}) {
+            const Variation& variation = vkf::test::variations[number];
+            VkfProblem forward = problemOf({2, 0, 5, 130, 140, 16, 0, VKF_TYPE_F16});
+            Data data;
+            if (packed) {
+                setPacked(forward, data, {100, 30}, {10, 200});
+            }
+            INFO(variation.name << (packed ? ", packed" : ""));
+            check(variation, forward, data, true);
+        }
+    }
+}
+
 TEST_CASE("the backward pass on matrices has the same bits on every run and for any steps", "[gradient]") {
     for (const uint32_t number : matrixVariations) {
         const Variation& variation = vkf::test::variations[number];
