@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "calls/counts.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace vkf::test {
+namespace {
+
+FakeRecord record;
+
+// Handles that nothing looks behind.
+template <typename Handle> Handle fakeHandle() { return reinterpret_cast<Handle>(uintptr_t{0x1000}); }
+
+VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {}
+VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t,
+                                const void*) {}
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
+    constexpr uint32_t most = 65535; // of every device
+    record.dispatches++;
+    record.emptyDispatch = record.emptyDispatch || std::min({x, y, z}) == 0 || std::max({x, y, z}) > most;
+}
+// NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags,
+                                   uint32_t, const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
+                                   const VkImageMemoryBarrier*) {}
+VKAPI_ATTR VkResult VKAPI_CALL createModule(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
+                                            VkShaderModule* module) {
+    *module = fakeHandle<VkShaderModule>();
+    return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroyModule(VkDevice, VkShaderModule, const VkAllocationCallbacks*) {}
+VKAPI_ATTR VkResult VKAPI_CALL createPipelines(VkDevice, VkPipelineCache, uint32_t count,
+                                               const VkComputePipelineCreateInfo*, const VkAllocationCallbacks*,
+                                               VkPipeline* pipelines) {
+    std::fill_n(pipelines, count, fakeHandle<VkPipeline>());
+    return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroyPipeline(VkDevice, VkPipeline, const VkAllocationCallbacks*) {}
+VKAPI_ATTR void VKAPI_CALL destroyLayout(VkDevice, VkPipelineLayout, const VkAllocationCallbacks*) {}
+
+DeviceFunctions fakeFunctions() {
+    DeviceFunctions functions;
+    functions.vkCmdBindPipeline = bind;
+    functions.vkCmdPushConstants = push;
+    functions.vkCmdDispatch = dispatch;
+    functions.vkCmdPipelineBarrier = barrier;
+    functions.vkCreateShaderModule = createModule;
+    functions.vkDestroyShaderModule = destroyModule;
+    functions.vkCreateComputePipelines = createPipelines;
+    functions.vkDestroyPipeline = destroyPipeline;
+    functions.vkDestroyPipelineLayout = destroyLayout;
+    return functions;
+}
+
+} // namespace
+
+FakeContext::FakeContext(const Caps& caps) : context_(VkfContextCreateInfo{}, caps, {}, fakeFunctions()) {}
+
+VkCommandBuffer FakeContext::commandBuffer() { return fakeHandle<VkCommandBuffer>(); }
+
+FakeRecord FakeContext::takeRecord() {
+    const FakeRecord taken = record;
+    record = {};
+    return taken;
+}
+
+// Few assertions, because millions of them take minutes.
+void checkResult(VkfResult result, const VkfMessage& message) {
+    const std::string_view text(message.text);
+    const bool refusal = result == VKF_ERROR_INVALID_ARGUMENT || result == VKF_ERROR_UNSUPPORTED;
+    if (result == VKF_SUCCESS ? !text.empty() : !refusal || text.size() < 10) {
+        INFO(message.text);
+        FAIL_CHECK("result " << result);
+    }
+}
+
+} // namespace vkf::test
