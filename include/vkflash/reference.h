@@ -266,8 +266,8 @@ VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint3
 
 /* Merges partial results in fp64. merge.h says what a merge computes.
  *
- * - parts, partLse: laid out as the problem says. Must not be NULL.
- * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL.
+ * - parts, partLse: laid out as the problem says. Must not be NULL unless they are empty.
+ * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL unless it is empty.
  * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VKF_ARRAY_LSE does not matter.
  *
  * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
@@ -278,8 +278,8 @@ VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* 
 
 /* ---- Append ---------------------------------------------------------------------------------- */
 
-/* Host memory of one append. Members that the problem does not use may be NULL. Outputs must not overlap inputs, except
- * that rotatedQ may be q, and newLengths may be lengths. */
+/* Host memory of one append. Members that the problem does not use, or that are empty, may be NULL. Outputs must not
+ * overlap inputs, except that rotatedQ may be q, and newLengths may be lengths. */
 typedef struct VkfAppendBuffers {
     size_t structSize;
     const void* newK;          /* new rows of k, as VkfAppendProblem::newK says */

@@ -11,9 +11,10 @@
 namespace vkf {
 namespace {
 
-// Rounded up.
+// Rounded up; the total where there is nothing to divide it among.
 uint32_t mean(uint32_t total, uint32_t count) {
-    return static_cast<uint32_t>((uint64_t{total} + count - 1) / std::max(count, 1U));
+    const uint64_t divisor = std::max(count, 1U);
+    return static_cast<uint32_t>((total + divisor - 1) / divisor);
 }
 
 // Checks the starts of packed sequences. The first start is 0, and the last is `total`. Each sequence has a length from
@@ -26,7 +27,7 @@ VkfResult checkStarts(const int32_t* starts, uint32_t sequences, uint32_t total,
     if (starts[0] != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s[0] is %d; it must be 0", name, starts[0]);
     }
-    for (uint32_t i = 1; i <= sequences; i++) {
+    for (uint32_t i = 0; i++ < sequences;) { // ends for 2^32 - 1 sequences too
         const int64_t length = int64_t{starts[i]} - starts[i - 1];
         if (length < 0 || length > longest) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT,

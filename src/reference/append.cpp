@@ -153,21 +153,24 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
     if (const VkfResult result = readVersioned(buffers, &given, "buffers", message); result != VKF_SUCCESS) {
         return result;
     }
-    const bool tables = has(p, VKF_ARRAY_ROTARY_TABLES);
+    const bool some = p.batch != 0;
+    const bool cached = some && p.keys != 0; // the caches have elements
+    const bool queries = some && has(p, VKF_ARRAY_QUERIES);
+    const bool tables = some && has(p, VKF_ARRAY_ROTARY_TABLES);
     const struct {
         const void* buffer;
         bool needed;
         const char* name;
     } needs[] = {
-        {given.newK, true, "newK"},
-        {given.newV, true, "newV"},
-        {given.k, true, "k"},
-        {given.v, true, "v"},
-        {given.lengths, true, "lengths"},
-        {given.q, has(p, VKF_ARRAY_QUERIES), "q"},
-        {given.rotatedQ, has(p, VKF_ARRAY_QUERIES), "rotatedQ"},
-        {given.newLengths, has(p, VKF_ARRAY_NEW_LENGTHS), "newLengths"},
-        {given.blockTable, has(p, VKF_ARRAY_BLOCK_TABLE), "blockTable"},
+        {given.newK, some, "newK"},
+        {given.newV, some, "newV"},
+        {given.k, cached, "k"},
+        {given.v, cached, "v"},
+        {given.lengths, some, "lengths"},
+        {given.q, queries, "q"},
+        {given.rotatedQ, queries, "rotatedQ"},
+        {given.newLengths, some && has(p, VKF_ARRAY_NEW_LENGTHS), "newLengths"},
+        {given.blockTable, cached && has(p, VKF_ARRAY_BLOCK_TABLE), "blockTable"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
     };

@@ -10,6 +10,7 @@
 #include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
+#include "problem/problem.hpp"
 #include "reference/visible.hpp"
 
 namespace vkf::reference {
@@ -47,9 +48,7 @@ struct Call {
         return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
     }
     // Number of heads that o and lse have: batch * queryHeads, or queryHeads for packed sequences.
-    uint64_t heads() const {
-        return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 1 : problem.batch} * problem.queryHeads;
-    }
+    uint64_t heads() const { return uint64_t{tensorSequences(problem)} * problem.queryHeads; }
     // Which of these heads belongs to a sequence and a query head.
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
         return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;

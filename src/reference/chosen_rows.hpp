@@ -17,9 +17,12 @@ struct ChosenRows {
     std::vector<uint32_t> nowhere; // places whose number is no row; their probabilities are 0
 
     // Takes the entries of the problem's list that the options select. Without a list, takes the query rows that the
-    // options select.
+    // options select. A call without an output has no list, and no rows.
     explicit ChosenRows(const Call& call) {
         const VkfProblem& p = call.problem;
+        if (call.empty()) {
+            return;
+        }
         for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
             const int64_t row =
                 has(p, VKF_ARRAY_PROBABILITY_ROWS) ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);

@@ -61,16 +61,16 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
     if (const VkfResult result = vkfCheckMerge(problem, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (parts == nullptr || partLse == nullptr || o == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "parts, partLse or o is null");
-    }
     VkfMergeProblem p{};
     if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
+    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
+    if (rows != 0 && (parts == nullptr || partLse == nullptr || o == nullptr)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "parts, partLse or o is null");
+    }
     const VkfMergeLayout layout = mergeLayoutOf(p);
     const VkfTensorLayout part = layoutOf(p, VKF_MERGE_PART);
-    const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     for (uint64_t row = 0; row < rows; row++) {
         const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
         const double merged = logSumExp(ofParts);

@@ -92,12 +92,11 @@ VkfResult checkSteps(const std::vector<Phase>& phases, const VkfProblem& problem
     for (const Phase& phase : phases) {
         total += phase.steps();
     }
-    return total <= most32
-               ? VKF_SUCCESS
-               : fail(message, VKF_ERROR_UNSUPPORTED,
-                      "the call has %llu steps, over the limit of 4294967295; maxStepOperations is %llu",
-                      static_cast<unsigned long long>(total),
-                      static_cast<unsigned long long>(problem.maxStepOperations));
+    return total <= most32 ? VKF_SUCCESS
+                           : fail(message, VKF_ERROR_UNSUPPORTED,
+                                  "the call has %llu steps, over the limit of 4294967295; maxStepOperations is %llu",
+                                  static_cast<unsigned long long>(total),
+                                  static_cast<unsigned long long>(problem.maxStepOperations));
 }
 
 VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,

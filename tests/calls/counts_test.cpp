@@ -10,122 +10,18 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "calls/counts.hpp"
+#include "calls/count_tables.hpp"
 #include "calls/gradient.hpp"
 #include "calls/plan.hpp"
-#include "problem/optional_inputs.hpp"
-#include "reference/gradient_cases.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
-#include "support/device.hpp"
-#include "support/masks.hpp"
 
 namespace {
 
+using vkf::test::Backward;
 using vkf::test::checkResult;
-using vkf::test::Count;
-using vkf::test::distances;
 using vkf::test::FakeContext;
 using vkf::test::FakeRecord;
-using vkf::test::problemOf;
-using vkf::test::upTo;
-
-constexpr uint64_t mostRows = VKF_MAX_ROWS;
-
-uint32_t narrow(uint64_t x) { return static_cast<uint32_t>(x); }
-
-const std::vector<Count<VkfProblem>>& attentionCounts() {
-    using P = VkfProblem;
-    static const std::vector<Count<P>> counts = {
-        {"batch", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.batch = narrow(x); }},
-        {"queryHeads", upTo(VKF_MAX_HEADS), [](P& p, uint64_t x) { p.queryHeads = narrow(x); }},
-        {"kvHeads", upTo(VKF_MAX_HEADS), [](P& p, uint64_t x) { p.kvHeads = narrow(x); }},
-        {"queryRows", upTo(mostRows), [](P& p, uint64_t x) { p.queryRows = narrow(x); }},
-        {"keys", upTo(mostRows), [](P& p, uint64_t x) { p.keys = narrow(x); }},
-        {"headDim", {0, 1, 256, 576, UINT32_MAX}, [](P& p, uint64_t x) { p.headDim = narrow(x); }},
-        {"valueDim", {0, 1, 256, 512, UINT32_MAX}, [](P& p, uint64_t x) { p.valueDim = narrow(x); }},
-        {"kvSplits", upTo(VKF_MAX_SPLITS), [](P& p, uint64_t x) { p.kvSplits = narrow(x); }},
-        {"maxStepOperations", {1, UINT64_MAX}, [](P& p, uint64_t x) { p.maxStepOperations = x; }},
-        {"maxScratchBytes", {1, UINT64_MAX}, [](P& p, uint64_t x) { p.maxScratchBytes = x; }},
-        {"probabilityRowCount", upTo(mostRows), [](P& p, uint64_t x) { p.probabilityRowCount = narrow(x); }},
-        {"longestRows", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.longestRows = narrow(x); }},
-        {"longestKeys", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.longestKeys = narrow(x); }},
-        {"window.firstKeys", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.window.firstKeys = narrow(x); }},
-        {"window.left", {0, 1, INT64_MAX, UINT64_MAX}, [](P& p, uint64_t x) { p.window.left = static_cast<int64_t>(x); }},
-        {"window.right",
-         {0, 1, INT64_MAX, UINT64_MAX},
-         [](P& p, uint64_t x) { p.window.right = static_cast<int64_t>(x); }},
-        {"bias.heads", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.bias.heads = narrow(x); }},
-        {"bias.sequences", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.bias.sequences = narrow(x); }},
-        {"bias.rowStride", distances(), [](P& p, uint64_t x) { p.bias.rowStride = x; }},
-        {"mask.heads", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.mask.heads = narrow(x); }},
-        {"mask.batchStride", distances(), [](P& p, uint64_t x) { p.mask.batchStride = x; }},
-        {"dropoutMask.sequences", upTo(vkf::test::most32Bits),
-         [](P& p, uint64_t x) { p.dropoutMask.sequences = narrow(x); }},
-        {"blockMask.blockSize", {0, 1, 16, 65536, UINT32_MAX}, [](P& p, uint64_t x) { p.blockMask.blockSize = narrow(x); }},
-        {"blockMask.headStride", distances(), [](P& p, uint64_t x) { p.blockMask.headStride = x; }},
-        {"paging.pageSize", {0, 1, uint64_t{1} << 31, UINT32_MAX}, [](P& p, uint64_t x) { p.paging.pageSize = narrow(x); }},
-        {"paging.maxPages", upTo(mostRows), [](P& p, uint64_t x) { p.paging.maxPages = narrow(x); }},
-        {"paging.pages", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.paging.pages = narrow(x); }},
-        {"q.rowStride", distances(), [](P& p, uint64_t x) { p.q.rowStride = x; }},
-        {"k.headStride", distances(), [](P& p, uint64_t x) { p.k.headStride = x; }},
-        {"v.batchStride", distances(), [](P& p, uint64_t x) { p.v.batchStride = x; }},
-        {"o.batchStride", distances(), [](P& p, uint64_t x) { p.o.batchStride = x; }},
-    };
-    return counts;
-}
-
-// One problem for each group of fields.
-std::vector<VkfProblem> attentionBases() {
-    std::vector<VkfProblem> bases;
-    const auto add = [&](const VkfProblem& p, const auto& change) {
-        bases.push_back(p);
-        vkf::enable(bases.back(), VKF_ARRAY_LSE);
-        change(bases.back());
-    };
-    add(problemOf({2, 4, 2, 40, 70, 64}), [](VkfProblem&) {});
-    add(problemOf({2, 4, 2, 300, 700, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
-        p.causal = 1;
-        vkf::enable(p, VKF_ARRAY_SINKS);
-    });
-    add(problemOf({3, 4, 2, 90, 100, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_CU_SEQLENS); });
-    add(problemOf({2, 4, 2, 1, 200, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
-        p.k.type = p.v.type = VKF_TYPE_Q8_0;
-        p.paging = {16, 13, 40};
-        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_KEY_LENGTHS);
-    });
-    add(problemOf({2, 4, 2, 600, 200, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) { p.k.type = p.v.type = VKF_TYPE_Q4_0; });
-    add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
-        p.blockMask.blockSize = 32;
-        vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
-    });
-    add(problemOf({2, 4, 2, 100, 200, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
-        vkf::enable(p, VKF_ARRAY_BIAS | VKF_ARRAY_MASK | VKF_ARRAY_DROPOUT_MASK);
-        p.dropout.probability = 0.5F;
-        p.bias = vkf::test::broadcast(p, VKF_TYPE_F16, true, true, true);
-        p.mask = vkf::test::broadcast(p, VKF_TYPE_BOOL1, true, true, true);
-        p.dropoutMask = vkf::test::broadcast(p, VKF_TYPE_BOOL8, true, true, true);
-    });
-    add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
-        vkf::enable(p, VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS);
-        p.probabilityRowCount = 7;
-    });
-    add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
-        p.alibi = 1;
-        vkf::enable(p, VKF_ARRAY_PROBABILITIES);
-        vkf::test::setWindow(p, 20, 10, 4);
-    });
-    // At the limits: other numbers reach theirs beside these.
-    add(problemOf({0, 0, 0, 0, 0, 1}), [](VkfProblem&) {});
-    add(problemOf({1, 1, 1, 1, 1, 1}), [](VkfProblem&) {});
-    add(problemOf({1, 4, 1, VKF_MAX_ROWS, 1, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
-    add(problemOf({1, 1, 1, 3, VKF_MAX_ROWS, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
-    add(problemOf({1, 3, 1, VKF_MAX_ROWS, 4096, 64}), [](VkfProblem& p) { p.maxStepOperations = 1; });
-    add(problemOf({1, VKF_MAX_HEADS, VKF_MAX_HEADS, 65537, 1, 16}), [](VkfProblem&) {});
-    add(problemOf({65535, VKF_MAX_HEADS, 1, 1, 1, 16, 0, VKF_TYPE_F16}),
-        [](VkfProblem& p) { p.k.batchStride = p.v.batchStride = uint64_t{1} << 32; });
-    return bases;
-}
 
 // Whether a struct of the C interface still holds what a test put into it.
 template <typename Struct> class Untouched {
@@ -266,17 +162,114 @@ TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in w
     constexpr VkfPath paths[] = {VKF_PATH_AUTO,    VKF_PATH_SCALAR, VKF_PATH_STANDARD,
                                  VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER};
     FakeContext contexts[] = {FakeContext(vkf::test::matrixCaps()), FakeContext(vkf::test::capsOf(32, 16384, 128))};
-    for (const VkfProblem& base : attentionBases()) {
+    for (const VkfProblem& base : vkf::test::attentionBases()) {
         INFO(vkf::test::describe(base));
-        vkf::test::forEachCount<VkfProblem>(
-            base, attentionCounts(), [&](const VkfProblem& given, const std::string& text, uint32_t turn) {
+        vkf::test::forEachCount<VkfProblem>(base, vkf::test::attentionCounts(),
+                                            [&](const VkfProblem& given, const std::string& text, uint32_t turn) {
+                                                INFO(text);
+                                                for (const VkfPath path : paths) {
+                                                    VkfProblem p = given;
+                                                    p.path = path;
+                                                    INFO(vkfPathName(path));
+                                                    if (checkDescriptions(p) == VKF_SUCCESS) {
+                                                        checkPlan(contexts[turn % 2], p);
+                                                    }
+                                                }
+                                            });
+    }
+}
+
+namespace {
+
+VkfResult checkGradientDescriptions(const VkfGradientProblem& p) {
+    VkfMessage message{};
+    const VkfResult result = vkfCheckGradient(&p, &message);
+    checkResult(result, message);
+    bool agree = result == VKF_SUCCESS || vkfGradientBiasBytes(&p) == 0;
+    for (const VkfGradientRole role :
+         {VKF_GRADIENT_TENSOR_DOUT, VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK, VKF_GRADIENT_TENSOR_DV}) {
+        Untouched<VkfTensorLayout> layout;
+        agree = agree && vkfGetGradientTensorLayout(&p, role, layout.get(), nullptr) == result;
+        agree = agree && layout.holds() == (result != VKF_SUCCESS);
+    }
+    if (!agree) {
+        FAIL_CHECK("the functions of gradient.h do not agree");
+    }
+    return result;
+}
+
+bool hasGradient(const VkfGradientProblem& p, VkfGradientBits bit) {
+    const VkfGradients wanted = p.gradients != 0 ? p.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
+    const auto elements = [&](VkfGradientRole role) { return vkf::layoutOf(p, role).elements; };
+    const uint64_t count = bit == VKF_GRADIENT_Q      ? elements(VKF_GRADIENT_TENSOR_DQ)
+                           : bit == VKF_GRADIENT_K    ? elements(VKF_GRADIENT_TENSOR_DK)
+                           : bit == VKF_GRADIENT_V    ? elements(VKF_GRADIENT_TENSOR_DV)
+                           : bit == VKF_GRADIENT_BIAS ? vkfGradientBiasBytes(&p)
+                                                      : p.problem->queryHeads;
+    return (wanted & static_cast<VkfGradients>(bit)) != 0 && count != 0;
+}
+
+void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
+    VkfMessage message{};
+    VkfGradient_T gradient{context.get(), {}, {}, {}};
+    REQUIRE(vkf::checkGradient(&p, &gradient.problem, &message) == VKF_SUCCESS);
+    const VkfResult result =
+        vkf::makeGradientSchedule(context.get()->tunedDevice(), gradient.problem, &gradient.schedule, &message);
+    checkResult(result, message);
+    if (result != VKF_SUCCESS) {
+        if (!gradient.schedule.phases.empty() || gradient.schedule.scratchBytes != 0) {
+            FAIL_CHECK("a schedule was written in part");
+        }
+        return;
+    }
+    auto info = vkf::make<VkfGradientInfo>();
+    REQUIRE(vkfGetGradientInfo(&gradient, &info, &message) == VKF_SUCCESS);
+    bool writes = false;
+    auto bindings = vkf::make<VkfGradientBindings>();
+    const std::pair<VkfGradientBits, VkfBinding VkfGradientBindings::*> outputs[] = {
+        {VKF_GRADIENT_Q, &VkfGradientBindings::dq},
+        {VKF_GRADIENT_K, &VkfGradientBindings::dk},
+        {VKF_GRADIENT_V, &VkfGradientBindings::dv},
+        {VKF_GRADIENT_BIAS, &VkfGradientBindings::dbias},
+        {VKF_GRADIENT_SINKS, &VkfGradientBindings::dsinks}};
+    for (const auto& [bit, output] : outputs) {
+        writes = writes || hasGradient(p, bit);
+        (bindings.*output).address = hasGradient(p, bit) ? 0x1000 : 0;
+    }
+    if (!arePhasesSound(gradient.schedule.phases, info.stepCount) || (info.stepCount != 0) != writes ||
+        !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
+        FAIL_CHECK(info.description);
+    }
+    gradient.pipelines.resize(gradient.schedule.phases.size());
+    const VkfBindings call = bindingsOf(*p.problem, 0);
+    bindings.call = &call;
+    bindings.dout.address = bindings.scratch.address = 0x1000;
+    bindings.dlse.address = p.hasDlse != 0 ? 0x1000 : 0;
+    bindings.scratch.size = info.scratchBytes;
+    if (info.stepCount != 0) {
+        checkRecording(info.stepCount, [&](uint32_t step, VkfMessage* failure) {
+            return vkfCmdGradientSteps(FakeContext::commandBuffer(), &gradient, &bindings, step, 1, failure);
+        });
+    } else if (vkfCmdGradient(FakeContext::commandBuffer(), &gradient, &bindings, &message) != VKF_SUCCESS) {
+        FAIL_CHECK(message.text);
+    }
+}
+
+} // namespace
+
+TEST_CASE("any counts of a backward pass make a gradient, an empty one, or a refusal in words", "[counts]") {
+    FakeContext contexts[] = {FakeContext(vkf::test::matrixCaps()), FakeContext(vkf::test::capsOf(32, 16384, 128))};
+    for (const Backward& base : vkf::test::gradientBases()) {
+        INFO(vkf::test::describe(base.forward));
+        vkf::test::forEachCount<Backward>(
+            base, vkf::test::gradientCounts(), [&](const Backward& given, const std::string& text, uint32_t turn) {
                 INFO(text);
-                for (const VkfPath path : paths) {
-                    VkfProblem p = given;
-                    p.path = path;
+                for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_COOPMAT}) {
+                    Backward b = given;
+                    b.forward.path = path;
                     INFO(vkfPathName(path));
-                    if (checkDescriptions(p) == VKF_SUCCESS) {
-                        checkPlan(contexts[turn % 2], p);
+                    if (checkGradientDescriptions(b.problem()) == VKF_SUCCESS) {
+                        checkGradientPlan(contexts[turn % 2], b.problem());
                     }
                 }
             });

@@ -56,7 +56,7 @@ double saturated(VkfType type, double x) {
 // Calls visit(head, row, index of the row in the runs) for every selected row.
 template <typename Visit> void forEachRow(const Call& call, const Visit& visit) {
     uint64_t index = 0;
-    for (uint64_t head = 0; head < call.heads(); head++) {
+    for (uint64_t head = 0; call.rows != 0 && head < call.heads(); head++) { // without rows heads may be any number
         for (uint32_t place = 0; place < call.rows; place++) {
             visit(head, call.row(place), index++);
         }

@@ -126,7 +126,7 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
 void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* probabilities,
                     Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
-    for (uint64_t head = 0; head < call.heads(); head++) {
+    for (uint64_t head = 0; !places.empty() && head < call.heads(); head++) {
         for (const uint32_t place : places) {
             for (uint64_t key = 0; key < keys; key++) {
                 const uint64_t element = (head * call.probabilityRows() + place) * keys + key;
@@ -142,7 +142,7 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     Comparison comparison;
     const ChosenRows chosen(given);
     const Call call = chosen.callOf(given);
-    compareNowhere(call, given.empty() ? std::vector<uint32_t>{} : chosen.nowhere, probabilities, &comparison);
+    compareNowhere(call, chosen.nowhere, probabilities, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);
     const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(all / probabilitiesAtOnce + 1, 1, most));

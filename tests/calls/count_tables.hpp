@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// The numbers of attention problems and backward problems, and problems in which tests change them.
+#pragma once
+
+#include <vector>
+
+#include "calls/counts.hpp"
+
+namespace vkf::test {
+
+const std::vector<Count<VkfProblem>>& attentionCounts();
+// One problem for each group of fields, and some at the limits.
+std::vector<VkfProblem> attentionBases();
+
+// A gradient problem and its forward problem. VkfGradientProblem points at one.
+struct Backward {
+    VkfProblem forward;
+    VkfGradientProblem own;
+
+    VkfGradientProblem problem() const {
+        VkfGradientProblem whole = own;
+        whole.problem = &forward;
+        return whole;
+    }
+};
+
+const std::vector<Count<Backward>>& gradientCounts();
+std::vector<Backward> gradientBases();
+
+} // namespace vkf::test

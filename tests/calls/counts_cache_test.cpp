@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+//
+// Every number of a merge and of an append at 0, at 1, at its limit and past it, alone and in pairs. No device is
+// needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <vector>
+
+#include <vkflash/reference.h>
+#include <vkflash/vkflash.hpp>
+
+#include "calls/counts.hpp"
+#include "kernels/append_runs.hpp"
+#include "shared/attention_params.h"
+#include "support/described_device.hpp"
+
+namespace {
+
+using vkf::test::checkResult;
+using vkf::test::Count;
+using vkf::test::distances;
+using vkf::test::FakeContext;
+using vkf::test::FakeRecord;
+using vkf::test::upTo;
+
+uint32_t narrow(uint64_t x) { return static_cast<uint32_t>(x); }
+
+const std::vector<Count<VkfMergeProblem>>& mergeCounts() {
+    using P = VkfMergeProblem;
+    static const std::vector<Count<P>> counts = {
+        {"parts", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.parts = narrow(x); }},
+        {"batch", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.batch = narrow(x); }},
+        {"heads", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.heads = narrow(x); }},
+        {"rows", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.rows = narrow(x); }},
+        {"dim", upTo(65536), [](P& p, uint64_t x) { p.dim = narrow(x); }},
+        {"partStride", distances(), [](P& p, uint64_t x) { p.partStride = x; }},
+        {"lsePartStride", distances(), [](P& p, uint64_t x) { p.lsePartStride = x; }},
+        {"part.batchStride", distances(), [](P& p, uint64_t x) { p.part.batchStride = x; }},
+        {"part.rowStride", distances(), [](P& p, uint64_t x) { p.part.rowStride = x; }},
+        {"o.headStride", distances(), [](P& p, uint64_t x) { p.o.headStride = x; }},
+    };
+    return counts;
+}
+
+void checkDispatches(bool any) {
+    const FakeRecord recorded = FakeContext::takeRecord();
+    if ((recorded.dispatches != 0) != any || recorded.emptyDispatch) {
+        FAIL_CHECK(recorded.dispatches << " dispatches");
+    }
+}
+
+void checkMerge(FakeContext& context, const VkfMergeProblem& p) {
+    VkfMessage message{};
+    const VkfResult result = vkfCheckMerge(&p, &message);
+    checkResult(result, message);
+    auto layout = vkf::make<VkfTensorLayout>();
+    auto all = vkf::make<VkfMergeLayout>();
+    vkf::Merge merge;
+    if (vkfGetMergeTensorLayout(&p, VKF_MERGE_PART, &layout, nullptr) != result ||
+        vkfGetMergeTensorLayout(&p, VKF_MERGE_O, &layout, nullptr) != result ||
+        vkfGetMergeLayout(&p, &all, nullptr) != result ||
+        vkfCreateMerge(context.get(), &p, merge.put(), &message) != result) {
+        FAIL_CHECK("the functions of merges do not agree: " << message.text);
+    }
+    if (result != VKF_SUCCESS) {
+        if (merge.get() != nullptr || layout.dim != 0 || all.partStride != 0) {
+            FAIL_CHECK("a refused merge was written in part");
+        }
+        return;
+    }
+    auto bindings = vkf::make<VkfMergeBindings>();
+    for (VkfBinding* binding : {&bindings.parts, &bindings.partLse, &bindings.o, &bindings.lse}) {
+        binding->address = 0x1000;
+    }
+    FakeContext::takeRecord();
+    if (vkfCmdMerge(FakeContext::commandBuffer(), merge.get(), &bindings, &message) != VKF_SUCCESS) {
+        FAIL_CHECK(message.text);
+    }
+    const bool empty = p.batch == 0 || p.heads == 0 || p.rows == 0;
+    checkDispatches(!empty);
+    if (empty) { // reads and writes nothing
+        CHECK(vkfReferenceMerge(&p, nullptr, nullptr, nullptr, nullptr, &message) == VKF_SUCCESS);
+    }
+}
+
+} // namespace
+
+TEST_CASE("any counts of a merge make a merge, an empty one, or a refusal in words", "[counts]") {
+    FakeContext contexts[] = {FakeContext(vkf::test::capsOf(32, 49152, 1024)),
+                              FakeContext(vkf::test::capsOf(32, 16384, 128))};
+    std::vector<VkfMergeProblem> bases;
+    const auto add = [&](uint32_t parts, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
+        auto p = vkf::make<VkfMergeProblem>();
+        p.parts = parts;
+        p.batch = batch;
+        p.heads = heads;
+        p.rows = rows;
+        p.dim = dim;
+        p.part.type = dim % 2 == 0 ? VKF_TYPE_F16 : VKF_TYPE_F32;
+        vkf::enable(p, VKF_ARRAY_LSE);
+        bases.push_back(p);
+    };
+    add(3, 2, 4, 5, 64);
+    add(1, 1, 1, 1, 1);
+    add(0, 0, 0, 0, 0);
+    add(2, 1, 3, VKF_MAX_ROWS / 3, 8);
+    for (const VkfMergeProblem& base : bases) {
+        vkf::test::forEachCount<VkfMergeProblem>(
+            base, mergeCounts(), [&](const VkfMergeProblem& p, const std::string& text, uint32_t turn) {
+                INFO("parts " << base.parts << ", rows " << base.rows << ": " << text);
+                checkMerge(contexts[turn % 2], p);
+            });
+    }
+}
+
+namespace {
+
+const std::vector<Count<VkfAppendProblem>>& appendCounts() {
+    using P = VkfAppendProblem;
+    static const std::vector<Count<P>> counts = {
+        {"batch", upTo(65535), [](P& p, uint64_t x) { p.batch = narrow(x); }},
+        {"kvHeads", upTo(VKF_MAX_HEADS), [](P& p, uint64_t x) { p.kvHeads = narrow(x); }},
+        {"rows", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.rows = narrow(x); }},
+        {"keys", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.keys = narrow(x); }},
+        {"headDim", upTo(1024), [](P& p, uint64_t x) { p.headDim = narrow(x); }},
+        {"valueDim", upTo(1024), [](P& p, uint64_t x) { p.valueDim = narrow(x); }},
+        {"queryHeads", upTo(VKF_MAX_HEADS), [](P& p, uint64_t x) { p.queryHeads = narrow(x); }},
+        {"paging.pageSize",
+         {0, 1, uint64_t{1} << 31, UINT32_MAX},
+         [](P& p, uint64_t x) { p.paging.pageSize = narrow(x); }},
+        {"paging.maxPages", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.paging.maxPages = narrow(x); }},
+        {"paging.pages", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.paging.pages = narrow(x); }},
+        {"rotary.dim", {0, 1, 2, 1024, UINT32_MAX}, [](P& p, uint64_t x) { p.rotary.dim = narrow(x); }},
+        {"rotary.tableRows", upTo(vkf::test::most32Bits), [](P& p, uint64_t x) { p.rotary.tableRows = narrow(x); }},
+        {"newK.batchStride", distances(), [](P& p, uint64_t x) { p.newK.batchStride = x; }},
+        {"k.rowStride", distances(), [](P& p, uint64_t x) { p.k.rowStride = x; }},
+        {"rotatedQ.headStride", distances(), [](P& p, uint64_t x) { p.rotatedQ.headStride = x; }},
+    };
+    return counts;
+}
+
+VkfAppendBindings bindingsOf(const VkfAppendProblem& p) {
+    auto bindings = vkf::make<VkfAppendBindings>();
+    for (VkfBinding* binding : {&bindings.newK, &bindings.newV, &bindings.k, &bindings.v, &bindings.lengths}) {
+        binding->address = 0x1000;
+    }
+    const std::pair<VkfArrays, VkfBinding*> arrays[] = {
+        {VKF_ARRAY_NEW_LENGTHS, &bindings.newLengths},
+        {VKF_ARRAY_BLOCK_TABLE, &bindings.blockTable},
+        {VKF_ARRAY_QUERIES, &bindings.q},
+        {VKF_ARRAY_QUERIES, &bindings.rotatedQ},
+        {VKF_ARRAY_ROTARY_TABLES, &bindings.cos},
+        {VKF_ARRAY_ROTARY_TABLES, &bindings.sin},
+    };
+    for (const auto& [bit, binding] : arrays) {
+        binding->address = (p.arrays & bit) != 0 ? 0x2000 : 0;
+    }
+    return bindings;
+}
+
+void checkAppend(FakeContext& context, const VkfAppendProblem& p) {
+    VkfMessage message{};
+    const VkfResult result = vkfCheckAppend(&p, &message);
+    checkResult(result, message);
+    bool agree = true;
+    auto layout = vkf::make<VkfTensorLayout>();
+    for (const VkfAppendRole role :
+         {VKF_APPEND_NEW_K, VKF_APPEND_NEW_V, VKF_APPEND_K, VKF_APPEND_V, VKF_APPEND_Q, VKF_APPEND_ROTATED_Q}) {
+        agree = agree && vkfGetAppendTensorLayout(&p, role, &layout, nullptr) == result;
+    }
+    vkf::Append append;
+    agree = agree && vkfCreateAppend(context.get(), &p, append.put(), &message) == result;
+    if (!agree) {
+        FAIL_CHECK("the functions of appends do not agree: " << message.text);
+    }
+    if (result != VKF_SUCCESS) {
+        if (append.get() != nullptr || layout.dim != 0) {
+            FAIL_CHECK("a refused append was written in part");
+        }
+        return;
+    }
+    const VkfAppendBindings bindings = bindingsOf(p);
+    FakeContext::takeRecord();
+    if (vkfCmdAppend(FakeContext::commandBuffer(), append.get(), &bindings, &message) != VKF_SUCCESS) {
+        FAIL_CHECK(message.text);
+    }
+    checkDispatches(p.batch != 0);
+    if (vkfCmdAdvance(FakeContext::commandBuffer(), append.get(), &bindings.lengths, &message) != VKF_SUCCESS) {
+        FAIL_CHECK(message.text);
+    }
+    checkDispatches(p.batch != 0);
+    if (p.batch == 0) {
+        auto nothing = vkf::make<VkfAppendBuffers>();
+        CHECK(vkfReferenceAppend(&p, &nothing, &message) == VKF_SUCCESS);
+    }
+}
+
+} // namespace
+
+TEST_CASE("any counts of an append make an append, an empty one, or a refusal in words", "[counts]") {
+    FakeContext context(vkf::test::capsOf(32, 49152, 1024));
+    std::vector<VkfAppendProblem> bases;
+    bases.push_back(vkf::test::appendOf({.batch = 2, .kvHeads = 3, .rows = 4, .keys = 50, .headDim = 64}));
+    bases.push_back(vkf::test::appendOf({.batch = 1, .kvHeads = 1, .rows = 1, .keys = 1, .headDim = 32}));
+    bases.push_back(vkf::test::appendOf({.batch = 0, .kvHeads = 1, .rows = 1, .keys = 0, .headDim = 1}));
+    VkfAppendProblem paged = bases[0];
+    paged.k.type = paged.v.type = VKF_TYPE_Q5_1;
+    paged.paging = {16, 4, 9};
+    vkf::enable(paged, VKF_ARRAY_BLOCK_TABLE);
+    bases.push_back(paged);
+    VkfAppendProblem rotated = bases[0];
+    rotated.rotary.pairs = VKF_ROTARY_HALVES;
+    rotated.rotary.tableRows = 60;
+    rotated.queryHeads = 6;
+    vkf::enable(rotated, VKF_ARRAY_QUERIES | VKF_ARRAY_ROTARY_TABLES);
+    bases.push_back(rotated);
+    for (const VkfAppendProblem& base : bases) {
+        vkf::test::forEachCount<VkfAppendProblem>(
+            base, appendCounts(), [&](const VkfAppendProblem& p, const std::string& text, uint32_t) {
+                INFO("keys " << base.keys << ", arrays " << base.arrays << ": " << text);
+                checkAppend(context, p);
+            });
+    }
+}
