@@ -157,11 +157,7 @@ typedef struct VkfProblem {
     /* Most operations in one step of the plan, so that no submission runs into a watchdog. A multiplication and an
      * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat and
      * standard, VKF_DEFAULT_STEP_OPERATIONS for other kernels. A step has at least one workgroup, however small the
-<<<<<<< HEAD
      * limit is. A plan has at most 2^32 - 1 steps, else UNSUPPORTED (device). */
-=======
-     * limit is. Over 2^32 - 1 steps are UNSUPPORTED (device). */
->>>>>>> fafccea (Refuse calls of over 2^32 - 1 steps, and count the steps of 2^32 - 1 work items)
     uint64_t maxStepOperations;
 
     /* The arrays that the call has besides q, k, v and o: bits of VkfArrayBits (problem_types.h). 0 = none. */

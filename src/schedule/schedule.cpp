@@ -87,18 +87,6 @@ uint64_t Schedule::reserveScratch(uint64_t bytes) {
     return offset;
 }
 
-VkfResult checkSteps(const std::vector<Phase>& phases, const VkfProblem& problem, VkfMessage* message) {
-    uint64_t total = 0;
-    for (const Phase& phase : phases) {
-        total += phase.steps();
-    }
-    return total <= most32 ? VKF_SUCCESS
-                           : fail(message, VKF_ERROR_UNSUPPORTED,
-                                  "the call has %llu steps, over the limit of 4294967295; maxStepOperations is %llu",
-                                  static_cast<unsigned long long>(total),
-                                  static_cast<unsigned long long>(problem.maxStepOperations));
-}
-
 VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,
                        VkfMessage* message) {
     const Caps& caps = device.caps;
@@ -130,11 +118,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     }
     addSequenceList(problem, &made);
     addTable(problem, &made);
-<<<<<<< HEAD
     if (const VkfResult result = checkStepCount(made.phases, message); result != VKF_SUCCESS) {
-=======
-    if (const VkfResult result = checkSteps(made.phases, p, message); result != VKF_SUCCESS) {
->>>>>>> fafccea (Refuse calls of over 2^32 - 1 steps, and count the steps of 2^32 - 1 work items)
         return result;
     }
     *schedule = std::move(made);

@@ -63,14 +63,9 @@ struct Phase {
     bool alternates = false;
 
     uint32_t itemsPerPass() const { return items / passes; }
-<<<<<<< HEAD
     // Divides before it adds: a step may have nearly as many items as 32 bits can count.
     uint32_t stepsPerPass() const {
         return itemsPerPass() / itemsPerStep + (itemsPerPass() % itemsPerStep != 0 ? 1 : 0);
-=======
-    uint32_t stepsPerPass() const {
-        return static_cast<uint32_t>((uint64_t{itemsPerPass()} + itemsPerStep - 1) / itemsPerStep);
->>>>>>> fafccea (Refuse calls of over 2^32 - 1 steps, and count the steps of 2^32 - 1 work items)
     }
     uint32_t steps() const { return passes * stepsPerPass(); }
 };
@@ -138,9 +133,6 @@ struct Schedule {
     // Adds bytes at the end of the scratch memory and returns their offset.
     uint64_t reserveScratch(uint64_t bytes);
 };
-
-// Refuses phases that together have more steps than 32 bits count.
-VkfResult checkSteps(const std::vector<Phase>& phases, const VkfProblem& problem, VkfMessage* message);
 
 // Chooses path, tile and steps. Errors say why the device cannot do the problem.
 VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem, Schedule* schedule,

@@ -263,11 +263,7 @@ VkfResult makeGradientSchedule(const TunedDevice& device, const CheckedGradient&
         return result;
     }
     builder.finish();
-<<<<<<< HEAD
     if (result = checkStepCount(made.phases, message); result != VKF_SUCCESS) {
-=======
-    if (result = checkSteps(made.phases, gradient.forward.given, message); result != VKF_SUCCESS) {
->>>>>>> fafccea (Refuse calls of over 2^32 - 1 steps, and count the steps of 2^32 - 1 work items)
         return result;
     }
     *schedule = std::move(made);
