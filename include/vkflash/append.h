@@ -88,8 +88,8 @@ typedef struct VkfAppendProblem {
     uint32_t batch;
     uint32_t kvHeads; /* heads of newK, newV, k and v; 0 is INVALID_ARGUMENT; at most 65535, else UNSUPPORTED */
     uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 65536, else UNSUPPORTED */
-    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 65536, else
-     * UNSUPPORTED. */
+    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 65536,
+     * else UNSUPPORTED. */
     uint32_t keys;
     uint32_t headDim;  /* columns of newK, k, q and rotatedQ; 0 is INVALID_ARGUMENT; at most 1024, else UNSUPPORTED */
     uint32_t valueDim; /* columns of newV and v; 0 = headDim; at most 1024, else UNSUPPORTED */

@@ -46,8 +46,8 @@ typedef struct VkfMergeProblem {
     size_t structSize; /* sizeof(VkfMergeProblem) */
     /* Number of partial results. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t parts;
-    /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 65536, else
-     * UNSUPPORTED. */
+    /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 65536,
+     * else UNSUPPORTED. */
     uint32_t batch;
     uint32_t heads; /* query heads; 0 makes an empty output */
     uint32_t rows;  /* query rows; 0 makes an empty output */
