@@ -130,16 +130,18 @@ void addBias() {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float scale = HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale();
             const uint row = rowOf(i, e);
-            float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
-            SCORE(i, e) = HAS_BIAS_FACTORS ? fma(bias, BIAS_FACTOR(bias, row), SCORE(i, e) * scale)
-                                           : fma(SCORE(i, e), scale, bias);
+            precise float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            if (HAS_BIAS_FACTORS) {
+                bias *= BIAS_FACTOR(bias, row);
+            }
+            SCORE(i, e) = fma(SCORE(i, e), scale, bias);
         }
     }
     deferred = SETTLED;
 }
 
 // ALiBi: sets slope_step for the tile. In a tile that lies on both sides of a row's position, scores get their terms in
-// place. A full tile never lies like this (tile_walk.glsl).
+// place, from exact distances. A full tile never lies like this (tile_walk.glsl).
 void placeSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
@@ -151,10 +153,9 @@ void placeSlopes(const bool full) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
-                uint slope = PACKED_HEADS == 1 ? 0 : row;
-                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
-                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
-                SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
+                float slope = slope_row[PACKED_HEADS == 1 ? 0 : row];
+                int distance = lane_distance + int(elementKey(i % KEY_TILES, e)) - int(laneRows(row));
+                SCORE(i, e) = fma(-slope, abs(float(distance)), finishedScore(SCORE(i, e)));
             }
         }
         deferred = SETTLED;

@@ -159,7 +159,7 @@ void writeResults() {
     FinishedRow finished[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         finished[row] = finishRow(item.head, m_row[row], l_row[row]);
-        factor[row] = scaledByDropout(finished[row].l == 0.0 ? 0.0 : 1.0 / finished[row].l);
+        factor[row] = finished[row].l == 0.0 ? EMPTY_ROW : scaledByDropout(1.0 / finished[row].l);
     }
     storeOutput(item, group, lane, factor);
     if (HAS_LSE && lane == 0) {

@@ -50,8 +50,8 @@ void accumulateOutput(const uint group, const uint lane, const bool partial) {
     }
 }
 
-// Stores o, each row times its factor, without rows and columns that do not exist. A factor of 0 stores an exact 0 even
-// if o holds NaN or infinity. With key splits, the stored rows are a partial result.
+// Stores o, each row times its factor, without rows and columns that do not exist. A factor below 0 (EMPTY_ROW) stores an
+// exact 0 even if o holds NaN or infinity. With key splits, the stored rows are a partial result.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
@@ -62,7 +62,7 @@ void storeOutput(const Item item, const uint group, const uint lane, float facto
             UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];
                 storeRow4(address, (lane + c * LANES) * 4, VALUE_DIM, TYPE_O, aligned4,
-                          factor[row] == 0.0 ? vec4(0.0) : x);
+                          factor[row] < 0.0 ? vec4(0.0) : x);
             }
         }
     }

@@ -4,7 +4,7 @@
 // of the head's rows here, once, after all keys. It has no row of v.
 //
 // Needs: common/params.glsl, or VKF_SINKS_ADDRESS and HAS_SINKS; scores/units.glsl.
-// Provides: HAS_SINKS, ENDS_ROWS, FinishedRow, finishRow.
+// Provides: HAS_SINKS, ENDS_ROWS, FinishedRow, finishRow, EMPTY_ROW.
 #ifndef VKF_FINISH_GLSL
 #define VKF_FINISH_GLSL
 
@@ -24,7 +24,9 @@ const bool ENDS_ROWS = KEY_SPLITS == 1;
 const bool ENDS_ROWS = true;
 #endif
 
-#define LARGEST_SUM uintBitsToFloat(0x7e800000u) // 2^126
+// The factor of a row of o without a visible key: o is 0 exactly, whatever the kernel has added up. It differs from a
+// factor of 0, which a sink far above all keys leads to: 0 times NaN is NaN. No other factor is negative.
+#define EMPTY_ROW (-1.0)
 
 struct FinishedRow {
     float l;   // what o is divided by: the sum with the sink, counted from the m of the row; 0 without a visible key
@@ -47,9 +49,7 @@ FinishedRow finishRow(const uint head, const float m, const float l) {
             float of_sink = exp2((sink - largest) * LOG2E);
             float of_keys = l == 0.0 ? 0.0 : l * exp2((natural - largest) * LOG2E);
             bool infinite = floatBitsToUint(sink) == 0x7f800000u; // makes the row NaN, as such a score does
-            // The sum stays finite and its inverse normal, so that a NaN in o remains one.
-            float with_sink = min(l + exp2((sink - natural) * LOG2E), LARGEST_SUM);
-            with_sink = infinite ? uintBitsToFloat(0x7fc00000u) : with_sink;
+            float with_sink = l + (infinite ? uintBitsToFloat(0x7fc00000u) : exp2((sink - natural) * LOG2E));
             return FinishedRow(l == 0.0 ? 0.0 : with_sink, logOfSum(largest, of_keys + of_sink));
         }
     }

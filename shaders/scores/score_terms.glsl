@@ -130,7 +130,9 @@ float withTerms(const RowTerms terms, const uint key, const float s) {
     float sum = withSlope(terms, key, s);
     if (HAS_BIAS_FACTORS) { // a bias of -infinity makes the score -infinity, even with a factor of 0 or below
         float bias = biasOf(terms, key);
-        return fma(bias, bias == MINUS_INFINITY ? 1.0 : terms.bias_factor, sum);
+        // Rounded before the sum. With fma, equal products of a large bias would round up or down with the scores.
+        precise float product = bias * (bias == MINUS_INFINITY ? 1.0 : terms.bias_factor);
+        return sum + product;
     }
     return HAS_BIAS ? sum + biasOf(terms, key) : sum;
 }

@@ -51,8 +51,8 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
         uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
         if (place < MATRIX_WORDS && row < params.query_rows && column < VALUE_DIM) {
             float factor = rowFactor(loadRowState(params.row_state, item, row).y);
-            vec4 o = factor == 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + place]) * factor;
-            if (special_values != 0u && factor != 0.0) {
+            vec4 o = factor < 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + place]) * factor;
+            if (special_values != 0u && !(factor < 0.0)) {
                 o += specialValues(item, v.address, row, column);
             }
             storeRow4(rowAddress(head, VKF_O, row), column, VALUE_DIM, TYPE_O, aligned4, o);

@@ -230,7 +230,8 @@ namespace {
 // Rows of random scores. The bias of row 0 is the smallest fp32 number, as of a row that a model masks altogether.
 Judged withMaskedRow() {
     VkfProblem problem = vkf::test::problemOf({1, 2, 1, 8, 16, 64});
-    problem.bias = {VKF_TYPE_F32, 0, 0, problem.keys};
+    problem.bias.type = VKF_TYPE_F32;
+    problem.bias.rowStride = problem.keys;
     vkf::enable(problem, VKF_ARRAY_BIAS);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     for (uint64_t key = 0; key < problem.keys; key++) {

@@ -58,8 +58,7 @@ public:
         normOfQ_ = norm(q.data(), q.size());
         normOfDout_ = norm(dout.data(), dout.size());
         lse_ = std::abs(call_.lseOf(rowNumber));
-        lseError_ =
-            std::min(unit * lse_ + (call_.inputs.lse != nullptr ? 0.0 : 4 * unit * std::max(lse_, 1.0)), 1.0);
+        lseError_ = meaningful(unit * lse_ + (call_.inputs.lse != nullptr ? 0.0 : 4 * unit * std::max(lse_, 1.0)));
         deltaError_ = unit * (normOfDout_ * norm(o.data(), o.size()) + std::abs(call_.dlseOf(rowNumber)));
         if (call_.inputs.o == nullptr) {
             const double largest =
@@ -77,10 +76,9 @@ public:
         const VkfProblem& p = call_.forward.problem;
         const auto at = static_cast<size_t>(pair.key);
         const double size = std::abs(static_cast<double>(p.scale)) * normOfQ_ * normsOfK_[at];
-        // Error of the exponent. A bias and ALiBi are at most as large as the score and its product together. An estimate
-        // over 1 says nothing, and would hide any error: such rows are judged by the fp32 runs.
+        // Error of the exponent. A bias and ALiBi are at most as large as the score and its product together.
         const double ofSizes = unit * (2 * size + std::abs(pair.s) + static_cast<double>(p.softcap)) + lseError_;
-        const double ofScore = pair.p == 0.0 ? 0.0 : std::min(ofSizes, 1.0);
+        const double ofScore = pair.p == 0.0 ? 0.0 : meaningful(ofSizes);
         ofP_ = pair.p * (ofScore + 2 * unit);
         const double ofDp = unit * pair.kept * normOfDout_ * normsOfV_[at];
         const double ofDs = pair.p * ofDp + std::abs(pair.ds) * (ofScore + 2 * unit);
@@ -130,7 +128,7 @@ public:
     // `sum` is the number of the sum in dsinks. p is the sink's probability.
     void addSink(uint64_t sum, double sink, double p, double delta) const {
         if (errors_.dsinks != nullptr && p != 0.0) {
-            const double ofP = p * std::min(unit * std::abs(sink) + lseError_ + 2 * unit, 1.0);
+            const double ofP = p * meaningful(unit * std::abs(sink) + lseError_ + 2 * unit);
             errors_.dsinks[sum] += square(ofP * delta) + square(p * deltaError_);
         }
     }
@@ -139,6 +137,9 @@ private:
     static constexpr double unit = 0x1p-23; // in the last place of fp32, at 1
 
     static double square(double x) { return x * x; }
+    // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge such
+    // rows.
+    static double meaningful(double ofExponent) { return ofExponent <= 1.0 ? ofExponent : 0.0; }
     template <typename Number> static double norm(const Number* row, size_t count) {
         double sum = 0.0;
         for (size_t d = 0; d < count; d++) {
