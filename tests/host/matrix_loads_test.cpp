@@ -16,7 +16,9 @@
 #include <vkflash/vkflash.hpp>
 
 #include "device/matrix_obstacle.hpp"
+#include "host/matrices/element_layout_params.h"
 #include "pipelines/spirv.hpp"
+#include "shared/tile_memory.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/device.hpp"
@@ -172,6 +174,13 @@ TEST_CASE("no layout passes its test on a device that loads matrices wrong", "[h
     } catch (const host::Error& error) {
         CHECK(error.result() == VKF_ERROR_UNSUPPORTED);
         CHECK_THAT(error.what(), ContainsSubstring("wrong from shared memory"));
+    }
+}
+
+TEST_CASE("the test of loads has the strides of the attention kernels", "[schedule]") {
+    for (const uint32_t side : {8U, 16U}) {
+        CHECK(VKF_ELEMENT_TILE_ROW(side, 8) == VKF_MATRIX_ROW_WORDS(2, side));
+        CHECK(VKF_ELEMENT_TILE_ROW(side, 4) == VKF_MATRIX_EXCHANGE_ROW_WORDS(2 * side));
     }
 }
 

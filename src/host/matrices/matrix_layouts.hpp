@@ -16,7 +16,7 @@ std::vector<VkfMatrixLayout> measureMatrixLayouts(DeviceState& state, VkfType ty
 // Throws as Device::testMatrixLayout says.
 void testMatrixLayout(DeviceState& state, const VkfMatrixLayout& layout);
 
-// What the context of a device that is being opened is told about its cooperative matrices.
+// Findings about the cooperative matrices of a device that is being opened, for its context.
 struct MatrixFindings {
     std::vector<VkfMatrixLayout> layouts;
     bool loadsWrong = false; // a load or store in shared memory gave wrong elements; `layouts` is empty

@@ -4,14 +4,9 @@
 #include <bit>
 
 #include "host/matrices/element_layout_params.h"
-#include "shared/tile_memory.h"
 
 namespace vkf::host {
 namespace {
-
-// The test has the strides of the attention kernels.
-static_assert(VKF_ELEMENT_TILE_ROW(16, 8) == VKF_MATRIX_ROW_WORDS(2, 16));
-static_assert(VKF_ELEMENT_TILE_ROW(16, 4) == VKF_MATRIX_EXCHANGE_ROW_WORDS(2 * 16));
 
 // An element of the product with the loaded matrix in a quadrant. All values are whole numbers that fp32 holds exactly.
 int32_t expectedValue(const MatrixShape& shape, uint32_t loaded, uint32_t quadrant, uint32_t row, uint32_t column) {
