@@ -140,6 +140,7 @@ CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLay
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
     tile.inParts = problem.inParts;
+    tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
     tile.sharedDepths = sharedDepthsOf(tile, caps, problem);
     return tile;
 }

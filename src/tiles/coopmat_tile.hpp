@@ -24,9 +24,10 @@ struct CoopmatTile {
     uint32_t keyTiles = 0;
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
-    uint32_t biasBits = 0;     // of one element; 0 = no bias
-    bool inParts = false;      // three matrices hold the parts of fp32 numbers
-    uint32_t sharedDepths = 0; // depths of q that lie in shared memory instead of registers
+    uint32_t biasBits = 0;      // of one element; 0 = no bias
+    bool inParts = false;       // three matrices hold the parts of fp32 numbers
+    uint32_t sharedDepths = 0;  // depths of q that lie in shared memory instead of registers
+    bool gathersPacked = false; // elements are loaded one by one, and rows of several heads share the tile
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowTiles * layout.rows; }

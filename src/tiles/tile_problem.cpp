@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "device/matrix_obstacle.hpp"
+#include "problem/strides.hpp"
 
 namespace vkf {
 
@@ -40,7 +41,9 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             packedHeads(path, problem),
             has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
             path == VKF_PATH_COOPMAT && isInParts(p),
-            has(p, VKF_ARRAY_MASK)};
+            has(p, VKF_ARRAY_MASK),
+            !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
+                !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {

@@ -26,6 +26,7 @@ struct TileProblem {
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool inParts = false;          // path coopmat multiplies fp32 numbers in parts
     bool keyMask = false;          // a boolean mask says which keys a row sees
+    bool gathers = false;          // rows of q, k or v are no whole words, so that elements are loaded one by one
 
     // Whether every tile lies inside one block of the block mask.
     bool liesInOneBlock(uint32_t tileRows, uint32_t tileKeys) const {

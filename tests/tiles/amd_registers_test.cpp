@@ -59,12 +59,23 @@ TEST_CASE("p and the words on their way count in the loop over tiles of an AMD d
     const vkf::Objection manyP = objectionTo(4, 2, 4, 64);
     CHECK(spills(manyP));
     CHECK(manyP.value == 208);
-    CHECK(manyP.limit == 194);
+    CHECK(manyP.limit == 188);
     const vkf::Objection smallGroup = objectionTo(1, 1, 1, 192);
     CHECK(spills(smallGroup));
     CHECK(smallGroup.value == 204);
-    CHECK(!spills(objectionTo(4, 1, 2, 192)));
+    CHECK(!spills(objectionTo(8, 1, 2, 192)));
     CHECK(!spills(objectionTo(4, 2, 2, 64)));
+    vkf::CoopmatTile biased = {layout, 4, 1, 2, 160, 160};
+    CHECK(!spills(vkf::spillsOnAmd(biased, amd)));
+    biased.biasBits = 32;
+    CHECK(vkf::spillsOnAmd(biased, amd).value == 176);
+    CHECK(vkf::spillsOnAmd(biased, amd).limit == 172);
+    vkf::CoopmatTile gathering = {layout, 8, 1, 2, 122, 122};
+    gathering.biasBits = 32;
+    CHECK(!spills(vkf::spillsOnAmd(gathering, amd)));
+    gathering.gathersPacked = true;
+    CHECK(vkf::spillsOnAmd(gathering, amd).value == 96);
+    CHECK(vkf::spillsOnAmd(gathering, amd).limit == 90);
     const vkf::TileProblem prefill = {64, 64, 4096, 16, false, 4096, true};
     CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyTiles == 2);
 }

@@ -125,11 +125,11 @@ std::string compile(const DriverProblem& problem, CompiledKernels& compiled, Chi
     return tile;
 }
 
-// The path and the tile without the number of key splits.
-std::string withoutSplits(std::string tile) {
-    constexpr std::string_view key = " splits=";
-    for (size_t at = tile.find(key); at != std::string::npos; at = tile.find(key, at))
-        tile.erase(at, tile.find_first_of(" ;/", at + key.size()) - at);
+// The path and the numbers of a tile that decide its registers: neither key splits nor chunks of shared memory.
+std::string tileWithoutChunks(std::string tile) {
+    for (const std::string_view key : {" splits=", " chunkDim4=", " chunkKeys=", " chunkVisited="})
+        for (size_t at = tile.find(key); at != std::string::npos; at = tile.find(key, at))
+            tile.erase(at, tile.find_first_of(" ;", at + key.size()) - at);
     return tile;
 }
 
@@ -142,7 +142,7 @@ std::vector<DriverProblem> oneOfEachTile(const std::vector<DriverProblem>& probl
     for (const DriverProblem& problem : problems) {
         ChipReport report;
         const std::string tile = compile(problem, named, report);
-        if (report.unsupported == 0 && seen.emplace(problem.kind, withoutSplits(tile)).second)
+        if (report.unsupported == 0 && seen.emplace(problem.kind, tileWithoutChunks(tile)).second)
             chosen.push_back(problem);
     }
     return chosen;
@@ -156,6 +156,7 @@ Json json(const KernelReport& report) {
             {"subgroupSize", kernel.subgroupSize},
             {"registers", kernel.registers},
             {"spilledRegisters", kernel.spilled},
+            {"spilledScalarRegisters", kernel.scalars},
             {"scratchBytes", kernel.scratchBytes},
             {"sharedMemoryBytes", kernel.sharedBytes},
             {"subgroupsPerSimd", kernel.subgroups},

@@ -28,8 +28,10 @@ void add(const VkPipelineExecutableStatisticKHR& statistic, CompiledKernel& kern
     const uint64_t value = statistic.value.u64;
     if (name == "VGPRs")
         kernel.registers = value;
-    else if (name == "Spilled VGPRs" || name == "Spilled SGPRs")
-        kernel.spilled += value;
+    else if (name == "Spilled VGPRs")
+        kernel.spilled = value;
+    else if (name == "Spilled SGPRs")
+        kernel.scalars = value;
     else if (name == "Scratch size")
         kernel.scratchBytes = value;
     else if (name == "LDS size")

@@ -18,7 +18,8 @@ struct CompiledKernel {
     std::string name; // of the shader variant
     uint32_t subgroupSize = 0;
     uint64_t registers = 0;    // vector registers of an invocation
-    uint64_t spilled = 0;      // vector and scalar registers that the compiler moved to memory
+    uint64_t spilled = 0;      // vector registers that the compiler moved to memory
+    uint64_t scalars = 0;      // scalar registers that it moved, to lanes of vector registers
     uint64_t scratchBytes = 0; // memory of a subgroup for spilled registers and arrays
     uint64_t sharedBytes = 0;
     uint64_t subgroups = 0; // that one SIMD unit runs at a time

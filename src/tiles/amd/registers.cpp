@@ -11,13 +11,18 @@ namespace {
 //     kernel        count: what the compiler did
 //     scalar        184: 252 registers; 196: 1 spilled; 272: 28 spilled; 282: 287 to 381 spilled
 //     coopmat       152: 256 registers; 156: 7 spilled; 196: 10 to 31 spilled; 208: 58 to 70 spilled
-//     its loop      192: 252 registers; 204: 31 to 92 spilled; 208: none or 2 spilled; 212: 10 to 18 spilled
+//     its loop      188: 252 registers; 192: none or 5 spilled; 204: 31 to 92 spilled; 208: none or 2 spilled
+//     with a bias   168: 252 registers; 176: none to 210 spilled; 188: none or 172 spilled; 192: none or 13 spilled
+//     q and o of a loop that gathers, with a bias of packed rows and all score terms
+//                   84: 216 registers; 96: 15 to 83 spilled; 144: 210 spilled
 //     decode        128: 256 registers; 160: 23 spilled
 //     o of decode   64: in registers; 80 and 96: in memory, which no other kernel's arrays are
 //     decode, wide  216: 171 to 275 spilled; 400: 730 to 885 spilled
 constexpr uint32_t mostScalar = 190;
 constexpr uint32_t mostCoopmat = 152;
-constexpr uint32_t mostCoopmatLoop = 194;
+constexpr uint32_t mostCoopmatLoop = 188;
+constexpr uint32_t mostCoopmatLoopWithBias = 172;
+constexpr uint32_t mostCoopmatGathering = 90;
 constexpr uint32_t mostDecode = 144;
 constexpr uint32_t mostDecodeOutput = 64;
 constexpr uint32_t mostDecodeWide = 180;
@@ -58,8 +63,15 @@ Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
     const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
     const uint32_t ofP = operandRegisters * tile.rowTiles * (tile.keys() / tile.layout.depth);
-    return firstOf(
-        {beyond(held, mostCoopmat, caps), beyond(held + ofP + fetchedRegisters(tile), mostCoopmatLoop, caps)});
+    const uint32_t most = tile.biasBits != 0 ? mostCoopmatLoopWithBias : mostCoopmatLoop;
+    const uint32_t valueTiles = VKF_MATRIX_TILES(tile.valueDim, tile.layout.columns);
+    const uint32_t kept = tile.rowTiles * (operandRegisters * dimTiles + tile.layout.elements() * valueTiles);
+    const bool gathers = tile.gathersPacked && tile.biasBits != 0;
+    return firstOf({
+        beyond(held, mostCoopmat, caps),
+        beyond(held + ofP + fetchedRegisters(tile), most, caps),
+        gathers ? beyond(kept, mostCoopmatGathering, caps) : Objection{},
+    });
 }
 
 Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
