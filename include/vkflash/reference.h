@@ -313,7 +313,7 @@ VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
  * nothing for other types, and if `base` is NULL. Allocates nothing. */
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
 
-/* Makes `count` blocks of a block type from 32 * count values, in fp32, and as ggml does except for iq4_nl:
+/* Makes `count` blocks of a block type from 32 * count values, in fp32:
  *
  *     q8_0        d = largest |x| / 127                        code = round(x / d), halves away from zero
  *     q4_0, q5_0  d = x of the largest |x|, the first of       code = trunc(x / d + 8.5), at most 15, or
@@ -323,8 +323,16 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
  *     q4_1, q5_1  m = min x, d = (max x - m) / 15, or / 31     code = trunc((x - m) / d + 0.5), at most 15, or 31
  *
  * - x / d means x * (1 / d), and x * 0 if |d| < 2^-126.
- * - d and m are stored rounded as by vkfStoreElement.
+ * - d and m are stored rounded as by vkfStoreElement: past the largest finite fp16 they become that number, so that
+ *   finite values make finite elements.
  * - A block with a value or a d that is not finite gets a NaN for d, and zeros. All its elements are then NaN.
+ *
+ * vkfCmdAppend makes the same bytes. ggml's reference quantizers make them too, but for these cases:
+ *
+ * - d or m past the largest finite fp16, from one huge value on: ggml stores an infinity. Codes are the same.
+ * - |d| < 2^-126, which fp16 stores as 0: ggml makes other codes.
+ * - Values that are not finite: ggml makes no promise.
+ * - iq4_nl: ggml looks for a better d.
  *
  * Writes nothing for other types. Allocates nothing. */
 VKF_API void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks);

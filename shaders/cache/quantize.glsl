@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the shared array `staged` to blocks, the same bytes as vkfQuantizeBlocks makes. Eight invocations write a
+// Rows of the shared array `staged` to blocks, with the bytes that vkfQuantizeBlocks makes. Eight invocations write a
 // block. Each looks at all of it, which is faster than an exchange between them.
 //
 // Needs: cache/round16.glsl, common/element.glsl, the shared array `staged`. Provides: storeBlockPiece.
@@ -33,18 +33,38 @@ float divideRounded(const float a, const float b) {
     return floatBitsToUint(a) < 0x800000u || exponent < 0 || bits < 0x800000 ? 0.0 : intBitsToFloat(bits);
 }
 
-// Integers in the order of floats. Both zeros are 0. A compiler may replace a comparison of floats and a choice by a
-// minimum, which need not return the first of two zeros.
-int orderOf(const float x) {
-    int bits = floatBitsToInt(x);
+// Integers in the order of floats, for bits of floats. Both zeros are 0. A compiler may replace a comparison of floats
+// and a choice by a minimum, which need not return the first of two zeros. A device may take floats below the normal
+// numbers for 0.
+int orderOf(const uint x) {
+    int bits = int(x);
     return bits < 0 ? int(0x80000000u) - bits : bits;
+}
+
+uint magnitudeOf(const uint bits) {
+    return bits & 0x7fffffffu;
+}
+
+// Blocks whose elements are all below 2^-32 are lifted: their arithmetic is that of elements times 2^64. No number that
+// decides a code is below the normal numbers then, and the roundings are those of fp32 with such numbers.
+const uint LEAST_UNLIFTED = 95u << 23; // bits of 2^-32
+const uint LIFT = 64u << 23;
+
+// The float of these bits, times 2^64 if it is lifted.
+float liftedFloat(const uint bits, const bool lifts) {
+    uint magnitude = magnitudeOf(bits);
+    uint lifted = magnitude < 0x800000u ? floatBitsToUint(float(magnitude) * uintBitsToFloat(42u << 23)) // 2^(64 - 149)
+                                        : magnitude + LIFT;
+    return uintBitsToFloat(lifts ? lifted | bits & 0x80000000u : bits);
 }
 
 // How elements become codes: (x - minimum) * inverse.
 struct Scaling {
-    uint scale;    // bits of fp16
-    float minimum; // 0 if the type has none
-    float inverse; // of the scale in fp32; 0 makes zeros
+    uint scale;          // bits of fp16
+    uint stored_minimum; // bits of fp16
+    float minimum;       // 0 if the type has none
+    float inverse;       // of the scale in fp32; 0 makes zeros
+    bool lifts;          // minimum and inverse belong to lifted elements
     bool finite;
 };
 
@@ -63,7 +83,7 @@ uint largestCode(const uint type) {
     return VKF_BLOCK_HAS_FIFTH_BITS(type) ? 31u : 15u;
 }
 
-// The scale's magnitude in fp32. Where it is below the normal numbers, it may be 0.
+// The scale's magnitude in fp32.
 float scaleOf(const float range, const uint type) {
     if (middleCode(type) != 0.0) {
         return range * (type == VKF_STORED_Q4_0 ? 0.125 : 0.0625);
@@ -72,33 +92,49 @@ float scaleOf(const float range, const uint type) {
     return divideRounded(range, to_127 ? 127.0 : float(largestCode(type)));
 }
 
+// 1 / scale, or 0 if the scale is below the normal numbers.
+float inverseOf(const float scale, const bool lifts, const uint type) {
+    uint normal = lifts ? 65u << 23 : 0x800000u; // bits of the least normal number
+    // fp32 rounds an eighth or a sixteenth halfway between 2^-126 and the number before it to 2^-126. Lifted, it has
+    // bits of its own. No other quotient lies so near to 2^-126.
+    bool rounds = lifts && middleCode(type) != 0.0 && floatBitsToUint(scale) == normal - 1;
+    uint bits = rounds ? normal : floatBitsToUint(scale);
+    return bits < normal ? 0.0 : divideRounded(1.0, uintBitsToFloat(bits));
+}
+
 // The scaling of the 32 elements from `first` on.
 Scaling scalingOf(const uint first, const uint type) {
-    float largest = 0.0; // with its sign
-    float least = staged[first];
-    float most = least;
-    bool finite = true;
+    uint largest = 0; // bits of the element, with its sign
+    uint least = floatBitsToUint(staged[first]);
+    uint most = least;
     for (uint e = 0; e < VKF_BLOCK_ELEMENTS; e++) {
-        float x = staged[first + e];
-        finite = finite && isFiniteNumber(x);
-        largest = abs(x) > abs(largest) ? x : largest;
+        uint x = floatBitsToUint(staged[first + e]);
+        largest = magnitudeOf(x) > magnitudeOf(largest) ? x : largest;
         least = orderOf(x) < orderOf(least) ? x : least;
         most = orderOf(x) > orderOf(most) ? x : most;
     }
-    precise float range = VKF_BLOCK_HAS_MINIMUM(type) ? most - least : abs(largest);
-    if (!finite || !isFiniteNumber(range)) {
-        return Scaling(0x7e00u, 0.0, 0.0, false);
+    bool lifts = magnitudeOf(largest) < LEAST_UNLIFTED;
+    bool has_minimum = VKF_BLOCK_HAS_MINIMUM(type);
+    float minimum = liftedFloat(least, lifts);
+    precise float range = has_minimum ? liftedFloat(most, lifts) - minimum : abs(liftedFloat(largest, lifts));
+    if (magnitudeOf(largest) >= FP32_INFINITY || !isFiniteNumber(range)) { // NaN has the largest magnitude
+        return Scaling(0x7e00u, 0, 0.0, 0.0, false, false);
     }
     float scale = scaleOf(range, type);
-    float inverse = scale < uintBitsToFloat(0x800000u) ? 0.0 : divideRounded(1.0, scale);
-    uint sign = largestIsFirst(type) ? ~floatBitsToUint(largest) & 0x80000000u : 0;
-    return Scaling(roundF16(scale) | sign >> 16, VKF_BLOCK_HAS_MINIMUM(type) ? least : 0.0,
-                   uintBitsToFloat(floatBitsToUint(inverse) | sign), true);
+    uint sign = largestIsFirst(type) ? ~largest & 0x80000000u : 0;
+    float inverse = uintBitsToFloat(floatBitsToUint(inverseOf(scale, lifts, type)) | sign);
+    // fp16 has no number near the scale of a lifted block but 0.
+    return Scaling((lifts ? 0 : roundF16(scale)) | sign >> 16, has_minimum ? roundF16(uintBitsToFloat(least)) : 0,
+                   has_minimum ? minimum : 0.0, inverse, lifts, true);
+}
+
+float elementOf(const float x, const Scaling scaling) {
+    return liftedFloat(floatBitsToUint(x), scaling.lifts);
 }
 
 // The code of x as a signed byte. Halves are rounded away from zero.
 uint codeQ8(const float x, const Scaling scaling) {
-    precise float steps = x * scaling.inverse;
+    precise float steps = elementOf(x, scaling) * scaling.inverse;
     float whole = trunc(steps);
     int code = int(whole) + (abs(steps - whole) >= 0.5 ? (steps < 0.0 ? -1 : 1) : 0);
     return scaling.finite ? uint(code) & 0xffu : 0;
@@ -117,7 +153,7 @@ uint nearestNumber(const float steps) {
 
 // The code of x in 4 or 5 bits. Halves are rounded up.
 uint codeOf(const float x, const Scaling scaling, const uint type) {
-    precise float steps = (x - scaling.minimum) * scaling.inverse;
+    precise float steps = (elementOf(x, scaling) - scaling.minimum) * scaling.inverse;
     if (type == VKF_STORED_IQ4_NL) {
         return scaling.finite ? nearestNumber(steps) : 0;
     }
@@ -146,7 +182,7 @@ void storeBlockPiece(const uvec2 block, const uint type, const uint first, const
         storeHalf(block, 0, scaling.scale);
     }
     if (VKF_BLOCK_HAS_MINIMUM(type) && piece == 0) {
-        storeHalf(block, 2, roundF16(scaling.minimum));
+        storeHalf(block, 2, scaling.stored_minimum);
     }
     if (VKF_BLOCK_HAS_FIFTH_BITS(type) && piece < 2) {
         storeHalf(block, VKF_BLOCK_FIFTH_BITS_AT(type) + piece * 2, fifthBitsFrom(first + piece * 16, scaling, type));

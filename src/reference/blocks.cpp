@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Block types: how 32 values become a scale, a minimum in some types, and codes; and back. All operations are in fp32
-// and in the order of ggml, so that the bytes are the same. iq4_nl is the exception: ggml changes the scale once more.
+// and in the order of ggml, so that the bytes are the same. vkfQuantizeBlocks lists the exceptions.
 #include <algorithm>
 #include <array>
 #include <cmath>

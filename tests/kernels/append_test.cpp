@@ -168,8 +168,22 @@ constexpr BlockRange blockRanges[] = {{VKF_TYPE_Q8_0, -127, 127}, {VKF_TYPE_Q4_0
                                       {VKF_TYPE_Q4_1, -4, 11},    {VKF_TYPE_Q5_0, -16, 16},
                                       {VKF_TYPE_Q5_1, -4, 27},    {VKF_TYPE_IQ4_NL, -127, 127}};
 
-enum class BlockKind { ties, normal, distant, zeros, equal, belowNormal, notFinite, widest };
-constexpr size_t blockKinds = 8;
+enum class BlockKind {
+    ties,
+    normal,
+    distant,
+    zeros,
+    equal,
+    belowNormal,
+    notFinite,
+    widest,
+    denormals,
+    tiny,
+    leastScale,
+    fiveToSix,
+    oneHuge
+};
+constexpr size_t blockKinds = 13;
 
 std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::mt19937_64& random) {
     std::normal_distribution<float> normal;
@@ -178,6 +192,9 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
     std::uniform_int_distribution<int> whole(-largest, largest);
     std::uniform_int_distribution<int> halves(2 * range.low, 2 * range.high);
     const float same = std::ldexp(normal(random), exponent);
+    const int tinyExponent = static_cast<int>(random() % 60) - 149;
+    const int denormalBits = static_cast<int>(random() % 24);
+    std::uniform_real_distribution<float> fiveToSix(5.0F, 6.0F);
     const auto element = [&]() -> float {
         switch (kind) {
         case BlockKind::ties: // halves of a step
@@ -190,6 +207,17 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
             return random() % 2 != 0 ? 0.0F : -0.0F;
         case BlockKind::equal:
             return same;
+        case BlockKind::denormals: // of any size, the smallest one too
+            return std::ldexp(
+                static_cast<float>(static_cast<int>(random() % (2U << denormalBits)) - (1 << denormalBits)), -149);
+        case BlockKind::tiny: // some elements are below the normal numbers, some differences, some scales
+            return std::ldexp(normal(random), tinyExponent);
+        case BlockKind::leastScale: // see below
+            return std::ldexp(static_cast<float>(halves(random)), -127);
+        case BlockKind::fiveToSix:
+            return fiveToSix(random);
+        case BlockKind::oneHuge:
+            return normal(random);
         case BlockKind::belowNormal: // some scales are, but no difference of elements
             return std::ldexp(static_cast<float>(whole(random)), -126);
         default:
@@ -208,6 +236,15 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
         constexpr float infinity = std::numeric_limits<float>::infinity();
         constexpr float choices[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
         first = choices[random() % std::size(choices)];
+    } else if (kind == BlockKind::leastScale) { // a few steps around 2^-126, from which on codes are not those of 0
+        first = std::ldexp(static_cast<float>(range.low), -126);
+        second = std::ldexp(static_cast<float>(range.high), -126);
+        for (int64_t steps = static_cast<int64_t>(random() % 5) - 2; steps != 0; steps -= steps > 0 ? 1 : -1) {
+            first = std::nextafter(first, steps > 0 ? -1.0F : 0.0F);
+            second = std::nextafter(second, steps > 0 ? 1.0F : 0.0F);
+        }
+    } else if (kind == BlockKind::oneHuge) { // the scale is over fp16
+        first = std::ldexp(1.0F + std::abs(normal(random)), 22 + static_cast<int>(random() % 100));
     } else if (kind == BlockKind::widest) { // max x - min x may overflow
         first = std::ldexp(normal(random), 127);
         second = random() % 2 != 0 ? std::numeric_limits<float>::max() : std::numeric_limits<float>::lowest();
@@ -320,7 +357,7 @@ TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bi
     vkf::test::needStorage16(testDevice(), "an append to block types");
     std::mt19937_64 random(3);
     for (const BlockRange& range : blockRanges) {
-        VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 2, .rows = 512, .keys = 512, .headDim = 64});
+        VkfAppendProblem p = appendOf({.batch = 1, .kvHeads = 2, .rows = 512, .keys = 512, .headDim = 96});
         p.k.type = p.v.type = range.type;
         AppendInputs inputs;
         inputs.lengths = {0};
@@ -329,7 +366,12 @@ TEST_CASE("blocks of every kind are those of the reference quantizer, bit for bi
             const auto kind = static_cast<BlockKind>(block % blockKinds);
             std::ranges::copy(randomBlock(kind, range, random), values.begin() + static_cast<ptrdiff_t>(block * 32));
         }
-        inputs.newK = inputs.newV = bytesOf(values);
+        p.newV.type = VKF_TYPE_BF16;
+        inputs.newK = bytesOf(values);
+        inputs.newV.resize(values.size() * vkfTypeBytes(p.newV.type));
+        for (size_t i = 0; i < values.size(); i++) {
+            vkfStoreElement(p.newV.type, inputs.newV.data(), i, static_cast<double>(values[i]));
+        }
         INFO(vkfTypeName(range.type));
         check(p, inputs, runDevice(p, inputs));
     }
