@@ -218,3 +218,69 @@ TEST_CASE("the backward pass in one call gives what was computed by hand", "[hos
     CHECK_THROWS_WITH(host::gradient(test::testDevice(), problem, tiny.tensors(), gradients),
                       ContainsSubstring("dv is null"));
 }
+
+namespace {
+
+// Attention and its backward pass on host arrays, forward and backward, or a refusal. All q and k are 0, so that every
+// row of o is the mean of v, which is 3 everywhere.
+void checkCounts(const VkfProblem& p) {
+    const auto numbers = [&](VkfTensorRole role, float value) {
+        return std::vector<float>(layoutOf(p, role).elements, value);
+    };
+    const std::vector<float> q = numbers(VKF_TENSOR_Q, 0.0F);
+    const std::vector<float> k = numbers(VKF_TENSOR_K, 0.0F);
+    const std::vector<float> v = numbers(VKF_TENSOR_V, 3.0F);
+    std::vector<float> o = numbers(VKF_TENSOR_O, -1.0F);
+    std::vector<float> lse(size_t{p.batch} * p.queryHeads * p.queryRows, -1.0F);
+    const host::HostTensors tensors = {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()};
+    if (p.queryHeads != 0 && p.kvHeads == 0) {
+        CHECK_THROWS_WITH(host::attention(test::testDevice(), p, tensors), ContainsSubstring("kvHeads"));
+        return;
+    }
+    host::attention(test::testDevice(), p, tensors);
+    const float expected = p.keys == 0 ? 0.0F : 3.0F;
+    CHECK(o == std::vector<float>(o.size(), expected));
+
+    auto gradient = make<VkfGradientProblem>();
+    gradient.problem = &p;
+    std::vector<float> dq(q.size(), -1.0F);
+    std::vector<float> dk(k.size(), -1.0F);
+    std::vector<float> dv(v.size(), -1.0F);
+    const std::vector<float> dout(o.size(), 1.0F);
+    host::gradient(test::testDevice(), gradient, tensors, {dout.data(), nullptr, dq.data(), dk.data(), dv.data()});
+    CHECK(dq == std::vector<float>(dq.size(), 0.0F));
+    CHECK(dk == std::vector<float>(dk.size(), 0.0F));
+    double sum = 0.0; // each row gives its dout away
+    for (const float x : dv) {
+        sum += static_cast<double>(x);
+    }
+    CHECK(sum == Approx(p.keys == 0 ? 0.0 : static_cast<double>(dout.size())));
+}
+
+} // namespace
+
+TEST_CASE("every count may be 0 or 1, alone and in pairs", "[host][attention]") {
+    uint32_t VkfProblem::*const counts[] = {&VkfProblem::batch, &VkfProblem::queryHeads, &VkfProblem::kvHeads,
+                                            &VkfProblem::queryRows, &VkfProblem::keys};
+    for (const auto first : counts) {
+        for (const auto second : counts) {
+            for (const uint32_t values : {0U, 1U, 2U, 3U}) {
+                VkfProblem p = TinyCase().problem;
+                p.path = VKF_PATH_SCALAR;
+                p.batch = 2;
+                p.queryHeads = 4;
+                p.kvHeads = 2;
+                p.queryRows = 3;
+                p.keys = 5;
+                p.*first = values & 1U;
+                p.*second = values >> 1;
+                if (p.queryHeads == 1 && p.kvHeads == 2) {
+                    p.kvHeads = 1; // a divisor
+                }
+                INFO("B " << p.batch << ", H " << p.queryHeads << "/" << p.kvHeads << ", N " << p.queryRows << "x"
+                          << p.keys);
+                checkCounts(p);
+            }
+        }
+    }
+}
