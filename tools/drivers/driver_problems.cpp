@@ -125,7 +125,7 @@ DriverProblemLists problemsOfEachTile() {
                              {"f32", "f16", "q8_0"},
                              {latentDim, 512, 320},
                              {"prefill", "few", "decode", "short", "grouped", "tiny", "draft", "shared"},
-                             {"causal", "terms", backwardExtra, backwardTermsExtra}};
+                             {"causal", "terms", backwardTermsExtra}};
     constexpr uint32_t most = 256; // on all paths but decode
     constexpr uint32_t step = 16;
     constexpr uint32_t odd = 6; // rows of such head dimensions are no whole words
