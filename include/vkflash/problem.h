@@ -183,8 +183,8 @@ typedef struct VkfProblem {
     /* Factor of q . k. 0 = 1 / sqrt(headDim). May be negative. Its size is from 2^-126 to 2^126, else
      * INVALID_ARGUMENT. */
     float scale;
-    /* Limits scores to (-softcap, softcap), by tanh. 0 = off. From 2^100 on it is off, too. INVALID_ARGUMENT if negative
-     * or not finite. */
+    /* Limits scores to (-softcap, softcap), by tanh. 0 = off. From 2^100 on it is off, too. INVALID_ARGUMENT if
+     * negative or not finite. */
     float softcap;
     /* 1 = ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does
      * not depend on `alignment`. Nk is the sequence's own length.

@@ -355,8 +355,8 @@ VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t coun
  * - 4 units in the last place of the output type, at the largest magnitude of the exact output; for lse, units of fp32
  *   at a magnitude of 1 or more
  *
- * The error and the bound below are of the row that is furthest over its bound. If no row is over its bound, they are of
- * the row with the largest error. */
+ * The error and the bound below are of the row that is furthest over its bound. If no row is over its bound, they are
+ * of the row with the largest error. */
 typedef struct VkfVerdict {
     size_t structSize;
     VkfBool passed;        /* 1 = no error is over its bound */

@@ -169,9 +169,10 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * parts, not bf16 parts. fp16 has few exponents, so numbers far below 1 lose bits, and results may be outside the
      * bound of fp32. */
     VKF_QUIRK_FP16_PARTS = 1 << 4,
-    /* Loads of cooperative matrices from shared memory give wrong elements. Kernels use no cooperative matrices, so that
-     * path coopmat is not available. Mesa's driver does so on Intel's Xe3 GPUs. The library has no queue to find out;
-     * vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp. */
+    /* Loads of cooperative matrices from shared memory give wrong elements. Kernels use no cooperative matrices, so
+     * that path coopmat is not available. Mesa's driver does so on Intel's Xe3 GPUs. The library has no queue to find
+     * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.
+     */
     VKF_QUIRK_WRONG_MATRIX_LOADS = 1 << 5,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;

@@ -19,7 +19,7 @@
 // Needs: coopmat/state.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl, scores/final_score.glsl,
 // scores/score_terms.glsl,
 // scores/dropout.glsl.
-// Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, laneRows, finishedScore, exponent, takeProbability.
+// Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
@@ -39,27 +39,17 @@ float softcap() {
     return HAS_BIAS && !ADDS_BIAS ? params.softcap * LOG2E : params.softcap;
 }
 
-// Query rows from the lane's first row to its row `row`.
-uint laneRows(const uint row) {
-    uint rows = laneRow(row);
-    if (PACKED_HEADS != 1) {
-        uint first = first_row + lanePlace(lane).x;
-        rows = queryRow(first + rows) - queryRow(first);
-    }
-    return rows;
-}
-
-// f(s) of a score with ALiBi.
-float finishedScore(const float s) {
-    return CAPS_DEFERRED ? s * nearTanhRatio(deferred, s) : s * deferred.x;
-}
-
 // The exponent of p: f(s) plus ALiBi, minus m. `row` indexes m_row; `key` counts from the lane's first key.
 float exponent(const float s, const float m, const uint row, const uint key) {
     float rest = -m;
     if (HAS_ALIBI) {
         float step = slope_step[PACKED_HEADS == 1 ? 0 : row];
-        rest = fma(float(key), step, fma(-float(laneRows(row)), step, step * float(lane_distance)) - m);
+        uint rows = laneRow(row);
+        if (PACKED_HEADS != 1) {
+            uint first = first_row + lanePlace(lane).x;
+            rows = queryRow(first + rows) - queryRow(first);
+        }
+        rest = fma(float(key), step, fma(-float(rows), step, step * float(lane_distance)) - m);
     }
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);

@@ -141,7 +141,7 @@ void addBias() {
 }
 
 // ALiBi: sets slope_step for the tile. In a tile that lies on both sides of a row's position, scores get their terms in
-// place, from exact distances. A full tile never lies like this (tile_walk.glsl).
+// place. A full tile never lies like this (tile_walk.glsl).
 void placeSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
@@ -153,9 +153,10 @@ void placeSlopes(const bool full) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
-                float slope = slope_row[PACKED_HEADS == 1 ? 0 : row];
-                int distance = lane_distance + int(elementKey(i % KEY_TILES, e)) - int(laneRows(row));
-                SCORE(i, e) = fma(-slope, abs(float(distance)), finishedScore(SCORE(i, e)));
+                uint slope = PACKED_HEADS == 1 ? 0 : row;
+                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
+                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
+                SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
             }
         }
         deferred = SETTLED;

@@ -2,8 +2,8 @@
 //
 // Limits of the numbers that scores are made of. Library and reference share them (docs/semantics.md, "Finite inputs").
 //
-// Any finite softcap is allowed, and fp32 cannot hold all that follows from it: softcap * log2(e), and the scale over the
-// softcap, would be infinite or 0.
+// Any finite softcap is allowed, and fp32 cannot hold all that follows from it: softcap * log2(e), and the scale over
+// the softcap, would be infinite or 0.
 #pragma once
 
 #include <algorithm>

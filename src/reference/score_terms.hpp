@@ -57,7 +57,9 @@ public:
         if (!natural_) {
             return std::ceil(m);
         }
-        return std::abs(m) < static_cast<Real>(largestWholeMaximum) ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real> : m;
+        return std::abs(m) < static_cast<Real>(largestWholeMaximum)
+                   ? std::ceil(m * std::numbers::log2e_v<Real>) * std::numbers::ln2_v<Real>
+                   : m;
     }
 
 private:

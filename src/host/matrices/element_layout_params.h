@@ -36,7 +36,8 @@ using ElementValue = int32_t;
 #define VKF_ELEMENT_MEASURED 0 /* first of three sections: the places that were measured */
 #define VKF_ELEMENT_TESTED 3   /* first of three sections: the product of the test of a matrix, row by row */
 #define VKF_ELEMENT_ASSUMED 6  /* first of three sections: the places that the test assumes */
-#define VKF_ELEMENT_LOADED 9   /* first of five sections: the products of the test of a kind of loads, quadrant by quadrant */
+#define VKF_ELEMENT_LOADED                                                                                             \
+    9 /* first of five sections: the products of the test of a kind of loads, quadrant by quadrant */
 #define VKF_ELEMENT_SECTIONS 14
 #define VKF_ELEMENT_MOST 1024 /* elements of a section */
 #define VKF_ELEMENT_SECTION_WORDS (VKF_ELEMENT_MOST + 1)
@@ -69,7 +70,8 @@ using ElementValue = int32_t;
  * attention kernels (shaders/shared/tile_memory.h), and 16-byte words as those have. `elements`: in a row of a matrix;
  * `word_elements`: in a word, eight in 16 bits or four in 32 bits. */
 #define VKF_ELEMENT_QUADRANTS 4
-#define VKF_ELEMENT_TILE_ROW(elements, word_elements) (2 * (elements) / (word_elements) + ((word_elements) == 8 ? 1 : 2))
+#define VKF_ELEMENT_TILE_ROW(elements, word_elements)                                                                  \
+    (2 * (elements) / (word_elements) + ((word_elements) == 8 ? 1 : 2))
 
 struct ElementLayoutParams {
     ElementAddress memory;

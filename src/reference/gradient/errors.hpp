@@ -137,8 +137,8 @@ private:
     static constexpr double unit = 0x1p-23; // in the last place of fp32, at 1
 
     static double square(double x) { return x * x; }
-    // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge such
-    // rows.
+    // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge
+    // such rows.
     static double meaningful(double ofExponent) { return ofExponent <= 1.0 ? ofExponent : 0.0; }
     template <typename Number> static double norm(const Number* row, size_t count) {
         double sum = 0.0;

@@ -30,9 +30,10 @@ template <typename Real, bool twoRoundings> class TiledGradient final : public G
 public:
     TiledGradient(const GradientCall& call, const GradientOutput& output)
         : call_(call), output_(output), head_(call), unit_(call.forward.problem),
-          finalScore_(call.forward.problem, unit_.factor()), terms_(call.forward, unit_.factor()), dropout_(call.forward),
-          productType_(isFp32 ? call.forward.options.productType : VKF_TYPE_F32), roundProbability_(productType_),
-          d_(call.forward.problem.headDim), dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim),
+          finalScore_(call.forward.problem, unit_.factor()), terms_(call.forward, unit_.factor()),
+          dropout_(call.forward), productType_(isFp32 ? call.forward.options.productType : VKF_TYPE_F32),
+          roundProbability_(productType_), d_(call.forward.problem.headDim),
+          dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim),
           tileKeys_(std::min<int64_t>(call.forward.options.tileKeys, std::max(call.forward.problem.keys, 1U))),
           tileRows_(call.forward.options.tileRows), q_(d_), dout_(dv_), o_(dv_), doutInProduct_(dv_),
           s_(static_cast<size_t>(tileKeys_)), dp_(s_.size()), dkOfTile_(s_.size() * d_), dvOfTile_(s_.size() * dv_) {}
@@ -97,8 +98,7 @@ private:
         }
         doutInProduct_ = dout_;
         roundOperand(call_.layout(VKF_GRADIENT_TENSOR_DOUT).type, &doutInProduct_);
-        return {unit_.fromNatural(static_cast<Real>(lse)), delta - static_cast<Real>(call_.dlseOf(number)),
-                false};
+        return {unit_.fromNatural(static_cast<Real>(lse)), delta - static_cast<Real>(call_.dlseOf(number)), false};
     }
 
     void roundOperand(VkfType type, std::vector<double>* row) const {
@@ -140,7 +140,7 @@ private:
         for (int64_t key = keys.begin; key < keys.end; key++) {
             const auto at = static_cast<size_t>(key - keys.begin);
             const auto inTile = static_cast<size_t>(key - tile_.begin);
-            const Real p = unit_.power(terms_.add(finalScore_(s_[at]), key) - loaded.lse);     // line 13
+            const Real p = unit_.power(terms_.add(finalScore_(s_[at]), key) - loaded.lse);   // line 13
             const Real kept = dropout_.keeps(key) ? static_cast<Real>(dropout_.scale()) : 0; // line 14
             const Real ds = p * (kept * dp_[at] - loaded.delta);                             // lines 18 and 20
             const Real dt = scoreGradientInProduct(ds * finalScore_.slope(s_[at]));

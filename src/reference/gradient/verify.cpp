@@ -9,9 +9,9 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
-#include "reference/verdict/comparison.hpp"
 #include "reference/element.hpp"
 #include "reference/gradient/algorithm.hpp"
+#include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
 
 namespace vkf {
@@ -102,9 +102,8 @@ struct Compared {
     }
 
     VkfGradientError result() const {
-        const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {
-            return floorUlps * (ulp(type, errors.largest) + errors.estimate);
-        });
+        const Judgement judgement = comparison.judge(
+            [&](const ClassErrors& errors) { return floorUlps * (ulp(type, errors.largest) + errors.estimate); });
         const ClassErrors& worst = judgement.worst;
         return {judgement.error(), judgement.bound, judgement.rms, worst.element, worst.value, worst.reference};
     }

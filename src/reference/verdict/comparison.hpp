@@ -2,9 +2,9 @@
 //
 // How far the numbers of a kernel, and those of the fp32 runs, are off the exact numbers.
 //
-// A bound belongs to its row. The fp32 runs agree with the exact run in some rows by chance, so the bound of a row is made
-// from many rows. But a row of huge scores or values may be far off, and must not loosen the bounds of usual rows. So each
-// row has a class, by its sizes. The bound of a row is made from the rows that are no larger in any size.
+// A bound belongs to its row. The fp32 runs agree with the exact run in some rows by chance, so the bound of a row is
+// made from many rows. But a row of huge scores or values may be far off, and must not loosen the bounds of usual rows.
+// So each row has a class, by its sizes. The bound of a row is made from the rows that are no larger in any size.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,17 @@ using Rounded = std::array<double, 2>;
 
 inline bool sameKind(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
-// How far a value is off. NaN and infinity must stand where the exact run has them. Which of the two it is may be as in an
-// fp32 run: a probability that is too small for fp32 makes NaN of an infinite value. `mayOverflow`: the contract promises
-// nothing for numbers as large as those of this row, so they may also stand where only an fp32 run has them.
+// How far a value is off. NaN and infinity must stand where the exact run has them. Which of the two it is may be as in
+// an fp32 run: a probability that is too small for fp32 makes NaN of an infinite value. `mayOverflow`: the contract
+// promises nothing for numbers as large as those of this row, so they may also stand where only an fp32 run has them.
 inline double distance(double value, double exact, const Rounded& rounded, bool mayOverflow) {
     if (std::isfinite(exact) && std::isfinite(value)) {
         return std::abs(value - exact);
     }
     const bool asRounded = !std::isfinite(value) && (sameKind(value, rounded[0]) || sameKind(value, rounded[1]));
-    return sameKind(value, exact) || (asRounded && (mayOverflow || !std::isfinite(exact))) ? 0.0 : std::numeric_limits<double>::infinity();
+    return sameKind(value, exact) || (asRounded && (mayOverflow || !std::isfinite(exact)))
+               ? 0.0
+               : std::numeric_limits<double>::infinity();
 }
 
 // Sizes of a row on a coarse scale.

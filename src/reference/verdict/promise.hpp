@@ -15,7 +15,7 @@
 
 namespace vkf::reference {
 
-inline constexpr double largestSum = 0x1p126;     // of the sizes of products, before and after the scale
+inline constexpr double largestSum = 0x1p126;      // of the sizes of products, before and after the scale
 inline constexpr double largestOfValues = 0x1p119; // a value times the number of keys
 
 // The largest size of the finite numbers of a tensor.
@@ -51,8 +51,7 @@ public:
         const double scale = std::max(1.0, std::abs(static_cast<double>(p.scale)));
         const bool narrows = (p.q.type == VKF_TYPE_F32 && isNarrow(largestQ)) || isNarrowBlock(p.k.type, largestK_) ||
                              isNarrowBlock(p.v.type, largestV_);
-        return narrows || largestQ * largestK_ * p.headDim * scale > largestSum ||
-               largestV_ * p.keys > largestOfValues;
+        return narrows || largestQ * largestK_ * p.headDim * scale > largestSum || largestV_ * p.keys > largestOfValues;
     }
 
     double largestK() const { return largestK_; }

@@ -10,10 +10,10 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
-#include "reference/verdict/comparison.hpp"
 #include "reference/element.hpp"
-#include "reference/verdict/promise.hpp"
 #include "reference/rows.hpp"
+#include "reference/verdict/comparison.hpp"
+#include "reference/verdict/promise.hpp"
 
 namespace vkf {
 
@@ -28,8 +28,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Run {
-    std::vector<double> o;   // [heads, selected rows, valueDim]
-    std::vector<double> lse; // [heads, selected rows]
+    std::vector<double> o;     // [heads, selected rows, valueDim]
+    std::vector<double> lse;   // [heads, selected rows]
     std::vector<double> sizes; // of rows (RowResult::size); of the exact run
 };
 

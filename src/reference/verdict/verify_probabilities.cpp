@@ -11,10 +11,10 @@
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
 #include "reference/chosen_rows.hpp"
-#include "reference/verdict/comparison.hpp"
 #include "reference/element.hpp"
-#include "reference/verdict/promise.hpp"
 #include "reference/rows.hpp"
+#include "reference/verdict/comparison.hpp"
+#include "reference/verdict/promise.hpp"
 
 namespace vkf {
 

@@ -65,8 +65,7 @@ void checkFeature(const GradientCase& one, const Variation& variation, VkfType t
     const GradientOutcome outcome = run(variation, problem, data);
     INFO(one.name << " on " << variation.name << ": " << outcome.text());
     CHECK(outcome.passed());
-    const bool empty =
-        forward.batch == 0 || forward.queryHeads == 0 || forward.queryRows == 0 || forward.keys == 0;
+    const bool empty = forward.batch == 0 || forward.queryHeads == 0 || forward.queryRows == 0 || forward.keys == 0;
     CHECK((outcome.info.bandKeys != 0) == (!leavesHoles(forward) && !empty));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Finite numbers at the ends of their types, where a change of units or a sum would overflow: biases, sinks, softcaps and
-// slopes. Plain fp64 loops in this file say what is right, besides the verdict of the library's own reference.
+// Finite numbers at the ends of their types, where a change of units or a sum would overflow: biases, sinks, softcaps
+// and slopes. Plain fp64 loops in this file say what is right, besides the verdict of the library's own reference.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -122,8 +122,7 @@ void setBias(VkfProblem& p) {
 void fillBias(const VkfProblem& p, Inputs& inputs) {
     for (uint64_t row = 0; row < p.queryRows; row++) {
         for (uint64_t key = 0; key < p.keys; key++) {
-            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * p.bias.rowStride + key,
-                            biasRows[row].bias(key));
+            vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), row * p.bias.rowStride + key, biasRows[row].bias(key));
         }
     }
 }
@@ -251,7 +250,8 @@ TEST_CASE("a bias with a factor, a softcap, and split keys may be any finite fp3
 
 // Sinks of two heads at a time. Half of the rows see no key.
 TEST_CASE("a sink may be any finite fp32 number", "[extreme_numbers]") {
-    const std::vector<std::vector<float>> sinks = {{-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}, {-3e38F, 40.0F}};
+    const std::vector<std::vector<float>> sinks = {
+        {-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}, {-3e38F, 40.0F}};
     for (const bool biased : {false, true}) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
             VkfProblem p = problemOf({1, 2, 1, static_cast<uint32_t>(biasRows.size()), 6, headDim, 0, type});
@@ -346,8 +346,9 @@ TEST_CASE("the backward pass takes any finite bias", "[extreme_numbers]") {
         biasProblem(VKF_TYPE_F32), [](const VkfProblem& p, Inputs& inputs) { fillBias(p, inputs); },
         [](const VkfGradientProblem& p, const Inputs& inputs, const GradientInputs& more,
            const GradientOutcome& outcome) {
-            checkDv(p, inputs, more, outcome,
-                    [](uint64_t, uint64_t row, uint64_t key) { return biasRows[row].bias(key); });
+            checkDv(p, inputs, more, outcome, [](uint64_t, uint64_t row, uint64_t key) {
+                return static_cast<double>(static_cast<float>(biasRows[row].bias(key))); // as stored
+            });
         });
 }
 
@@ -360,9 +361,8 @@ TEST_CASE("the backward pass takes any finite sink", "[extreme_numbers]") {
             given, [&](const VkfProblem&, Inputs& inputs) { inputs.sinks = two; },
             [](const VkfGradientProblem& p, const Inputs& inputs, const GradientInputs& more,
                const GradientOutcome& outcome) {
-                checkDv(p, inputs, more, outcome, [](uint64_t, uint64_t row, uint64_t key) {
-                    return key + 6 > row ? -infinity : 0.0;
-                });
+                checkDv(p, inputs, more, outcome,
+                        [](uint64_t, uint64_t row, uint64_t key) { return key + 6 > row ? -infinity : 0.0; });
             });
     }
 }
