@@ -37,6 +37,7 @@ constexpr std::array<VkfPath, 8> paths = {VKF_PATH_AUTO,   VKF_PATH_AUTO,     VK
                                           VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_AUTO,   VKF_PATH_KEY_OUTER};
 // Matrices are asked for, too: VKF_PATH_AUTO avoids them where they are slower, or were wrong once.
 constexpr std::array<VkfPath, 4> backwardPaths = {VKF_PATH_AUTO, VKF_PATH_COOPMAT, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+constexpr std::array<float, 5> extremeSoftcaps = {1e-42F, 1e-20F, 1e20F, 1e29F, 3e38F};
 
 void chooseShape(Dice& dice, VkfProblem& p) {
     p.batch = 1 + dice.below(3);
@@ -169,6 +170,28 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, uint64_t seed) {
     return bytes;
 }
 
+// One case in so many has numbers at the ends of their types.
+constexpr uint32_t casesPerExtreme = 20;
+
+// The largest finite number of a type, or one whose product with log2(e) passes that of fp32.
+double extremeNumber(VkfType type, Dice& dice) {
+    const double largest = type == VKF_TYPE_F16 ? 65504.0 : type == VKF_TYPE_BF16 ? 0x1.fep127 : 0x1.fffffep127;
+    const double size = dice.oneIn(2) ? largest : 0.7 * largest;
+    return dice.oneIn(3) ? size : -size;
+}
+
+// Whole rows of one extreme number, as models mask them, and single elements.
+void makeBiasExtreme(const VkfProblem& p, std::vector<std::byte>& bias, Dice& dice) {
+    const uint64_t elements = bias.size() / vkfTypeBytes(p.bias.type);
+    for (uint64_t first = 0; first + p.keys <= elements; first += std::max<uint64_t>(p.keys, 1)) {
+        const double number = extremeNumber(p.bias.type, dice);
+        const bool whole = dice.oneIn(4);
+        for (uint64_t i = first; i < first + p.keys; ++i)
+            if (whole || dice.oneIn(30))
+                vkfStoreElement(p.bias.type, bias.data(), i, whole ? number : extremeNumber(p.bias.type, dice));
+    }
+}
+
 } // namespace
 
 RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
@@ -198,6 +221,9 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
     backward = dice.oneIn(4);
     enable(problem, VKF_ARRAY_LSE, backward || has(problem, VKF_ARRAY_LSE));
     backwardPath = dice.of(backwardPaths);
+    extreme = dice.oneIn(casesPerExtreme);
+    if (extreme && problem.softcap > 0.0F)
+        problem.softcap = dice.of(extremeSoftcaps);
 }
 
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
@@ -212,6 +238,15 @@ CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     factors_ = uniform(wants(VKF_ARRAY_BIAS_FACTORS), problem_.queryHeads, -1, 2, dice);
     if (wants(VKF_ARRAY_BIAS))
         bias_ = randomBias(problem_, seed + 1);
+    if (random.extreme) {
+        makeBiasExtreme(problem_, bias_, dice);
+        for (float& x : factors_) // a product past the largest number would be infinite
+            x = std::clamp(x, -1.0F, 1.0F);
+        for (float& x : sinks_)
+            x = dice.oneIn(2) ? static_cast<float>(extremeNumber(VKF_TYPE_F32, dice)) : x;
+        for (float& x : slopes_)
+            x *= 16.0F; // what path coopmat promises
+    }
     mask_ = randomMask(problem_, VKF_ARRAY_MASK, problem_.mask.type, dice);
     dropoutMask_ = randomMask(problem_, VKF_ARRAY_DROPOUT_MASK, problem_.dropoutMask.type, dice);
     const uint64_t sequences = starts_.empty() ? problem_.batch : 1;

@@ -20,6 +20,7 @@ struct RandomCase {
     bool backward = false;                // its backward pass is wanted too
     VkfPath backwardPath = VKF_PATH_AUTO; // of the backward pass; this path may not take the problem
     std::vector<int32_t> starts;          // of packed sequences: rows and keys have the same starts
+    bool extreme = false;                 // biases, sinks, slopes and softcap are at the ends of what they may be
 
     explicit RandomCase(uint64_t seed);
 };
