@@ -19,6 +19,8 @@ namespace vkf::reference {
 
 // The floor of a bound, in units in the last place.
 inline constexpr double floorUlps = 4.0;
+// Part of every bound. A device may take fp32 numbers below 2^-126 for 0, and the sums of what it lost are larger.
+inline constexpr double lostBelowNormal = 0x1p-110;
 
 // One number, as each of the two fp32 runs computes it.
 using Rounded = std::array<double, 2>;
@@ -113,7 +115,7 @@ public:
         double worstShare = -1.0;
         for (const auto& [ofRow, errors] : classes_) {
             const ClassErrors below = upTo(ofRow);
-            const double bound = 2.0 * below.roundedError + floorOf(below);
+            const double bound = 2.0 * below.roundedError + floorOf(below) + lostBelowNormal;
             const double share = errors.error > bound ? errors.error / bound : 0.0; // over 1, or infinite
             if (share > worstShare || (share == worstShare && errors.error > judgement.worst.error)) {
                 worstShare = share;
