@@ -114,9 +114,7 @@ public:
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
             // A bias of -infinity drops the key, whatever the factor is.
             const Real unit = bias == -std::numeric_limits<double>::infinity() ? static_cast<Real>(unit_) : biasUnit_;
-            const double product = static_cast<double>(unit) * bias;
-            const auto stored = static_cast<float>(product);
-            s += std::isinf(stored) ? static_cast<Real>(stored) : static_cast<Real>(product);
+            s += static_cast<Real>(static_cast<float>(static_cast<double>(unit) * bias)); // the fp32 product
         }
         const auto stored = static_cast<float>(s);
         return std::isinf(stored) ? static_cast<Real>(stored) : s;

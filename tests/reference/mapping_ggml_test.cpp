@@ -114,7 +114,7 @@ Row flashRow(const FlashAttnExt& call, size_t i, size_t h, size_t b) {
             s = call.logitSoftcap * std::tanh(s);
         }
         if (!call.mask.bytes.empty()) {
-            s += slope * elementOf(call.mask, j, i, h % call.mask.ne[2], b % call.mask.ne[3]);
+            s += static_cast<float>(slope * elementOf(call.mask, j, i, h % call.mask.ne[2], b % call.mask.ne[3]));
         }
         scores[j] = s;
     }
