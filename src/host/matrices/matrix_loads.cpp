@@ -25,12 +25,15 @@ int32_t expectedValue(const MatrixShape& shape, uint32_t loaded, uint32_t quadra
 
 bool isRight(const LayoutKernel& kernel, const MatrixShape& shape, uint32_t kind) {
     const uint32_t* const products = kernel.wordsOf(VKF_ELEMENT_LOADED + kind);
-    const uint32_t elements = shape.rows * shape.columns;
-    for (uint32_t i = 0; i < VKF_ELEMENT_QUADRANTS * elements; i++) {
-        const int32_t expected = expectedValue(shape, VKF_ELEMENT_LOADED_MATRIX(kind), i / elements,
-                                               i % elements / shape.columns, i % shape.columns);
-        if (std::bit_cast<float>(products[i]) != static_cast<float>(expected)) {
-            return false;
+    uint32_t at = 0; // products lie quadrant by quadrant, row by row
+    for (uint32_t quadrant = 0; quadrant < VKF_ELEMENT_QUADRANTS; quadrant++) {
+        for (uint32_t row = 0; row < shape.rows; row++) {
+            for (uint32_t column = 0; column < shape.columns; column++) {
+                const int32_t expected = expectedValue(shape, VKF_ELEMENT_LOADED_MATRIX(kind), quadrant, row, column);
+                if (std::bit_cast<float>(products[at++]) != static_cast<float>(expected)) {
+                    return false;
+                }
+            }
         }
     }
     return true;
