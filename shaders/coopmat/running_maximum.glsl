@@ -35,8 +35,8 @@ bool hasOutgrown() {
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, rounded up to whole numbers of log2, and scales l and o to the new m. Whole numbers make all
-// factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
+// Raises m to the rows' maxima, rounded up to whole numbers of log2, and scales l and o to the new m. Whole numbers make
+// all factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
