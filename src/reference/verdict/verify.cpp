@@ -63,10 +63,9 @@ template <typename Visit> void forEachRow(const Call& call, const Visit& visit) 
     }
 }
 
-Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded) {
+Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded, Promise& promise) {
     const VkfTensorLayout& layout = call.layout(VKF_TENSOR_O);
     const uint64_t heads = call.problem.queryHeads;
-    Promise promise(call);
     Comparison comparison;
     std::vector<double> values(layout.dim);
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
@@ -88,9 +87,8 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
     return comparison.judge([&](const ClassErrors& errors) { return floorUlps * ulp(layout.type, errors.largest); });
 }
 
-Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded) {
+Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded, Promise& promise) {
     const uint64_t heads = call.problem.queryHeads;
-    Promise promise(call);
     Comparison comparison;
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         const uint64_t element = head * call.problem.queryRows + row;
@@ -110,7 +108,8 @@ VkfVerdict judge(const Call& call, const void* o, const float* lse) {
     const RoundedRuns rounded = {runAlgorithm(call, VKF_REFERENCE_TILED_FP32, 0.33, 0.67),
                                  runAlgorithm(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 0.67, 1.0)};
 
-    const Judgement ofO = judgeOutput(call, o, exact, rounded);
+    Promise promise(call);
+    const Judgement ofO = judgeOutput(call, o, exact, rounded, promise);
     VkfVerdict verdict{};
     verdict.oError = ofO.error();
     verdict.oBound = ofO.bound;
@@ -120,7 +119,7 @@ VkfVerdict judge(const Call& call, const void* o, const float* lse) {
     verdict.worstReference = ofO.worst.reference;
     verdict.passed = ofO.passed() ? 1 : 0;
     if (lse != nullptr) {
-        const Judgement ofLse = judgeLse(call, lse, exact, rounded);
+        const Judgement ofLse = judgeLse(call, lse, exact, rounded, promise);
         verdict.lseError = ofLse.error();
         verdict.lseBound = ofLse.bound;
         verdict.passed = ofLse.passed() ? verdict.passed : 0;
