@@ -28,7 +28,7 @@ struct RowResult {
     double* o;
     double* lse;
     double* probabilities; // of all keys
-    double* size;          // largest mean |v| of a column, weighted without sink; only the direct algorithm writes it
+    double* size;          // largest mean |v| of a column, without sink and dropout; written by the direct run alone
 };
 
 // Where results go. o is [heads, rows, valueDim]. `rows` counts the selected rows if `compact`, otherwise all query

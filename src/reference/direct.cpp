@@ -50,7 +50,7 @@ private:
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
                 if (result.size != nullptr) {
-                    addSizes(head, scores_.afterDropout(p, key), key);
+                    addSizes(head, p, key);
                 }
             }
         });
