@@ -178,7 +178,7 @@
 #define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
 
 /* A map that looks at the bias divides the tiles of rows into classes. Each class has an attention phase. order_tiles.comp
- * has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
+ * has the largest class of the plan as its VKF_ID_ROW_CLASS. */
 #define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
 #define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
 #define VKF_ROWS_MASKED 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */

@@ -2,7 +2,7 @@
  *
  * The integer arithmetic of work items, and the limits within which it holds. Shaders compute it with 32-bit numbers.
  * The host refuses every problem for which one of them would not fit. A test evaluates each macro at and around the
- * limits and compares it with exact arithmetic (tests/schedule/work_items_test.cpp).
+ * limits and compares it with exact arithmetic (tests/planning/work_items_test.cpp).
  *
  * A kernel works on whole tiles, so it also counts rows and keys past the last one. Each limit therefore leaves room for
  * two more tiles. */

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "calls/binding.hpp"
+#include "planning/call_table.hpp"
+#include "planning/kernel_parameters.hpp"
 #include "problem/optional_inputs.hpp"
-#include "schedule/call_table.hpp"
-#include "schedule/kernel_parameters.hpp"
 
 namespace vkf {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <vkflash/vkflash.h>
 
-#include "schedule/schedule.hpp"
+#include "planning/plan.hpp"
 #include "shared/call_table.h"
 
 namespace vkf {

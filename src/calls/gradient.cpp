@@ -11,19 +11,19 @@
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/recorder.hpp"
+#include "planning/packed_sequences.hpp"
 #include "problem/strides.hpp"
-#include "schedule/packed_sequences.hpp"
 
 namespace vkf {
 namespace {
 
-VkfResult scheduleFor(VkfContext context, const VkfGradientProblem* problem, CheckedGradient* checked,
-                      GradientSchedule* schedule, VkfMessage* message) {
+VkfResult planFor(VkfContext context, const VkfGradientProblem* problem, CheckedGradient* checked,
+                  GradientPlan* gradient, VkfMessage* message) {
     if (context == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
     const VkfResult result = checkGradient(problem, checked, message);
-    return result == VKF_SUCCESS ? makeGradientSchedule(context->tunedDevice(), *checked, schedule, message) : result;
+    return result == VKF_SUCCESS ? makeGradientPlan(context->tunedDevice(), *checked, gradient, message) : result;
 }
 
 VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
@@ -33,11 +33,11 @@ VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, 
     }
     auto created = std::make_unique<VkfGradient_T>();
     created->context = context;
-    if (const VkfResult result = scheduleFor(context, problem, &created->problem, &created->schedule, message);
+    if (const VkfResult result = planFor(context, problem, &created->problem, created.get(), message);
         result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = getPipelines(context, created->schedule.phases, &created->pipelines, message);
+    if (const VkfResult result = getPipelines(context, created->phases, &created->pipelines, message);
         result != VKF_SUCCESS) {
         return result;
     }
@@ -77,7 +77,7 @@ VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, 
     const CheckedProblem& forward = gradient.problem.forward;
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand operand,
                             const VkfTensorLayout& layout) {
-        const uint64_t alignment = operand == Operand::o ? 1 : gradient.schedule.inputAlignment;
+        const uint64_t alignment = operand == Operand::o ? 1 : gradient.inputAlignment;
         return Bound{name, binding, &to->at(operand), bytesOf(layout),
                      std::max<uint64_t>(elementAlignment(layout.type), alignment)};
     };
@@ -140,33 +140,32 @@ VkfResult resolveOutputs(const VkfGradient_T& gradient, const VkfGradientBinding
 
 VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& binding, GradientAddresses* to,
                          VkfMessage* message) {
-    const GradientSchedule& schedule = gradient.schedule;
     VkDeviceAddress& scratch = to->call.at(Operand::scratch);
-    const Need need{"scratch", &binding, &scratch, schedule.scratchBytes, scratchAlignment};
+    const Need need{"scratch", &binding, &scratch, gradient.scratchBytes, scratchAlignment};
     if (const VkfResult result = resolve(*gradient.context, need, message); result != VKF_SUCCESS) {
         return result;
     }
     if (binding.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the gradient needs %llu bytes",
-                    static_cast<unsigned long long>(schedule.scratchBytes));
+                    static_cast<unsigned long long>(gradient.scratchBytes));
     }
-    to->call.at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
-    to->call.tableAddress = scratch + schedule.tableOffset;
-    to->call.table.slots = scratch + schedule.slots.offset;
-    to->call.table.slot_count = schedule.slots.count;
-    to->table.row_state = scratch + schedule.scratchStateOffset;
-    to->table.ds = scratch + schedule.dsOffset;
-    to->table.p = scratch + schedule.pOffset;
-    to->table.dq_sums = scratch + schedule.sumsOffset;
-    to->table.key_slots = scratch + schedule.keySlots.offset;
-    to->table.key_slot_count = schedule.keySlots.count;
+    to->call.at(Operand::scratchState) = scratch + gradient.scratchStateOffset;
+    to->call.tableAddress = scratch + gradient.tableOffset;
+    to->call.table.slots = scratch + gradient.slots.offset;
+    to->call.table.slot_count = gradient.slots.count;
+    to->table.row_state = scratch + gradient.scratchStateOffset;
+    to->table.ds = scratch + gradient.dsOffset;
+    to->table.p = scratch + gradient.pOffset;
+    to->table.dq_sums = scratch + gradient.sumsOffset;
+    to->table.key_slots = scratch + gradient.keySlots.offset;
+    to->table.key_slot_count = gradient.keySlots.count;
     return VKF_SUCCESS;
 }
 
 VkfResult resolveAll(const VkfGradient_T& gradient, const VkfGradientBindings& bindings, GradientAddresses* to,
                      VkfMessage* message) {
     VkfBindings call{};
-    to->table = gradient.schedule.table;
+    to->table = gradient.table;
     VkfResult result = readVersioned(bindings.call, &call, "call", message);
     if (result == VKF_SUCCESS) {
         result = refuseUnwanted(gradient.problem, bindings, message);
@@ -192,7 +191,7 @@ VkfResult resolveAll(const VkfGradient_T& gradient, const VkfGradientBindings& b
 
 void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t index,
                  const GradientAddresses& addresses, uint32_t first, uint32_t last) {
-    const Phase& phase = gradient.schedule.phases[index];
+    const Phase& phase = gradient.phases[index];
     const VkfProblem& p = gradient.problem.forward.given;
     const bool ofKeys = phase.operands[0] == Operand::keyStarts;
     switch (phase.variant.kernel) {
@@ -200,10 +199,10 @@ void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t
         recorder.table(index, wordsOf(addresses.table), addresses.call.tableAddress);
         break;
     case Kernel::listSequences:
-        recorder.once(index, ofKeys ? sequenceList(p, gradient.schedule.keySlots, addresses.call.table.key_starts,
-                                                   p.keys, addresses.table.key_slots)
-                                    : sequenceList(p, gradient.schedule.slots, addresses.call.table.row_starts,
-                                                   p.queryRows, addresses.call.table.slots));
+        recorder.once(index, ofKeys ? sequenceList(p, gradient.keySlots, addresses.call.table.key_starts, p.keys,
+                                                   addresses.table.key_slots)
+                                    : sequenceList(p, gradient.slots, addresses.call.table.row_starts, p.queryRows,
+                                                   addresses.call.table.slots));
         break;
     default:
         recorder.steps(index, paramsOf(phase, addresses.call), first, last);
@@ -217,14 +216,13 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfGradient_T& gradient, c
     if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
         return result;
     }
-    const GradientSchedule& schedule = gradient.schedule;
     GradientAddresses addresses;
-    if (!schedule.phases.empty()) {
+    if (!gradient.phases.empty()) {
         if (const VkfResult result = resolveAll(gradient, bindings, &addresses, message); result != VKF_SUCCESS) {
             return result;
         }
     }
-    const Recorder recorder(*gradient.context, schedule.phases, gradient.pipelines, commandBuffer);
+    const Recorder recorder(*gradient.context, gradient.phases, gradient.pipelines, commandBuffer);
     recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
         recordPhase(gradient, recorder, index, addresses, first, last);
     });
@@ -250,32 +248,31 @@ double minimumBytes(const CheckedGradient& gradient) {
 }
 
 VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
-    const GradientSchedule& schedule = gradient.schedule;
     const CheckedGradient& problem = gradient.problem;
     const VkfProblem& p = problem.forward.given;
     VkfGradientInfo info{};
     info.structSize = sizeof info;
-    info.path = schedule.path;
-    info.stepCount = schedule.steps();
-    info.scratchBytes = schedule.scratchBytes;
+    info.path = gradient.path;
+    info.stepCount = gradient.steps();
+    info.scratchBytes = gradient.scratchBytes;
     info.scratchAlignment = scratchAlignment;
     for (const VkfTensorLayout* layout :
          {&problem.forward.layout(VKF_TENSOR_Q), &problem.forward.layout(VKF_TENSOR_K),
           &problem.forward.layout(VKF_TENSOR_V), &problem.layout(VKF_GRADIENT_TENSOR_DOUT)}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(layout->type));
     }
-    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
-    info.productType = schedule.productType;
-    info.workgroupSize = schedule.tile.workgroupSize;
-    info.sharedMemoryBytes = schedule.tile.sharedBytes;
-    info.tuned = schedule.tuned ? 1 : 0;
-    info.bandKeys = schedule.bandKeys;
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, gradient.inputAlignment);
+    info.productType = gradient.productType;
+    info.workgroupSize = gradient.tile.workgroupSize;
+    info.sharedMemoryBytes = gradient.tile.sharedBytes;
+    info.tuned = gradient.tuned ? 1 : 0;
+    info.bandKeys = gradient.bandKeys;
     constexpr double backward = 2.5; // five products instead of two
     info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(problem);
-    std::snprintf(info.rowTile, sizeof info.rowTile, "%s", schedule.rowTileText.c_str());
-    std::snprintf(info.keyTile, sizeof info.keyTile, "%s", schedule.keyTileText.c_str());
+    std::snprintf(info.rowTile, sizeof info.rowTile, "%s", gradient.rowTileText.c_str());
+    std::snprintf(info.keyTile, sizeof info.keyTile, "%s", gradient.keyTileText.c_str());
     std::snprintf(info.description, sizeof info.description,
                   "backward %s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s,%s, %u threads, %u B shared, %u step%s%s",
                   vkfPathName(info.path), p.batch, has(p, VKF_ARRAY_CU_SEQLENS) ? " packed" : "", p.queryHeads,
@@ -292,8 +289,8 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
 VkfResult vkfCheckGradientSupport(VkfContext context, const VkfGradientProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedGradient checked{};
-        vkf::GradientSchedule schedule;
-        return vkf::scheduleFor(context, problem, &checked, &schedule, message);
+        vkf::GradientPlan gradient;
+        return vkf::planFor(context, problem, &checked, &gradient, message);
     });
 }
 
@@ -313,8 +310,8 @@ VkfResult vkfGetGradientInfo(VkfGradient gradient, VkfGradientInfo* info, VkfMes
 
 VkfResult vkfCmdGradient(VkCommandBuffer commandBuffer, VkfGradient gradient, const VkfGradientBindings* bindings,
                          VkfMessage* message) {
-    return vkfCmdGradientSteps(commandBuffer, gradient, bindings, 0,
-                               gradient == nullptr ? 0 : gradient->schedule.steps(), message);
+    return vkfCmdGradientSteps(commandBuffer, gradient, bindings, 0, gradient == nullptr ? 0 : gradient->steps(),
+                               message);
 }
 
 VkfResult vkfCmdGradientSteps(VkCommandBuffer commandBuffer, VkfGradient gradient, const VkfGradientBindings* bindings,
@@ -323,7 +320,7 @@ VkfResult vkfCmdGradientSteps(VkCommandBuffer commandBuffer, VkfGradient gradien
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
                          gradient == nullptr ? "gradient" : "commandBuffer");
     }
-    const uint32_t steps = gradient->schedule.steps();
+    const uint32_t steps = gradient->steps();
     if (uint64_t{firstStep} + stepCount > steps) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT,
                          "firstStep + stepCount is %llu; the gradient has %u steps",

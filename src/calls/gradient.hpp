@@ -5,13 +5,12 @@
 
 #include <vkflash/vkflash.h>
 
+#include "planning/gradient/gradient.hpp"
 #include "problem/gradient.hpp"
-#include "schedule/gradient/gradient.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
-struct VkfGradient_T {
+struct VkfGradient_T : vkf::GradientPlan {
     VkfContext context = nullptr;
     vkf::CheckedGradient problem{};
-    vkf::GradientSchedule schedule;
     std::vector<VkPipeline> pipelines; // one for each phase
 };

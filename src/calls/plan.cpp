@@ -18,10 +18,10 @@ VkfResult checkContext(VkfContext context, VkfMessage* message) {
     return context != nullptr ? VKF_SUCCESS : fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
 }
 
-VkfResult scheduleFor(const TunedDevice& device, const VkfProblem* problem, CheckedProblem* checked, Schedule* schedule,
-                      VkfMessage* message) {
+VkfResult planFor(const TunedDevice& device, const VkfProblem* problem, CheckedProblem* checked, AttentionPlan* plan,
+                  VkfMessage* message) {
     const VkfResult result = checkProblem(problem, checked, message);
-    return result == VKF_SUCCESS ? makeSchedule(device, *checked, schedule, message) : result;
+    return result == VKF_SUCCESS ? makePlan(device, *checked, plan, message) : result;
 }
 
 VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
@@ -33,12 +33,11 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     }
     auto created = std::make_unique<VkfPlan_T>();
     created->context = context;
-    if (const VkfResult result =
-            scheduleFor(context->tunedDevice(), problem, &created->problem, &created->schedule, message);
+    if (const VkfResult result = planFor(context->tunedDevice(), problem, &created->problem, created.get(), message);
         result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = getPipelines(context, created->schedule.phases, &created->pipelines, message);
+    if (const VkfResult result = getPipelines(context, created->phases, &created->pipelines, message);
         result != VKF_SUCCESS) {
         return result;
     }
@@ -92,35 +91,34 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
         p.queryRows, p.keys, p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
         vkfTypeName(p.o.type), info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s",
         info->workgroupSize, info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
-        matrixText(plan.schedule.matrix).data(), pagesText(p.paging).data(), info->stepCount,
-        info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
+        matrixText(plan.matrix).data(), pagesText(p.paging).data(), info->stepCount, info->stepCount == 1 ? "" : "s",
+        info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
-    const Schedule& schedule = plan.schedule;
     const VkfProblem& p = plan.problem.given;
     VkfPlanInfo info{};
     info.structSize = sizeof info;
-    info.path = schedule.path;
-    info.stepCount = schedule.steps();
-    info.scratchBytes = schedule.scratchBytes;
+    info.path = plan.path;
+    info.stepCount = plan.steps();
+    info.scratchBytes = plan.scratchBytes;
     info.scratchAlignment = scratchAlignment;
-    info.tileRows = schedule.tile.rows;
-    info.tileKeys = schedule.tile.keys;
-    info.workgroupSize = schedule.tile.workgroupSize;
-    info.sharedMemoryBytes = schedule.tile.sharedBytes;
-    info.subgroupReductions = std::any_of(schedule.phases.begin(), schedule.phases.end(),
-                                          [](const Phase& phase) { return phase.variant.subgroups; })
-                                  ? 1
-                                  : 0;
+    info.tileRows = plan.tile.rows;
+    info.tileKeys = plan.tile.keys;
+    info.workgroupSize = plan.tile.workgroupSize;
+    info.sharedMemoryBytes = plan.tile.sharedBytes;
+    info.subgroupReductions =
+        std::any_of(plan.phases.begin(), plan.phases.end(), [](const Phase& phase) { return phase.variant.subgroups; })
+            ? 1
+            : 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(plan.problem.layout(role).type));
     }
-    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, schedule.inputAlignment);
-    info.kvSplits = schedule.splits;
-    std::snprintf(info.tile, sizeof info.tile, "%s", schedule.tileText.c_str());
-    info.tuned = schedule.tuned ? 1 : 0;
-    info.productType = schedule.productType;
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, plan.inputAlignment);
+    info.kvSplits = plan.splits;
+    std::snprintf(info.tile, sizeof info.tile, "%s", plan.tileText.c_str());
+    info.tuned = plan.tuned ? 1 : 0;
+    info.productType = plan.productType;
     info.operations =
         visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(plan.problem);
@@ -134,10 +132,9 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
 VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedProblem checked{};
-        vkf::Schedule schedule;
+        vkf::AttentionPlan plan;
         const VkfResult result = vkf::checkContext(context, message);
-        return result == VKF_SUCCESS ? vkf::scheduleFor(context->tunedDevice(), problem, &checked, &schedule, message)
-                                     : result;
+        return result == VKF_SUCCESS ? vkf::planFor(context->tunedDevice(), problem, &checked, &plan, message) : result;
     });
 }
 
@@ -145,11 +142,11 @@ VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* p
     return vkf::guarded(message, [&] {
         vkf::Caps caps;
         vkf::CheckedProblem checked{};
-        vkf::Schedule schedule;
+        vkf::AttentionPlan plan;
         if (const VkfResult result = vkf::queryCaps(query, &caps, message); result != VKF_SUCCESS) {
             return result;
         }
-        return vkf::scheduleFor({caps}, problem, &checked, &schedule, message);
+        return vkf::planFor({caps}, problem, &checked, &plan, message);
     });
 }
 

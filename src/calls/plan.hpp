@@ -5,13 +5,12 @@
 
 #include <vkflash/vkflash.h>
 
+#include "planning/plan.hpp"
 #include "problem/problem.hpp"
-#include "schedule/schedule.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
-struct VkfPlan_T {
+struct VkfPlan_T : vkf::AttentionPlan {
     VkfContext context;
     vkf::CheckedProblem problem;
-    vkf::Schedule schedule;
     std::vector<VkPipeline> pipelines; // one for each phase
 };

@@ -35,7 +35,7 @@ VkfTileCandidate candidateOf(const ConsideredTile& tile) {
 } // namespace vkf
 
 uint32_t vkfGetPlanTileCount(VkfPlan plan) {
-    return plan != nullptr ? static_cast<uint32_t>(plan->schedule.considered.size()) : 0;
+    return plan != nullptr ? static_cast<uint32_t>(plan->considered.size()) : 0;
 }
 
 VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candidate, VkfMessage* message) {
@@ -43,7 +43,7 @@ VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate* candida
         if (plan == nullptr) {
             return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
         }
-        const vkf::ConsideredTiles& tiles = plan->schedule.considered;
+        const vkf::ConsideredTiles& tiles = plan->considered;
         if (index >= tiles.size()) {
             return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "index is %u; %zu tiles were considered", index,
                              tiles.size());

@@ -9,9 +9,9 @@
 #include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
 #include "calls/recorder.hpp"
-#include "schedule/call_table.hpp"
-#include "schedule/kernel_parameters.hpp"
-#include "schedule/packed_sequences.hpp"
+#include "planning/call_table.hpp"
+#include "planning/kernel_parameters.hpp"
+#include "planning/packed_sequences.hpp"
 
 namespace vkf {
 namespace {
@@ -31,8 +31,7 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     };
     for (const auto& tensor : tensors) {
         const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
-        const uint64_t alignment =
-            tensor.role == VKF_TENSOR_O ? plan.schedule.outputAlignment : plan.schedule.inputAlignment;
+        const uint64_t alignment = tensor.role == VKF_TENSOR_O ? plan.outputAlignment : plan.inputAlignment;
         const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand),
                         vkfStoredBytes(layout.type, layout.elements),
                         std::max(elementAlignment(layout.type), alignment)};
@@ -45,25 +44,24 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
 
 VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
                          VkfMessage* message) {
-    const Schedule& schedule = plan.schedule;
     VkDeviceAddress& scratch = addresses->at(Operand::scratch);
-    const Need need{"scratch", &bindings.scratch, &scratch, schedule.scratchBytes, scratchAlignment};
+    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratchBytes, scratchAlignment};
     if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (schedule.scratchBytes != 0 && bindings.scratch.size == 0) {
+    if (plan.scratchBytes != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the plan needs %llu bytes",
-                    static_cast<unsigned long long>(schedule.scratchBytes));
+                    static_cast<unsigned long long>(plan.scratchBytes));
     }
-    addresses->at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
-    addresses->at(Operand::scratchLse) = scratch + schedule.scratchLseOffset;
-    addresses->at(Operand::expandedK) = scratch + schedule.expandedKeys.keyOffset;
-    addresses->at(Operand::expandedV) = scratch + schedule.expandedKeys.valueOffset;
-    addresses->tableAddress = scratch + schedule.tableOffset;
-    addresses->table.tile_map = scratch + schedule.mapOffset;
-    addresses->table.tile_order = scratch + schedule.orderOffset;
-    addresses->table.slots = scratch + schedule.slots.offset;
-    addresses->table.slot_count = schedule.slots.count;
+    addresses->at(Operand::scratchState) = scratch + plan.scratchStateOffset;
+    addresses->at(Operand::scratchLse) = scratch + plan.scratchLseOffset;
+    addresses->at(Operand::expandedK) = scratch + plan.expandedKeys.keyOffset;
+    addresses->at(Operand::expandedV) = scratch + plan.expandedKeys.valueOffset;
+    addresses->tableAddress = scratch + plan.tableOffset;
+    addresses->table.tile_map = scratch + plan.mapOffset;
+    addresses->table.tile_order = scratch + plan.orderOffset;
+    addresses->table.slots = scratch + plan.slots.offset;
+    addresses->table.slot_count = plan.slots.count;
     return VKF_SUCCESS;
 }
 
@@ -92,17 +90,17 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
 // Records steps [first, last) of one phase. The phases that write the table or list sequences have a single step.
 void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
                  uint32_t first, uint32_t last) {
-    const Phase& phase = plan.schedule.phases[index];
+    const Phase& phase = plan.phases[index];
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        if (plan.schedule.inParts) {
+        if (plan.inParts) {
             recorder.table(index, wordsOf(shared::PartsTable{addresses.table, 0, 0}), addresses.tableAddress);
         } else {
             recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
         }
         break;
     case Kernel::listSequences:
-        recorder.once(index, sequenceList(plan.problem.given, plan.schedule.slots, addresses.table.row_starts,
+        recorder.once(index, sequenceList(plan.problem.given, plan.slots, addresses.table.row_starts,
                                           plan.problem.given.queryRows, addresses.table.slots));
         break;
     case Kernel::mergeSplits:
@@ -124,12 +122,12 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
         return result;
     }
     Addresses addresses;
-    if (!plan.schedule.phases.empty()) {
+    if (!plan.phases.empty()) {
         if (const VkfResult result = resolveAll(plan, bindings, &addresses, message); result != VKF_SUCCESS) {
             return result;
         }
     }
-    const Recorder recorder(*plan.context, plan.schedule.phases, plan.pipelines, commandBuffer);
+    const Recorder recorder(*plan.context, plan.phases, plan.pipelines, commandBuffer);
     recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
         recordPhase(plan, recorder, index, addresses, first, last);
     });
@@ -141,8 +139,7 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
 
 VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                           VkfMessage* message) {
-    return vkfCmdAttentionSteps(commandBuffer, plan, bindings, 0, plan == nullptr ? 0 : plan->schedule.steps(),
-                                message);
+    return vkfCmdAttentionSteps(commandBuffer, plan, bindings, 0, plan == nullptr ? 0 : plan->steps(), message);
 }
 
 VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
@@ -150,7 +147,7 @@ VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, cons
     if (commandBuffer == VK_NULL_HANDLE || plan == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", plan == nullptr ? "plan" : "commandBuffer");
     }
-    const uint32_t steps = plan->schedule.steps();
+    const uint32_t steps = plan->steps();
     if (uint64_t{firstStep} + stepCount > steps) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "firstStep + stepCount is %llu; the plan has %u steps",
                          static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gets the pipelines of a schedule's phases, and records the phases into a command buffer.
+// Gets the pipelines of a plan's phases, and records the phases into a command buffer.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "calls/context.hpp"
-#include "schedule/call_table.hpp"
-#include "schedule/schedule.hpp"
+#include "planning/call_table.hpp"
+#include "planning/plan.hpp"
 
 namespace vkf {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All that the library needs to know about a device, read once, as plain data. All decisions (tiles, schedules) take
+// All that the library needs to know about a device, read once, as plain data. All decisions (tiles, plans) take
 // this data instead of a handle, so that tests need no device.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels. Each has a row in a table: all that the host must know to build, specialize and schedule it.
+// The kernels. Each has a row in a table: all that the host must know to build, specialize and plan with it.
 #pragma once
 
 #include <array>

@@ -6,8 +6,8 @@
 // table's users:
 //
 //     calls/record.cpp           resolves and checks the bindings in a loop over the rows
-//     schedule/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
-//     schedule/                  asks windowSlot what that slot holds
+//     planning/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
+//     planning/                  asks windowSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing
 //
 // A new input takes a bit, a value of Input, a row, and the code that uses it. docs/architecture.md lists all places.

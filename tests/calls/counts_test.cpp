@@ -125,19 +125,19 @@ bool isEmpty(const VkfProblem& p) { return p.batch == 0 || p.queryHeads == 0 || 
 // All that vkflash.h and inspect.h do with a plan, but for pipelines.
 void checkPlan(FakeContext& context, const VkfProblem& p) {
     VkfMessage message{};
-    VkfPlan_T plan{context.get(), {}, {}, {}};
+    VkfPlan_T plan{{}, context.get(), {}, {}};
     REQUIRE(vkf::checkProblem(&p, &plan.problem, &message) == VKF_SUCCESS);
-    const VkfResult result = vkf::makeSchedule(context.get()->tunedDevice(), plan.problem, &plan.schedule, &message);
+    const VkfResult result = vkf::makePlan(context.get()->tunedDevice(), plan.problem, &plan, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
-        if (!plan.schedule.phases.empty() || plan.schedule.scratchBytes != 0) {
-            FAIL_CHECK("a schedule was written in part");
+        if (!plan.phases.empty() || plan.scratchBytes != 0) {
+            FAIL_CHECK("a plan was written in part");
         }
         return;
     }
     auto info = vkf::make<VkfPlanInfo>();
     REQUIRE(vkfGetPlanInfo(&plan, &info, &message) == VKF_SUCCESS);
-    if (!arePhasesSound(plan.schedule.phases, info.stepCount) || (info.stepCount == 0) != isEmpty(p) ||
+    if (!arePhasesSound(plan.phases, info.stepCount) || (info.stepCount == 0) != isEmpty(p) ||
         !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
         FAIL_CHECK(info.description);
     }
@@ -145,7 +145,7 @@ void checkPlan(FakeContext& context, const VkfProblem& p) {
         auto tile = vkf::make<VkfTileCandidate>();
         REQUIRE(vkfGetPlanTile(&plan, i, &tile, &message) == VKF_SUCCESS);
     }
-    plan.pipelines.resize(plan.schedule.phases.size());
+    plan.pipelines.resize(plan.phases.size());
     const VkfBindings bindings = bindingsOf(p, info.scratchBytes);
     if (info.stepCount != 0) {
         checkRecording(info.stepCount, [&](uint32_t step, VkfMessage* failure) {
@@ -211,14 +211,13 @@ bool hasGradient(const VkfGradientProblem& p, VkfGradientBits bit) {
 
 void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
     VkfMessage message{};
-    VkfGradient_T gradient{context.get(), {}, {}, {}};
+    VkfGradient_T gradient{{}, context.get(), {}, {}};
     REQUIRE(vkf::checkGradient(&p, &gradient.problem, &message) == VKF_SUCCESS);
-    const VkfResult result =
-        vkf::makeGradientSchedule(context.get()->tunedDevice(), gradient.problem, &gradient.schedule, &message);
+    const VkfResult result = vkf::makeGradientPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
-        if (!gradient.schedule.phases.empty() || gradient.schedule.scratchBytes != 0) {
-            FAIL_CHECK("a schedule was written in part");
+        if (!gradient.phases.empty() || gradient.scratchBytes != 0) {
+            FAIL_CHECK("a plan was written in part");
         }
         return;
     }
@@ -236,11 +235,11 @@ void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
         writes = writes || hasGradient(p, bit);
         (bindings.*output).address = hasGradient(p, bit) ? 0x1000 : 0;
     }
-    if (!arePhasesSound(gradient.schedule.phases, info.stepCount) || (info.stepCount != 0) != writes ||
+    if (!arePhasesSound(gradient.phases, info.stepCount) || (info.stepCount != 0) != writes ||
         !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
         FAIL_CHECK(info.description);
     }
-    gradient.pipelines.resize(gradient.schedule.phases.size());
+    gradient.pipelines.resize(gradient.phases.size());
     const VkfBindings call = bindingsOf(*p.problem, 0);
     bindings.call = &call;
     bindings.dout.address = bindings.scratch.address = 0x1000;

@@ -16,8 +16,8 @@
 #include "calls/context.hpp"
 #include "calls/merge.hpp"
 #include "calls/plan.hpp"
-#include "schedule/call_table.hpp"
-#include "schedule/packed_sequences.hpp"
+#include "planning/call_table.hpp"
+#include "planning/packed_sequences.hpp"
 #include "shared/phase_params.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -89,7 +89,7 @@ vkf::DeviceFunctions writingDown() {
 // The unfused path, three kernels, in steps of a few work items.
 struct Fixture {
     VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), {}, writingDown()};
-    VkfPlan_T plan{&context, {}, {}, {}};
+    VkfPlan_T plan{{}, &context, {}, {}};
     VkfBindings bindings = vkf::make<VkfBindings>();
     VkfResult result = VKF_ERROR_VULKAN; // result of the last recording
     VkfMessage message{};
@@ -105,8 +105,8 @@ struct Fixture {
     explicit Fixture(VkfPath path = VKF_PATH_STANDARD) : Fixture(problemOn(path)) {}
     explicit Fixture(const VkfProblem& problem) {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
-        REQUIRE(vkf::makeSchedule(context.tunedDevice(), plan.problem, &plan.schedule, nullptr) == VKF_SUCCESS);
-        plan.pipelines.resize(plan.schedule.phases.size());
+        REQUIRE(vkf::makePlan(context.tunedDevice(), plan.problem, &plan, nullptr) == VKF_SUCCESS);
+        plan.pipelines.resize(plan.phases.size());
         for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o}) {
             binding->address = 0x1000;
         }
@@ -114,7 +114,7 @@ struct Fixture {
         bindings.probabilities.address = vkf::has(problem, VKF_ARRAY_PROBABILITIES) ? 0x1000 : 0;
         bindings.keyLengths.address = vkf::has(problem, VKF_ARRAY_KEY_LENGTHS) ? 0x1000 : 0;
         bindings.scratch.address = 0x1000;
-        bindings.scratch.size = plan.schedule.scratchBytes;
+        bindings.scratch.size = plan.scratchBytes;
     }
 
     std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
@@ -130,7 +130,7 @@ struct Fixture {
 TEST_CASE("phases wait for each other, steps of a phase do not, and every item is recorded once", "[record]") {
     Fixture fixture;
     std::vector<Recorded> expected;
-    for (const vkf::Phase& phase : fixture.plan.schedule.phases) {
+    for (const vkf::Phase& phase : fixture.plan.phases) {
         if (!expected.empty()) {
             expected.push_back({Command::barrier});
         }
@@ -139,8 +139,8 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
             expected.push_back({Command::dispatch, first, std::min(phase.itemsPerStep, phase.items - first)});
         }
     }
-    const uint32_t steps = fixture.plan.schedule.steps();
-    REQUIRE(fixture.plan.schedule.phases.size() == 3);
+    const uint32_t steps = fixture.plan.steps();
+    REQUIRE(fixture.plan.phases.size() == 3);
     REQUIRE(steps > 3); // else the test could not tell steps from phases
     CHECK(fixture.record(0, steps) == expected);
     CHECK(fixture.result == VKF_SUCCESS);
@@ -156,9 +156,9 @@ TEST_CASE("a phase that joins the phase before it waits for nothing", "[record]"
     vkf::enable(problem, VKF_ARRAY_LSE, false);
     Fixture fixture(problem);
     fixture.bindings.bias.address = 0x1000;
-    const std::vector<Recorded> all = fixture.record(0, fixture.plan.schedule.steps());
+    const std::vector<Recorded> all = fixture.record(0, fixture.plan.steps());
     CHECK(fixture.result == VKF_SUCCESS);
-    REQUIRE(fixture.plan.schedule.phases.size() == 5); // table, map, order, two classes of rows
+    REQUIRE(fixture.plan.phases.size() == 5); // table, map, order, two classes of rows
     const auto count = [&](Command command) {
         return std::count_if(all.begin(), all.end(), [&](const Recorded& r) { return r.command == command; });
     };
@@ -172,7 +172,7 @@ TEST_CASE("steps recorded one by one are those of the whole, a phase's first wit
         std::erase_if(list, [](const Recorded& r) { return r.command == Command::bind; });
         return list;
     };
-    const uint32_t steps = fixture.plan.schedule.steps();
+    const uint32_t steps = fixture.plan.steps();
     std::vector<Recorded> pieces;
     for (uint32_t step = 0; step < steps; step++) {
         const std::vector<Recorded> piece = fixture.record(step, 1);
@@ -185,11 +185,11 @@ TEST_CASE("steps recorded one by one are those of the whole, a phase's first wit
 
 TEST_CASE("passes wait for each other, and no step reaches over the end of one", "[record]") {
     Fixture fixture(VKF_PATH_KEY_OUTER);
-    REQUIRE(fixture.plan.schedule.phases.size() == 2);
-    const vkf::Phase& passes = fixture.plan.schedule.phases[0];
-    const vkf::Phase& finish = fixture.plan.schedule.phases[1];
-    const uint32_t rowTiles = (150 + fixture.plan.schedule.tile.rows - 1) / fixture.plan.schedule.tile.rows * 6;
-    const uint32_t keyTiles = (200 + fixture.plan.schedule.tile.keys - 1) / fixture.plan.schedule.tile.keys;
+    REQUIRE(fixture.plan.phases.size() == 2);
+    const vkf::Phase& passes = fixture.plan.phases[0];
+    const vkf::Phase& finish = fixture.plan.phases[1];
+    const uint32_t rowTiles = (150 + fixture.plan.tile.rows - 1) / fixture.plan.tile.rows * 6;
+    const uint32_t keyTiles = (200 + fixture.plan.tile.keys - 1) / fixture.plan.tile.keys;
     REQUIRE(keyTiles > 1);
     REQUIRE(passes.itemsPerStep < rowTiles); // else the test could not tell steps from passes
     REQUIRE(rowTiles % passes.itemsPerStep != 0);
@@ -207,7 +207,7 @@ TEST_CASE("passes wait for each other, and no step reaches over the end of one",
     walk.push_back({Command::barrier});
     walk.push_back({Command::bind});
     walk.push_back({Command::dispatch, 0, finish.items});
-    CHECK(fixture.record(0, fixture.plan.schedule.steps()) == walk);
+    CHECK(fixture.record(0, fixture.plan.steps()) == walk);
     CHECK(fixture.record(0, passes.steps()) == expected);
     // Only the first step of the second pass.
     CHECK(
@@ -249,18 +249,18 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
             problem.path = path;
             vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
-            const uint64_t without = Fixture(problem).plan.schedule.scratchBytes;
+            const uint64_t without = Fixture(problem).plan.scratchBytes;
             vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
             problem.probabilityRowCount = 7;
             vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
             Fixture fixture(problem);
-            const vkf::Schedule& schedule = fixture.plan.schedule;
-            CHECK(schedule.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
+            const vkf::AttentionPlan& plan = fixture.plan;
+            CHECK(plan.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
             fixture.bindings.lse.address = lse != 0 ? 0x20000 : 0;
             fixture.bindings.probabilityRows.address = 0x30000;
-            const vkf::Phase& last = schedule.phases.back();
+            const vkf::Phase& last = plan.phases.back();
             REQUIRE(last.variant.kernel == vkf::Kernel::attentionProbabilities);
-            const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+            const std::vector<Recorded> all = fixture.record(0, plan.steps());
             CHECK(fixture.result == VKF_SUCCESS);
             REQUIRE(all.size() > 3);
             CHECK(all[all.size() - 3].command == Command::barrier);
@@ -272,9 +272,9 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             CHECK(params.probabilities == 0x1000);
             CHECK(params.row_count == vkf::probabilityRows(problem));
             CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
-            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + schedule.scratchLseOffset));
+            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + plan.scratchLseOffset));
             // The kernel that writes lse writes to the place where it is read.
-            CHECK(std::any_of(schedule.phases.begin(), schedule.phases.end() - 1, [&](const vkf::Phase& phase) {
+            CHECK(std::any_of(plan.phases.begin(), plan.phases.end() - 1, [&](const vkf::Phase& phase) {
                 return phase.lse == last.lse && writesLse(phase.variant);
             }));
         }
@@ -321,7 +321,7 @@ TEST_CASE("a single optional input uses the push-constant slot of the window", "
     fixture.bindings.sinks.address = 0x123456789abcdef0;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
-    CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
+    CHECK(fixture.plan.phases.front().variant.kernel != vkf::Kernel::writeTable);
     CHECK(static_cast<uint32_t>(pushed.window_slot_low) == 0x9abcdef0);
     CHECK(static_cast<uint32_t>(pushed.window_slot_high) == 0x12345678);
 }
@@ -335,15 +335,15 @@ TEST_CASE("the merge of key splits gets push constants of its own", "[record]") 
     fixture.bindings.o.address = 0x20000;
     fixture.bindings.lse.address = 0x30000;
     fixture.bindings.sinks.address = 0x40000;
-    const vkf::Schedule& schedule = fixture.plan.schedule;
-    REQUIRE(schedule.phases.back().variant.kernel == vkf::Kernel::mergeSplits);
-    fixture.record(0, schedule.steps());
+    const vkf::AttentionPlan& plan = fixture.plan;
+    REQUIRE(plan.phases.back().variant.kernel == vkf::Kernel::mergeSplits);
+    fixture.record(0, plan.steps());
     REQUIRE(fixture.result == VKF_SUCCESS);
     vkf::shared::SplitMergeParams merge{};
     REQUIRE(pushedBytes == sizeof merge);
     std::memcpy(&merge, &pushed, sizeof merge);
     CHECK(merge.partial_o == 0x1000);
-    CHECK(merge.partial_state == 0x1000 + schedule.scratchStateOffset);
+    CHECK(merge.partial_state == 0x1000 + plan.scratchStateOffset);
     CHECK(merge.o == 0x20000);
     CHECK(merge.lse == 0x30000);
     CHECK(merge.sinks == 0x40000);
@@ -362,7 +362,7 @@ TEST_CASE("merges of plans that differ in what no merge reads share a pipeline",
         problem.kvSplits = 4;
         problem.causal = batch > 1;
         problem.o.type = VKF_TYPE_F16;
-        return Fixture(problem).plan.schedule.phases.back().variant;
+        return Fixture(problem).plan.phases.back().variant;
     };
     CHECK(merge(200, VKF_TYPE_F32, 1) == merge(3000, VKF_TYPE_F16, 2));
 }
@@ -407,7 +407,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     fixture.record(0, 1);
     CHECK(std::string(fixture.message.text) == "the address of mask, 0x4002, is not aligned to 4 bytes");
     fixture.bindings.mask.address = 0x5000;
-    const std::vector<Recorded> all = fixture.record(0, fixture.plan.schedule.steps());
+    const std::vector<Recorded> all = fixture.record(0, fixture.plan.steps());
     CHECK(fixture.result == VKF_SUCCESS);
     REQUIRE(all.size() > 4);
     CHECK(all[0].command == Command::bind);
@@ -416,9 +416,9 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
         CHECK(all[place].command == Command::dispatch);
     }
     CHECK(all[place].command == Command::barrier);
-    const uint64_t table = 0x1000 + fixture.plan.schedule.tableOffset;
+    const uint64_t table = 0x1000 + fixture.plan.tableOffset;
     CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
-    CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
+    CHECK(fixture.plan.scratchBytes >= fixture.plan.tableOffset + sizeof(vkf::shared::CallTable));
 
     // Together the pieces are the whole table.
     vkf::shared::CallTable from{};
@@ -449,22 +449,22 @@ TEST_CASE("packed sequences need their lengths, and list their slots before they
         CHECK(fixture.result == VKF_ERROR_BINDING_TOO_SMALL);
         (fixture.bindings.*binding).size = 16;
     }
-    const vkf::Schedule& schedule = fixture.plan.schedule;
-    const std::vector<Recorded> all = fixture.record(0, schedule.steps());
+    const vkf::AttentionPlan& plan = fixture.plan;
+    const std::vector<Recorded> all = fixture.record(0, plan.steps());
     CHECK(fixture.result == VKF_SUCCESS);
     REQUIRE(all.size() > callTablePieces + 4);
     const size_t list = callTablePieces + 1; // behind the table
     CHECK(all[list].command == Command::bind);
     CHECK(all[list + 1].command == Command::dispatch);
     CHECK(all[list + 2].command == Command::barrier);
-    CHECK(schedule.slots.count == 100 / schedule.tile.rows + 3);
-    CHECK(schedule.scratchBytes >= schedule.slots.offset + uint64_t{4} * schedule.slots.count);
-    const vkf::shared::SequenceList params = vkf::sequenceList(problem, schedule.slots, 0x4000, 100, 0x5000);
+    CHECK(plan.slots.count == 100 / plan.tile.rows + 3);
+    CHECK(plan.scratchBytes >= plan.slots.offset + uint64_t{4} * plan.slots.count);
+    const vkf::shared::SequenceList params = vkf::sequenceList(problem, plan.slots, 0x4000, 100, 0x5000);
     CHECK(params.starts == 0x4000);
     CHECK(params.slots == 0x5000);
     CHECK(params.sequences == 3);
     CHECK(params.count == 100);
-    CHECK(params.tile_rows == schedule.tile.rows);
+    CHECK(params.tile_rows == plan.tile.rows);
 }
 
 TEST_CASE("memory for an array that the problem does not have is refused", "[record]") {
@@ -509,7 +509,7 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     CHECK(fixture.result == VKF_SUCCESS);
     CHECK(pushed.window_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
     CHECK(pushed.window_slot_high == 0x12345678);
-    CHECK(fixture.plan.schedule.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
+    CHECK(fixture.plan.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
     table.address += 2;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);

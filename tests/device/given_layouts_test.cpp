@@ -49,7 +49,7 @@ struct Change {
 
 } // namespace
 
-TEST_CASE("element layouts of the table are accepted and come back as they are", "[schedule]") {
+TEST_CASE("element layouts of the table are accepted and come back as they are", "[planning]") {
     for (const vkf::MatrixLayout& known : {nvidia, llvmpipe}) {
         const VkfMatrixLayout given = givenLayout(VKF_TYPE_F16, known);
         VkfMessage message{};
@@ -64,7 +64,7 @@ TEST_CASE("element layouts of the table are accepted and come back as they are",
     }
 }
 
-TEST_CASE("element layouts that no device can have are refused by matrix and element", "[schedule]") {
+TEST_CASE("element layouts that no device can have are refused by matrix and element", "[planning]") {
     using Layout = VkfMatrixLayout;
     constexpr VkfResult invalid = VKF_ERROR_INVALID_ARGUMENT;
     const Change changes[] = {
@@ -124,7 +124,7 @@ TEST_CASE("element layouts that no device can have are refused by matrix and ele
     CHECK_THAT(std::string(message.text), ContainsSubstring("layout is null"));
 }
 
-TEST_CASE("scores pass through shared memory in layouts of another form", "[schedule]") {
+TEST_CASE("scores pass through shared memory in layouts of another form", "[planning]") {
     using Layout = VkfMatrixLayout;
     constexpr VkfResult unsupported = VKF_ERROR_UNSUPPORTED;
     const Change changes[] = {
@@ -161,7 +161,7 @@ TEST_CASE("scores pass through shared memory in layouts of another form", "[sche
     }
 }
 
-TEST_CASE("a given layout takes the place of none, and narrow shapes go with it", "[schedule]") {
+TEST_CASE("a given layout takes the place of none, and narrow shapes go with it", "[planning]") {
     const VkfMatrixLayout full = givenLayout(VKF_TYPE_F16, nvidia);
     const VkfMatrixLayout narrow = narrowLayout(VKF_TYPE_F16);
     CHECK(vkfCheckMatrixLayout(&narrow, nullptr) == VKF_SUCCESS);
@@ -199,7 +199,7 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
     CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
 }
 
-TEST_CASE("among given layouts the largest that kernels can use is taken", "[schedule]") {
+TEST_CASE("among given layouts the largest that kernels can use is taken", "[planning]") {
     VkfMatrixLayout small = givenLayout(VKF_TYPE_F16, nvidia);
     small.columns = small.depth = 8; // 16x8x8
     small.result.elementBits[1] = {8, 0};
@@ -223,7 +223,7 @@ TEST_CASE("among given layouts the largest that kernels can use is taken", "[sch
     }
 }
 
-TEST_CASE("a layout of a shape that the device lacks is refused", "[schedule]") {
+TEST_CASE("a layout of a shape that the device lacks is refused", "[planning]") {
     vkf::Caps caps = unknownDriver();
     std::string words;
     CHECK(use({givenLayout(VKF_TYPE_BF16, nvidia)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);

@@ -55,7 +55,7 @@ std::vector<vkf::MatrixLayout> allLayouts() {
 
 } // namespace
 
-TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
+TEST_CASE("a matrix layout gives each element one place", "[planning]") {
     for (const vkf::MatrixLayout& layout : allLayouts()) {
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
         REQUIRE(layout.rows > 0);
@@ -72,7 +72,7 @@ TEST_CASE("a matrix layout gives each element one place", "[schedule]") {
     }
 }
 
-TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[schedule]") {
+TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[planning]") {
     const auto isAt = [](vkf::MatrixLayout::Place place, uint32_t row, uint32_t column) {
         return place.row == row && place.column == column;
     };
@@ -89,7 +89,7 @@ TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[schedule
     CHECK(isAt(llvmpipe.placeOf(6, 5), 6, 5));
 }
 
-TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[schedule]") {
+TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[planning]") {
     for (const vkf::MatrixLayout& layout : allLayouts()) {
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
@@ -102,12 +102,12 @@ TEST_CASE("elements of a slot share a row, and so do lanes that differ in a colu
     }
 }
 
-TEST_CASE("where nobody looked, there is no matrix layout", "[schedule]") {
+TEST_CASE("where nobody looked, there is no matrix layout", "[planning]") {
     CHECK(vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_RADV, 32, 16, 16).rows == 0);
     CHECK(vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 8).rows == 0);
 }
 
-TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours", "[schedule]") {
+TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours", "[planning]") {
     for (const Exchanged& shape : exchangedShapes) {
         const vkf::MatrixLayout layout =
             vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth);
@@ -123,7 +123,7 @@ TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours",
     }
 }
 
-TEST_CASE("shapes that the exchange cannot stage have no layout", "[schedule]") {
+TEST_CASE("shapes that the exchange cannot stage have no layout", "[planning]") {
     CHECK(vkf::exchangedMatrixLayout(64, 8, 8, 16).rows == 0);    // not four elements an invocation
     CHECK(vkf::exchangedMatrixLayout(8, 16, 16, 16).rows == 0);   // more than sixteen
     CHECK(vkf::exchangedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no place has bits for
@@ -134,7 +134,7 @@ TEST_CASE("shapes that the exchange cannot stage have no layout", "[schedule]") 
     CHECK(vkf::exchangedMatrixLayout(0, 16, 16, 16).rows == 0);
 }
 
-TEST_CASE("operands are filled from registers only where bits of lane and element are in order", "[schedule]") {
+TEST_CASE("operands are filled from registers only where bits of lane and element are in order", "[planning]") {
     for (const Known& known : knownShapes) {
         const vkf::MatrixLayout layout = vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth);
         CHECK(layout.fillsFromRegisters());

@@ -177,14 +177,14 @@ TEST_CASE("no layout passes its test on a device that loads matrices wrong", "[h
     }
 }
 
-TEST_CASE("the test of loads has the strides of the attention kernels", "[schedule]") {
+TEST_CASE("the test of loads has the strides of the attention kernels", "[planning]") {
     for (const uint32_t side : {8U, 16U}) {
         CHECK(VKF_ELEMENT_TILE_ROW(side, 8) == VKF_MATRIX_ROW_WORDS(2, side));
         CHECK(VKF_ELEMENT_TILE_ROW(side, 4) == VKF_MATRIX_EXCHANGE_ROW_WORDS(2 * side));
     }
 }
 
-TEST_CASE("the quirk of wrong matrix loads closes matrices of every type", "[schedule]") {
+TEST_CASE("the quirk of wrong matrix loads closes matrices of every type", "[planning]") {
     Caps caps = test::matrixCaps();
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.bf16Matrix = caps.f16Matrix;

@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "schedule/schedule.hpp"
+#include "planning/plan.hpp"
 #include "shared/call_table.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/everywhere.hpp"
 #include "support/lacking.hpp"
 #include "support/masks.hpp"
+#include "support/plans.hpp"
 #include "support/reference.hpp"
-#include "support/schedules.hpp"
 #include "support/variations.hpp"
 
 namespace {
@@ -363,7 +363,7 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     CHECK(messageOf({}, {}).empty());
 }
 
-TEST_CASE("slots are enough for the tiles of packed sequences, and at most one of each is idle", "[schedule]") {
+TEST_CASE("slots are enough for the tiles of packed sequences, and at most one of each is idle", "[planning]") {
     std::mt19937 random(5);
     for (const uint32_t packedHeads : {1U, 4U, 7U}) {
         for (const uint32_t tileRows : {8U, 16U, 128U}) {
@@ -381,13 +381,13 @@ TEST_CASE("slots are enough for the tiles of packed sequences, and at most one o
     }
 }
 
-TEST_CASE("tiles and splits of packed sequences are those of the longest, or of the mean", "[schedule]") {
+TEST_CASE("tiles and splits of packed sequences are those of the longest, or of the mean", "[planning]") {
     const vkf::Caps caps = vkf::test::matrixCaps();
     VkfProblem problem = problemOf({64, 8, 2, 64 * 2048, 64 * 2048, 128, 0, VKF_TYPE_F16});
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
-    const vkf::Schedule mean = vkf::test::schedule(caps, problem);
+    const vkf::AttentionPlan mean = vkf::test::planOf(caps, problem);
     VkfProblem equal = problemOf({64, 8, 2, 2048, 2048, 128, 0, VKF_TYPE_F16});
-    const vkf::Schedule unpacked = vkf::test::schedule(caps, equal);
+    const vkf::AttentionPlan unpacked = vkf::test::planOf(caps, equal);
     CHECK(mean.path == VKF_PATH_COOPMAT);
     CHECK(mean.tileText == unpacked.tileText);
     REQUIRE(mean.phases.size() == unpacked.phases.size() + 2);
@@ -401,11 +401,11 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     // One row for each sequence: decoding.
     problem.queryRows = 64;
     problem.longestRows = 1;
-    CHECK(vkf::test::schedule(caps, problem).path == VKF_PATH_DECODE);
+    CHECK(vkf::test::planOf(caps, problem).path == VKF_PATH_DECODE);
     // One long sequence among short ones keeps its splits.
     problem = problemOf({8, 2, 1, 16 + 7, 65536 + 70, 128, 0, VKF_TYPE_F16});
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     problem.longestRows = 16;
     problem.longestKeys = 65536;
-    CHECK(vkf::test::schedule(caps, problem).splits > 1);
+    CHECK(vkf::test::planOf(caps, problem).splits > 1);
 }

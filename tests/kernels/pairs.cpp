@@ -401,13 +401,13 @@ PairedCall callOf(const Design& design, const Levels& levels) {
     return call;
 }
 
-bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule) {
+bool isPlanned(const Design& design, const Levels& levels, AttentionPlan* plan) {
     const VkfProblem problem = callOf(design, levels).problem;
     const Caps caps = capsFor(variations[design.variations.front()]);
     CheckedProblem checked{};
-    Schedule made;
+    AttentionPlan made;
     return checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS &&
-           makeSchedule({caps}, checked, schedule != nullptr ? schedule : &made, nullptr) == VKF_SUCCESS;
+           makePlan({caps}, checked, plan != nullptr ? plan : &made, nullptr) == VKF_SUCCESS;
 }
 
 bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel) {

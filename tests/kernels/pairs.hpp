@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "device/caps.hpp"
-#include "schedule/schedule.hpp"
+#include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/variations.hpp"
 
@@ -52,8 +52,8 @@ std::string levelName(size_t feature, size_t level);
 Caps capsFor(const Variation& variation);
 
 PairedCall callOf(const Design& design, const Levels& levels);
-// True if the library plans the call on the first variation of the design. *schedule may be null.
-bool isPlanned(const Design& design, const Levels& levels, Schedule* schedule = nullptr);
+// True if the library plans the call on the first variation of the design. *plan may be null.
+bool isPlanned(const Design& design, const Levels& levels, AttentionPlan* plan = nullptr);
 // True if the library supports the two levels together with all other features plain.
 bool goTogether(const Design& design, size_t feature, size_t level, size_t otherFeature, size_t otherLevel);
 

@@ -92,10 +92,10 @@ std::set<std::string> shadersOfDesigns() {
                 VkfProblem problem = vkf::test::callOf(design, calls[i]).problem;
                 apply(variation, problem);
                 vkf::CheckedProblem checked{};
-                vkf::Schedule schedule;
+                vkf::AttentionPlan plan;
                 REQUIRE(checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
-                REQUIRE(makeSchedule({vkf::test::capsFor(variation)}, checked, &schedule, nullptr) == VKF_SUCCESS);
-                for (const vkf::Phase& phase : schedule.phases) {
+                REQUIRE(makePlan({vkf::test::capsFor(variation)}, checked, &plan, nullptr) == VKF_SUCCESS);
+                for (const vkf::Phase& phase : plan.phases) {
                     names.insert(shaderName(phase.variant));
                 }
             }
@@ -185,7 +185,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
 
 } // namespace
 
-TEST_CASE("the calls have every pair of features that the library supports together", "[schedule]") {
+TEST_CASE("the calls have every pair of features that the library supports together", "[planning]") {
     for (const Design& design : designs()) {
         const std::vector<Levels> calls = callsOf(design);
         forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {
@@ -201,7 +201,7 @@ TEST_CASE("the calls have every pair of features that the library supports toget
     }
 }
 
-TEST_CASE("the few calls have every level of a feature, and every two features together", "[schedule]") {
+TEST_CASE("the few calls have every level of a feature, and every two features together", "[planning]") {
     for (const Design& design : designs()) {
         const std::vector<Levels> calls = fewCallsOf(design);
         const auto isShown = [&](const auto& has) { return std::any_of(calls.begin(), calls.end(), has); };
@@ -220,7 +220,7 @@ TEST_CASE("the few calls have every level of a feature, and every two features t
     }
 }
 
-TEST_CASE("a pair of features is left out only where the library is known to refuse it", "[schedule]") {
+TEST_CASE("a pair of features is left out only where the library is known to refuse it", "[planning]") {
     for (const Design& design : designs()) {
         forEachPair(design, [&](size_t a, size_t i, size_t b, size_t j) {
             CHECK((goTogether(design, a, i, b, j) || isListed(design, a, i, b, j)));
@@ -228,7 +228,7 @@ TEST_CASE("a pair of features is left out only where the library is known to ref
     }
 }
 
-TEST_CASE("every shader of the library is run by some call of the pairs or has tests of its own", "[schedule]") {
+TEST_CASE("every shader of the library is run by some call of the pairs or has tests of its own", "[planning]") {
     const std::set<std::string> run = shadersOfDesigns();
     for (size_t i = 0; i < vkf::shaderBinariesCount; i++) {
         const std::string name = vkf::shaderBinaries[i].name;

@@ -9,7 +9,7 @@
 #include "pipelines/matrix_shaders.hpp"
 #include "pipelines/spirv.hpp"
 
-TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[schedule]") {
+TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this takes", "[planning]") {
     const std::vector<uint32_t> module = {
         0x07230203,    0x00010500, 0,  9, 0, // header
         2 << 16 | 17U, 1,                    // shaders
@@ -35,7 +35,7 @@ TEST_CASE("a shader's fp16 types become bf16, with the capabilities that this ta
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
-TEST_CASE("arithmetic on former fp16 values becomes its first operand, and all other arithmetic stays", "[schedule]") {
+TEST_CASE("arithmetic on former fp16 values becomes its first operand, and all other arithmetic stays", "[planning]") {
     const std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0,  99, 0,              // header
         3 << 16 | 22U,  1,          32,                     // fp32
@@ -69,7 +69,7 @@ TEST_CASE("arithmetic on former fp16 values becomes its first operand, and all o
     CHECK(vkf::withBfloat16Matrices(module) == expected);
 }
 
-TEST_CASE("shaders that are made bf16 have one type of 16 bits, without constants and comparisons", "[schedule]") {
+TEST_CASE("shaders that are made bf16 have one type of 16 bits, without constants and comparisons", "[planning]") {
     // Opcodes from SPIR-V's unified specification, sections 3.42.6, 3.42.7 and 3.42.15.
     constexpr uint32_t typeFloat = 22;
     constexpr uint32_t typeVector = 23;

@@ -46,7 +46,7 @@ Names namesInShaders() {
 
 } // namespace
 
-TEST_CASE("a specialization constant has the same name in all kernels", "[schedule]") {
+TEST_CASE("a specialization constant has the same name in all kernels", "[planning]") {
     const Names names = namesInShaders();
     REQUIRE(names.size() > 50);
     for (const auto& [id, ofId] : names) {
@@ -55,7 +55,7 @@ TEST_CASE("a specialization constant has the same name in all kernels", "[schedu
     }
 }
 
-TEST_CASE("ids of attention's specialization constants count from 0, and a kernel declares each", "[schedule]") {
+TEST_CASE("ids of attention's specialization constants count from 0, and a kernel declares each", "[planning]") {
     Names names = namesInShaders();
     std::string shaders;
     for (const auto& entry : std::filesystem::recursive_directory_iterator("shaders")) {
@@ -77,7 +77,7 @@ TEST_CASE("ids of attention's specialization constants count from 0, and a kerne
     CHECK(next > 70);
 }
 
-TEST_CASE("two names of one id are found", "[schedule]") {
+TEST_CASE("two names of one id are found", "[planning]") {
     Names names;
     addNames("layout(constant_id = VKF_ID_ROWS) const uint ROWS = 1;\n", &names);
     addNames("layout(constant_id = VKF_ID_ROWS) const uint STATES = 4;\n", &names);

@@ -49,7 +49,7 @@ std::set<uint32_t> capabilitiesOf(const vkf::ShaderBinary& binary) {
 
 } // namespace
 
-TEST_CASE("the table of kernels names every embedded shader and no other", "[schedule]") {
+TEST_CASE("the table of kernels names every embedded shader and no other", "[planning]") {
     std::set<std::string> promised;
     for (const vkf::KernelTraits& traits : vkf::kernelTable) {
         for (const vkf::Variant& variant : variantsOf(traits)) {
@@ -63,7 +63,7 @@ TEST_CASE("the table of kernels names every embedded shader and no other", "[sch
     CHECK(promised == embedded);
 }
 
-TEST_CASE("a kernel's shaders need the extensions that its row of the table says", "[schedule]") {
+TEST_CASE("a kernel's shaders need the extensions that its row of the table says", "[planning]") {
     // SPIR-V's unified specification, section 3.31, and SPV_KHR_cooperative_matrix.
     constexpr uint32_t groupNonUniform = 61;
     constexpr uint32_t storageBuffer16BitAccess = 4433;

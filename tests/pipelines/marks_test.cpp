@@ -187,7 +187,7 @@ std::vector<uint32_t> storing(uint32_t y, uint32_t storageClass) {
 
 } // namespace
 
-TEST_CASE("marks that several invocations may set are stored atomically", "[schedule]") {
+TEST_CASE("marks that several invocations may set are stored atomically", "[planning]") {
     for (const vkf::ShaderBinary& binary : std::span(vkf::shaderBinaries, vkf::shaderBinariesCount)) {
         if (binary.units != nullptr) {
             CAPTURE(binary.name);
@@ -196,7 +196,7 @@ TEST_CASE("marks that several invocations may set are stored atomically", "[sche
     }
 }
 
-TEST_CASE("the kernels that set marks have atomic stores, and elect one invocation to clear them", "[schedule]") {
+TEST_CASE("the kernels that set marks have atomic stores, and elect one invocation to clear them", "[planning]") {
     for (const char* const name :
          {"attention_coopmat_subgroups_storage16", "attention_decode_matrix_subgroups_storage16",
           "attention_decode_wide_subgroups_storage16", "standard_output_coopmat_subgroups_storage16",
@@ -216,7 +216,7 @@ TEST_CASE("the kernels that set marks have atomic stores, and elect one invocati
     }
 }
 
-TEST_CASE("a plain store by many invocations is found", "[schedule]") {
+TEST_CASE("a plain store by many invocations is found", "[planning]") {
     constexpr uint32_t workgroup = 4;
     constexpr uint32_t physicalStorageBuffer = 5349;
     constexpr uint32_t zero = 3; // ids of constants

@@ -3,7 +3,7 @@
 
 #include "pipelines/rolled_loops.hpp"
 
-TEST_CASE("a shader loses its hints to unroll and nothing else", "[schedule]") {
+TEST_CASE("a shader loses its hints to unroll and nothing else", "[planning]") {
     constexpr uint32_t loopMerge = 4 << 16 | 246;
     const std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0,  1,         0, // header

@@ -89,7 +89,7 @@ const std::vector<vkf::ShaderBinary>& builtShaders() {
 
 } // namespace
 
-TEST_CASE("no shader calls deeper than NVIDIA's compiler inlines", "[schedule]") {
+TEST_CASE("no shader calls deeper than NVIDIA's compiler inlines", "[planning]") {
     constexpr size_t deepestInlined = 8;
     for (const vkf::ShaderBinary& binary : builtShaders()) {
         CAPTURE(binary.name);
@@ -98,7 +98,7 @@ TEST_CASE("no shader calls deeper than NVIDIA's compiler inlines", "[schedule]")
     }
 }
 
-TEST_CASE("loops to be unrolled count to a constant", "[schedule]") {
+TEST_CASE("loops to be unrolled count to a constant", "[planning]") {
     for (const vkf::ShaderBinary& binary : builtShaders()) {
         CAPTURE(binary.name);
         const UnrolledLoops loops(binary.words());
@@ -106,7 +106,7 @@ TEST_CASE("loops to be unrolled count to a constant", "[schedule]") {
     }
 }
 
-TEST_CASE("the depth of calls is counted along the longest way", "[schedule]") {
+TEST_CASE("the depth of calls is counted along the longest way", "[planning]") {
     const std::vector<uint32_t> module = {
         0x07230203,    0x00010500, 0, 9, 0, // header
         4 << 16 | 15U, 5,          1, 0,    // starts with 1
@@ -122,7 +122,7 @@ TEST_CASE("the depth of calls is counted along the longest way", "[schedule]") {
     CHECK(calls.depth(3) == 1);
 }
 
-TEST_CASE("a loop to a variable is found", "[schedule]") {
+TEST_CASE("a loop to a variable is found", "[planning]") {
     std::vector<uint32_t> module = {
         0x07230203,     0x00010500, 0, 9, 0, // header
         4 << 16 | 43U,  1,          2, 8,    // constant 2

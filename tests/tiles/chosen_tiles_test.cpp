@@ -12,7 +12,7 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "schedule/schedule.hpp"
+#include "planning/plan.hpp"
 #include "support/described_device.hpp"
 
 namespace {
@@ -69,9 +69,9 @@ std::vector<std::string> chosenTiles(const vkf::Caps& caps) {
                         VkfProblem problem = problemOf(path, type, dim, size);
                         problem.causal = causal;
                         vkf::CheckedProblem checked{};
-                        vkf::Schedule made;
+                        vkf::AttentionPlan made;
                         if (vkf::checkProblem(&problem, &checked, nullptr) != VKF_SUCCESS ||
-                            vkf::makeSchedule({caps}, checked, &made, nullptr) != VKF_SUCCESS) {
+                            vkf::makePlan({caps}, checked, &made, nullptr) != VKF_SUCCESS) {
                             continue;
                         }
                         std::ostringstream line;

@@ -5,17 +5,17 @@
 
 #include <vector>
 
-#include "schedule/schedule.hpp"
+#include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
-#include "support/schedules.hpp"
+#include "support/plans.hpp"
 #include "tiles/scalar_tile.hpp"
 
 namespace {
 
 using vkf::test::capsOf;
+using vkf::test::planOf;
 using vkf::test::problemOf;
-using vkf::test::schedule;
 
 } // namespace
 
@@ -73,8 +73,8 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[ti
         CHECK(vkf::chooseScalarTile({capsOf(32, 49152, 1024)}, p).tile.rows() == expected.rows);
     }
     // Sequences count like heads.
-    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
-    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
+    CHECK(planOf(capsOf(32, 49152, 1024), problemOf({4, 8, 8, 512, 64, 256})).tile.rows == 128);
+    CHECK(planOf(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
 
 TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows", "[tiles]") {

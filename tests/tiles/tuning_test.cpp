@@ -15,8 +15,8 @@
 #include <vkflash/vkflash.hpp>
 
 #include "kernels/gradient/gradient_runs.hpp"
-#include "schedule/gradient/gradient.hpp"
-#include "schedule/schedule.hpp"
+#include "planning/gradient/gradient.hpp"
+#include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/device.hpp"
@@ -76,19 +76,19 @@ struct Tuned {
     std::vector<vkf::TuningEntry> tuning;
 };
 
-vkf::Schedule schedule(const Tuned& tuned, const VkfProblem& problem) {
+vkf::AttentionPlan planOf(const Tuned& tuned, const VkfProblem& problem) {
     vkf::CheckedProblem checked{};
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
-    vkf::Schedule made;
+    vkf::AttentionPlan made;
     VkfMessage message{};
-    const VkfResult result = vkf::makeSchedule({tuned.caps, tuned.tuning}, checked, &made, &message);
+    const VkfResult result = vkf::makePlan({tuned.caps, tuned.tuning}, checked, &made, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return made;
 }
 
-vkf::GradientSchedule gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
-                                       VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
+vkf::GradientPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
+                                   VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
     VkfGradientProblem problem = vkf::test::gradientOf(forward, gradients);
     const auto typeOf = [&](VkfGradients bit, const VkfTensor& wanted) {
         return (gradients & bit) != 0 ? wanted.type : VKF_TYPE_F32;
@@ -98,9 +98,9 @@ vkf::GradientSchedule gradientSchedule(const Tuned& tuned, const VkfProblem& for
     problem.dv.type = typeOf(VKF_GRADIENT_V, problem.dv);
     vkf::CheckedGradient checked{};
     REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
-    vkf::GradientSchedule made;
+    vkf::GradientPlan made;
     VkfMessage message{};
-    const VkfResult result = vkf::makeGradientSchedule({tuned.caps, tuned.tuning}, checked, &made, &message);
+    const VkfResult result = vkf::makeGradientPlan({tuned.caps, tuned.tuning}, checked, &made, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return made;
@@ -257,14 +257,14 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
 TEST_CASE("the first entry about a problem that fits the device decides about its tile", "[tuning]") {
     const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     const Tuned tunedDevice = tunedBy(head + scalar);
-    const vkf::Schedule tuned = schedule(tunedDevice, problem);
+    const vkf::AttentionPlan tuned = planOf(tunedDevice, problem);
     CHECK(tuned.tuned);
     CHECK(tuned.tileText == scalarTile);
     CHECK(tuned.tile.rows == 16);
-    CHECK_FALSE(schedule(tunedBy("vkflash tuning 1"), problem).tuned);
+    CHECK_FALSE(planOf(tunedBy("vkflash tuning 1"), problem).tuned);
 
     const auto takesEntry = [&](const std::string& entries, const VkfProblem& p) {
-        return schedule(tunedBy(head + entries), p).tuned;
+        return planOf(tunedBy(head + entries), p).tuned;
     };
     const std::pair<const char*, const char*> others[] = {
         {"type=f32", "type=f16"},
@@ -279,7 +279,7 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
         INFO(to);
         CHECK_FALSE(takesEntry(with(scalar, from, to), problem));
         const std::string both = fmt::format("{}{}\n{}", head, with(scalar, from, to), scalar);
-        CHECK(schedule(tunedBy(both), problem).tileText == scalarTile);
+        CHECK(planOf(tunedBy(both), problem).tileText == scalarTile);
     }
     VkfProblem causal = problem;
     causal.causal = 1;
@@ -295,18 +295,18 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
     VkfProblem standard = problem;
     standard.path = VKF_PATH_STANDARD;
     CHECK_FALSE(takesEntry(scalar, standard));
-    CHECK_FALSE(schedule(tunedDevice, standard).tuned);
+    CHECK_FALSE(planOf(tunedDevice, standard).tuned);
 }
 
 TEST_CASE("entries of the backward pass decide about the tiles of its kernels", "[tuning]") {
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    const vkf::GradientSchedule builtIn = gradientSchedule(tunedBy(head + matrix), problem);
+    const vkf::GradientPlan builtIn = gradientSchedule(tunedBy(head + matrix), problem);
     CHECK_FALSE(builtIn.tuned);
-    const vkf::GradientSchedule rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
+    const vkf::GradientPlan rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
     CHECK(rows.tuned);
     CHECK(rows.rowTileText == gradientTile);
     CHECK(rows.keyTileText == builtIn.keyTileText);
-    const vkf::GradientSchedule keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
+    const vkf::GradientPlan keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
     CHECK(keys.tuned);
     CHECK(keys.rowTileText == builtIn.rowTileText);
     CHECK(keys.keyTileText == gradientTile);
@@ -325,7 +325,7 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
         CHECK_FALSE(gradientSchedule(tunedBy(head + with(gradient("dk-dv"), from, to)), problem).tuned);
     }
     // The forward pass has its own entries.
-    CHECK_FALSE(schedule(tunedBy(head + gradient("dq")), problem).tuned);
+    CHECK_FALSE(planOf(tunedBy(head + gradient("dq")), problem).tuned);
     // Packed sequences have one list of slots, so both kernels own the same keys.
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + gradientTile);
@@ -334,7 +334,7 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
 TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning]") {
     const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     const auto tuned = [&](const std::string& from, const std::string& to) {
-        return schedule(tunedBy(head + with(scalar, from, to)), problem).tuned;
+        return planOf(tunedBy(head + with(scalar, from, to)), problem).tuned;
     };
     CHECK(tuned("lanes=16", "lanes=16"));
     CHECK_FALSE(tuned("groups=8", "groups=7"));   // not a multiple of the subgroup size 32
@@ -344,11 +344,11 @@ TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning
     CHECK_FALSE(tuned("lanes=16 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=16",
                       "lanes=64 threadRows=2 threadKeys=4 chunkDim4=8 chunkKeys=64")); // lanes span two subgroups
     VkfProblem halves = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    CHECK(schedule(tunedBy(head + matrix), halves).tuned);
-    CHECK_FALSE(schedule(tunedBy(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
+    CHECK(planOf(tunedBy(head + matrix), halves).tuned);
+    CHECK_FALSE(planOf(tunedBy(head + with(matrix, "subgroups=2", "subgroups=33")), halves).tuned);
     Tuned small = tunedBy(head + matrix);
     small.caps.maxSharedMemoryBytes = 8192;
-    CHECK_FALSE(schedule(small, halves).tuned);
+    CHECK_FALSE(planOf(small, halves).tuned);
 }
 
 TEST_CASE("an entry of path scalar may say splits, which a device without a merge passes over", "[tuning]") {
@@ -357,33 +357,33 @@ TEST_CASE("an entry of path scalar may say splits, which a device without a merg
     const std::string split = with(scalar, "groups=8", "splits=6 groups=8");
     Tuned tunedDevice = tunedBy(head + split);
     CHECK(vkf::tileText(tunedDevice.tuning[0].scalar) == scalarTile + " splits=6");
-    CHECK(schedule(tunedDevice, problem).splits == 6);
-    CHECK(schedule(tunedDevice, problem).tileText == scalarTile + " splits=6");
+    CHECK(planOf(tunedDevice, problem).splits == 6);
+    CHECK(planOf(tunedDevice, problem).tileText == scalarTile + " splits=6");
     problem.kvSplits = 2;
-    CHECK(schedule(tunedDevice, problem).splits == 2);
+    CHECK(planOf(tunedDevice, problem).splits == 2);
     problem.kvSplits = 0;
-    CHECK(schedule(tunedBy(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
+    CHECK(planOf(tunedBy(head + with(scalar, "groups=8", "splits=1 groups=8")), problem).tileText == scalarTile);
     tunedDevice.caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
-    CHECK_FALSE(schedule(tunedDevice, problem).tuned);
+    CHECK_FALSE(planOf(tunedDevice, problem).tuned);
     const VkfProblem long30 = problemOf({1, 1, 1, VKF_MAX_ROWS, 16, 64});
-    CHECK_FALSE(schedule(tunedBy(head + split), long30).tuned);
-    CHECK(schedule(tunedBy(head + scalar), long30).tuned);
+    CHECK_FALSE(planOf(tunedBy(head + split), long30).tuned);
+    CHECK(planOf(tunedBy(head + scalar), long30).tuned);
 }
 
 TEST_CASE("an entry decides about splits, unless the problem does or they would be too many", "[tuning]") {
     const Tuned tunedDevice = tunedBy(head + matrix);
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    CHECK(schedule(tunedDevice, problem).splits == 5);
-    CHECK(schedule(tunedDevice, problem).tile.keys == 48);
+    CHECK(planOf(tunedDevice, problem).splits == 5);
+    CHECK(planOf(tunedDevice, problem).tile.keys == 48);
     problem.path = VKF_PATH_COOPMAT;
     problem.kvSplits = 2;
-    CHECK(schedule(tunedDevice, problem).splits == 2);
-    CHECK(schedule(tunedDevice, problem).tuned);
-    CHECK(schedule(tunedDevice, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
+    CHECK(planOf(tunedDevice, problem).splits == 2);
+    CHECK(planOf(tunedDevice, problem).tuned);
+    CHECK(planOf(tunedDevice, problem).tileText == "subgroups=2 rowTiles=1 keyTiles=3 splits=2");
     // Nearly 2^30 rows: five splits of each row are more than 32 bits can count. The entry is not taken, and nothing is
     // refused.
     const VkfProblem long30 = problemOf({1, 1, 1, VKF_MAX_ROWS, 16, 64, 0, VKF_TYPE_F16});
-    CHECK_FALSE(schedule(tunedDevice, long30).tuned);
+    CHECK_FALSE(planOf(tunedDevice, long30).tuned);
 }
 
 // ---- On a device -----------------------------------------------------------------------------------------------

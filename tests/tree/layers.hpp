@@ -18,12 +18,12 @@ struct Room {
     const char* mayInclude;
 };
 
-// Floors from top to bottom: calls, schedule, tiles, pipelines, device, problem, base. A folder may include the folders
+// Floors from top to bottom: calls, planning, tiles, pipelines, device, problem, base. A folder may include the folders
 // below it. host and reference stand apart. host sees the table of embedded shaders, for shaders of its own.
 inline constexpr std::array sourceRooms = {
-    Room{"calls", "schedule tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
+    Room{"calls", "planning tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
                   "<vkflash/tuning.h>"},
-    Room{"schedule", "tiles pipelines device problem base shared <vkflash/vkflash.h>"},
+    Room{"planning", "tiles pipelines device problem base shared <vkflash/vkflash.h>"},
     Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> <vkflash/tuning.h> "
                   "<vkflash/problem.h> <vulkan/*>"},
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},

@@ -72,7 +72,7 @@ void add(Text& text, const Slots& slots) {
     text.field("slots", count).field("packedHeads", packedHeads).field("tileRows", tileRows).field("offset", offset);
 }
 
-void add(Text& text, const Schedule& plan) {
+void add(Text& text, const AttentionPlan& plan) {
     const auto& [path, tile, productType, matrix, inParts, inputAlignment, outputAlignment, scratchBytes,
                  scratchStateOffset, scratchLseOffset, tableOffset, mapOffset, orderOffset, slots, splits, tileText,
                  tuned, maskedRows, expandedKeys, considered, phases] = plan;
@@ -95,15 +95,15 @@ void add(Text& text, const Schedule& plan) {
 
 } // namespace
 
-std::string textOf(const Schedule& plan) {
+std::string textOf(const AttentionPlan& plan) {
     Text text;
     add(text, plan);
     return text.str();
 }
 
-std::string textOf(const GradientSchedule& plan) {
+std::string textOf(const GradientPlan& plan) {
     Text text;
-    add(text, static_cast<const Schedule&>(plan));
+    add(text, static_cast<const AttentionPlan&>(plan));
     add(text, plan.keySlots);
     text.field("ds", plan.dsOffset).field("p", plan.pOffset).field("sums", plan.sumsOffset);
     text.field("bandKeys", plan.bandKeys).text("rowTile", plan.rowTileText).text("keyTile", plan.keyTileText);

@@ -5,14 +5,14 @@
 
 #include <string>
 
-#include "schedule/gradient/gradient.hpp"
-#include "schedule/schedule.hpp"
+#include "planning/gradient/gradient.hpp"
+#include "planning/plan.hpp"
 #include "tiles/merge_tile.hpp"
 
 namespace vkf::test {
 
-std::string textOf(const Schedule& plan);
-std::string textOf(const GradientSchedule& plan);
+std::string textOf(const AttentionPlan& plan);
+std::string textOf(const GradientPlan& plan);
 std::string textOf(const MergeTile& tile);
 
 } // namespace vkf::test

@@ -33,9 +33,9 @@ Outcome planOf(const DescribedDevice& device, const VkfProblem& problem) {
     if (const VkfResult result = vkf::checkProblem(&problem, &checked, nullptr); result != VKF_SUCCESS) {
         return refusedWithoutDevice(result);
     }
-    vkf::Schedule plan;
+    vkf::AttentionPlan plan;
     VkfMessage message{};
-    const VkfResult result = vkf::makeSchedule({device.caps, device.tuning}, checked, &plan, &message);
+    const VkfResult result = vkf::makePlan({device.caps, device.tuning}, checked, &plan, &message);
     return {result, result == VKF_SUCCESS ? textOf(plan) : std::string(message.text) + '\n'};
 }
 
@@ -44,9 +44,9 @@ Outcome planOf(const DescribedDevice& device, const VkfGradientProblem& problem)
     if (const VkfResult result = vkf::checkGradient(&problem, &checked, nullptr); result != VKF_SUCCESS) {
         return refusedWithoutDevice(result);
     }
-    vkf::GradientSchedule plan;
+    vkf::GradientPlan plan;
     VkfMessage message{};
-    const VkfResult result = vkf::makeGradientSchedule({device.caps, device.tuning}, checked, &plan, &message);
+    const VkfResult result = vkf::makeGradientPlan({device.caps, device.tuning}, checked, &plan, &message);
     return {result, result == VKF_SUCCESS ? textOf(plan) : std::string(message.text) + '\n'};
 }
 

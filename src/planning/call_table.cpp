@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "planning/call_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "problem/mask_layout.hpp"
+#include "problem/optional_inputs.hpp"
+
+namespace vkf {
+
+void addStrides(const VkfProblem& problem, shared::CallTable* table) {
+    for (const OptionalInput& row : optionalInputs) {
+        if (row.broadcast != nullptr && row.has(problem)) {
+            const VkfBroadcastArray& strides = problem.*row.broadcast;
+            const uint64_t bits = broadcastBits(strides.type);
+            auto& inTable = table->*row.strides;
+            inTable[0] = strides.sequences != 1 ? strides.batchStride * bits : 0;
+            inTable[1] = strides.heads != 1 ? strides.headStride * bits : 0;
+            inTable[2] = strides.rowStride * bits;
+            auto& repeats = table->*row.repeats;
+            repeats[0] = strides.sequences != 0 ? strides.sequences : UINT32_MAX;
+            repeats[1] = strides.heads != 0 ? strides.heads : UINT32_MAX;
+        }
+    }
+}
+
+void addTable(const CheckedProblem& problem, AttentionPlan* plan) {
+    if ((windowSlot(problem.given) != VKF_SLOT_HAS_TABLE && !plan->inParts) || plan->phases.empty()) {
+        return;
+    }
+    Phase write;
+    write.variant.kernel = Kernel::writeTable;
+    write.items = 1;
+    write.itemsPerStep = 1;
+    plan->phases.insert(plan->phases.begin(), write);
+    plan->tableOffset = plan->reserveScratch(plan->inParts ? sizeof(shared::PartsTable) : sizeof(shared::CallTable));
+}
+
+uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {
+    if (slot == VKF_SLOT_HAS_TABLE) {
+        return tableAddress;
+    }
+    uint64_t address = 0;
+    for (const OptionalInput& row : optionalInputs) {
+        if (row.travel == Travel::windowSlot) {
+            address = std::max(address, table.*row.field); // at most one of them is not 0
+        }
+    }
+    return address;
+}
+
+uint32_t tablePieces(std::span<const uint32_t> words) {
+    return static_cast<uint32_t>((words.size() + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS);
+}
+
+shared::TablePiece tablePiece(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t piece) {
+    const size_t first = size_t{piece} * VKF_TABLE_PIECE_WORDS;
+    shared::TablePiece params{};
+    params.to = tableAddress + first * sizeof(uint32_t);
+    params.count = static_cast<uint32_t>(std::min<size_t>(words.size() - first, VKF_TABLE_PIECE_WORDS));
+    std::memcpy(params.word, words.subspan(first).data(), params.count * sizeof(uint32_t));
+    return params;
+}
+
+} // namespace vkf

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "planning/counts.hpp"
+
+#include "base/message.hpp"
+#include "problem/strides.hpp"
+
+namespace vkf {
+
+VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessage* message) {
+    const VkfProblem& p = problem.given;
+    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
+    return rows <= mostCount / splits
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows%s is over the limit of %llu",
+                      has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ", splits > 1 ? " * kvSplits" : "",
+                      static_cast<unsigned long long>(mostCount));
+}
+
+VkfResult checkItemCount(uint64_t items, VkfMessage* message) {
+    return items <= mostCount
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_UNSUPPORTED, "%llu workgroups are over the limit of %llu",
+                      static_cast<unsigned long long>(items), static_cast<unsigned long long>(mostCount));
+}
+
+VkfResult checkStepCount(const std::vector<Phase>& phases, VkfMessage* message) {
+    uint64_t steps = 0;
+    for (const Phase& phase : phases) {
+        steps += phase.steps();
+    }
+    return steps <= most32 ? VKF_SUCCESS
+                           : fail(message, VKF_ERROR_UNSUPPORTED,
+                                  "%llu steps are over the limit of %llu; a larger maxStepOperations makes fewer",
+                                  static_cast<unsigned long long>(steps), static_cast<unsigned long long>(most32));
+}
+
+} // namespace vkf

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "planning/paths.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "device/matrix_obstacle.hpp"
+#include "tiles/decode/decode_choice.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// Words of 4 bytes that the kernel can load at once from rows of k and v of block types.
+uint32_t blockUnit(const CheckedProblem& problem) {
+    constexpr uint32_t most = 2;
+    const auto inPairs = [&problem](VkfTensorRole role) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        return !isBlockType(layout.type) || inWholeWords(layout, most * blockWordBytes);
+    };
+    return inPairs(VKF_TENSOR_K) && inPairs(VKF_TENSOR_V) ? most : 1;
+}
+
+// Whether q, k and v are loaded in words, so that the caller aligns their addresses.
+bool loadsWords(const CheckedProblem& problem) {
+    return inWholeWords(problem.layout(VKF_TENSOR_Q)) && inWholeWords(problem.layout(VKF_TENSOR_K)) &&
+           inWholeWords(problem.layout(VKF_TENSOR_V));
+}
+
+// Whether the kernel finds each row by counting words from the beginning of its head. NVIDIA's compiler makes 32-bit
+// numbers of bytes of such an index.
+bool hasNearKeys(const CheckedProblem& problem) {
+    const auto isNear = [&problem](VkfTensorRole role) {
+        constexpr uint64_t mostBytes = uint64_t{1} << 32;
+        const VkfTensorLayout& layout = problem.layout(role);
+        return byteStrides(layout).row * layout.rows <= mostBytes;
+    };
+    return loadsWords(problem) && !has(problem.given, VKF_ARRAY_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
+           isNear(VKF_TENSOR_V);
+}
+
+DecodeProblem decodeProblem(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    return {p.headDim,
+            p.valueDim,
+            p.k.type,
+            p.v.type,
+            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
+            uint64_t{typicalSequences(p)} * p.kvHeads,
+            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
+            blockUnit(problem),
+            hasNearKeys(problem),
+            has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
+}
+
+// Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
+// The kernel for narrow heads takes block types only on fp16 matrices. The kernel for wide heads takes only whole
+// words, and valueDim must not be over headDim.
+bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
+    const VkfType matrices = matrixType(p);
+    const auto fills = [&](VkfType type) {
+        return type == matrices || (isBlockType(type) && wholeWords && (wide || matrices == VKF_TYPE_F16));
+    };
+    return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
+}
+
+// The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
+// and a window. The kernel for wide heads can.
+bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
+
+} // namespace
+
+VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& problem, PlanBuilder& builder,
+                         VkfMessage* message) {
+    const Caps& caps = device.caps;
+    const VkfProblem& p = problem.given;
+    const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
+    const bool wholeWords = loadsWords(problem);
+    const MatrixLayout layout = caps.matrixOf(matrixType(p));
+    const DecodeProblem asked = decodeProblem(problem);
+    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
+                            matrixObstacle(caps, problem) == nullptr;
+    const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
+    const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
+    if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "path decode: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
+                    p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
+    }
+    std::visit([&](const auto& plan) { builder.setTile(plan.tile, splits); }, chosen);
+    Kernel kernel = Kernel::attentionDecode;
+    if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
+        kernel = Kernel::attentionDecodeMatrix;
+        builder.setMatrices(matrix->tile.layout);
+    } else if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
+        kernel = Kernel::attentionDecodeWide;
+        builder.setMatrices(wide->tile.layout);
+    }
+    // The kernel without matrices reads q element by element in any case.
+    builder.setWholeWords(kernel == Kernel::attentionDecode ? wholeKeys : wholeWords);
+    builder.packHeads(packedHeads(builder.path(), problem));
+    return scheduleFused(caps, kernel, splits, problem, builder, message);
+}
+
+} // namespace vkf

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// Which calls have a map of tiles, and the phases that come with it. No device is needed.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "planning/plan.hpp"
+#include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/masks.hpp"
+#include "support/plans.hpp"
+
+namespace {
+
+using vkf::Kernel;
+using vkf::test::broadcast;
+using vkf::test::matrixCaps;
+using vkf::test::planOf;
+using vkf::test::problemOf;
+
+VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, bool heads = false) {
+    VkfProblem problem = problemOf({1, 16, 16, rows, keys, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.bias = broadcast(problem, type, false, heads, true);
+    vkf::enable(problem, VKF_ARRAY_BIAS);
+    return problem;
+}
+
+std::vector<Kernel> kernelsOf(const vkf::AttentionPlan& made) {
+    std::vector<Kernel> kernels;
+    for (const vkf::Phase& phase : made.phases) {
+        kernels.push_back(phase.variant.kernel);
+    }
+    return kernels;
+}
+
+bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
+    for (const vkf::Phase& phase : planOf(caps, problem).phases) {
+        if (phase.variant.kernel == Kernel::mapTiles) {
+            return phase.variant.constants[VKF_ID_BIAS] != 0;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("a long bias gets a map and classes of rows that run at the same time", "[planning]") {
+    VkfProblem problem = biased(8192, 8192);
+    const auto check = [&](Kernel attention, const std::vector<uint32_t>& classes) {
+        const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
+        std::vector<Kernel> kernels = {Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles};
+        kernels.resize(kernels.size() + classes.size(), attention);
+        REQUIRE(kernelsOf(made) == kernels);
+        CHECK(made.phases[1].variant.constants[VKF_ID_TILE_MAP] == VKF_MAP_SHARED);
+        CHECK(made.phases[2].variant.constants[VKF_ID_ROW_CLASS] == *std::max_element(classes.begin(), classes.end()));
+        for (size_t i = 0; i < classes.size(); i++) {
+            const vkf::Phase& phase = made.phases[3 + i];
+            CHECK(phase.variant.constants[VKF_ID_ROW_CLASS] == classes[i]);
+            CHECK(phase.joins == (i > 0));
+        }
+    };
+    problem.path = VKF_PATH_COOPMAT;
+    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE});
+    problem.path = VKF_PATH_SCALAR;
+    check(Kernel::attentionScalar, {VKF_ROWS_MASKED, VKF_ROWS_BIASED});
+    problem.path = VKF_PATH_COOPMAT;
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
+    vkf::enable(problem, VKF_ARRAY_MASK);
+    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED}); // a per-key mask needs the map
+}
+
+TEST_CASE("rows whose bias is a mask have tiles of their own if registers without a bias hold more rows",
+          "[planning]") {
+    const auto check = [](uint32_t dim, uint32_t rows, const std::array<std::array<uint32_t, 4>, 3>& expected) {
+        VkfProblem problem = biased(rows, 8192);
+        problem.headDim = dim;
+        vkf::AttentionPlan made = planOf(matrixCaps(), problem);
+        REQUIRE(made.phases.size() == 6);
+        for (size_t i = 0; i < expected.size(); i++) {
+            const vkf::Phase& phase = made.phases[3 + i];
+            const vkf::Constants& constants = phase.variant.constants;
+            CHECK(phase.items == 16 * expected[i][0]);
+            CHECK(constants[VKF_ID_MAP_ROW_TILES] == expected[i][1]);
+            CHECK(constants[VKF_ID_ROW_TILES] == expected[i][2]);
+            CHECK(constants[VKF_ID_KEY_TILES] == expected[i][3]);
+        }
+        return made;
+    };
+    // For masked, biased and dense rows: tiles of rows of a head, of these in a tile of the map, and matrices of rows
+    // and of keys of a subgroup.
+    const vkf::AttentionPlan made = check(128, 8200, {{{33, 1, 2, 2}, {66, 2, 1, 2}, {66, 2, 1, 4}}});
+    CHECK(made.phases[1].variant.constants[VKF_ID_MAP_TILE_ROWS] == 256);
+    CHECK(made.phases[1].variant.constants[VKF_ID_MAP_TILE_KEYS] == 32);
+    CHECK(made.phases[1].items == 33 * 8);
+    check(64, 8200, {{{65, 1, 2, 4}, {65, 1, 2, 4}, {65, 1, 2, 4}}});
+    check(256, 8200, {{{65, 1, 1, 2}, {65, 1, 1, 2}, {65, 1, 1, 2}}});
+}
+
+TEST_CASE("the map looks at a bias where it can save more than it takes", "[planning]") {
+    const vkf::Caps caps = matrixCaps();
+    CHECK(looksAtBias(caps, biased(8192, 8192)));
+    CHECK(looksAtBias(caps, biased(2048, 2048)));
+    CHECK_FALSE(looksAtBias(caps, biased(1024, 1024)));
+    CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F16, true)));
+    CHECK(looksAtBias(caps, biased(8192, 8192, VKF_TYPE_F32, false)));
+    CHECK_FALSE(looksAtBias(caps, biased(512, 512)));
+    CHECK_FALSE(looksAtBias(caps, biased(20, 8192)));
+    CHECK_FALSE(looksAtBias(caps, biased(8192, 20)));
+    VkfProblem thin = biased(8192, 8192, VKF_TYPE_F32, true); // reading takes longer than attention
+    thin.headDim = 16;
+    CHECK_FALSE(looksAtBias(caps, thin));
+    thin.bias.heads = 1;
+    CHECK(looksAtBias(caps, thin));
+    VkfProblem packed = biased(8192, 8192);
+    vkf::enable(packed, VKF_ARRAY_CU_SEQLENS);
+    CHECK_FALSE(looksAtBias(caps, packed));
+    VkfProblem none = biased(8192, 8192);
+    none.bias = {};
+    vkf::enable(none, VKF_ARRAY_BIAS, false);
+    CHECK(kernelsOf(planOf(caps, none)) == std::vector<Kernel>{Kernel::attentionCoopmat});
+}
+
+TEST_CASE("a map that serves a mask alone leaves one attention phase", "[planning]") {
+    VkfProblem problem = biased(256, 256);
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
+    vkf::enable(problem, VKF_ARRAY_MASK);
+    const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
+    CHECK_FALSE(looksAtBias(matrixCaps(), problem));
+    CHECK(kernelsOf(made) ==
+          std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles, Kernel::attentionCoopmat});
+    CHECK(made.phases.back().variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_ALL);
+}
+
+TEST_CASE("heads need maps of their own if their masks or biases differ", "[planning]") {
+    const auto mapOf = [](const VkfProblem& problem) {
+        return planOf(matrixCaps(), problem).phases.back().variant.constants[VKF_ID_TILE_MAP];
+    };
+    VkfProblem problem = biased(8192, 8192, VKF_TYPE_F16, true);
+    CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
+    problem.bias.heads = 4;
+    CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
+    problem.bias.heads = 1;
+    CHECK(mapOf(problem) == VKF_MAP_SHARED);
+}
